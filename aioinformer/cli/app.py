@@ -1,4 +1,4 @@
-"""Commands and their options. What they do is in ``watching``, ``demo`` and ``bench``."""
+"""The commands and their options. ``watching``, ``demo`` and ``bench`` implement them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
 from ..errors import AioInformerError, ConfigError
-from . import NO_REPORT, UNFINISHED
 from .discovery import check_name
-from .output import LogLines, OutputError, interrupt_writes, print_anything, printing, tell
+from .messages import LIST_UNFINISHED, NO_REPORT
+from .output import LogLines, OutputError, interrupt_writes, print_error, printing, replace_unencodable
 from .target import Target
 from .watching import Watching, watch_resource
 
@@ -51,10 +51,13 @@ class Loop(StrEnum):
 
 
 Kubeconfig = Annotated[
-    str | None, typer.Option("--kubeconfig", metavar="PATH", help="Default: $KUBECONFIG, ~/.kube/config.")
+    str | None,
+    typer.Option("--kubeconfig", metavar="PATH", help="Default: $KUBECONFIG, then ~/.kube/config."),
 ]
-Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what the informer does.")]
+Context = Annotated[
+    str | None, typer.Option("--context", help="The kubeconfig's context. Default: the current one.")
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -62,61 +65,77 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    print_anything()
-    with _failing(), printing():
+    replace_unencodable()
+    with _reporting_errors(), printing():
         if version:
             print(__version__, flush=True)  # noqa: T201
             raise typer.Exit
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", handlers=[LogLines()]
     )
-    # What it says at INFO is that the server is there again: the end of what a warning began.
+    # Its INFO line says that the server is reachable again, after a warning that it was not.
     logging.getLogger(health.__name__).setLevel(logging.INFO)
     _log_more(verbose)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
-    logging.getLogger("kubernetes_asyncio").setLevel(logging.ERROR)  # its warnings come again as our errors
+    logging.getLogger("kubernetes_asyncio").setLevel(
+        logging.ERROR
+    )  # we report its warnings as errors ourselves
 
 
 def _log_more(verbose: bool) -> None:
-    if verbose:  # before the command or after it
+    if verbose:  # the option may come before or after the command
         logging.getLogger().setLevel(logging.DEBUG)
         logging.getLogger(health.__name__).setLevel(logging.NOTSET)
 
 
 @app.command()
 def watch(
-    resource: Annotated[str, typer.Argument(help="pods, deploy, deployments.apps, caves.example.com …")],
+    resource: Annotated[
+        str, typer.Argument(help="For example pods, deploy, deployments.apps, caves.example.com.")
+    ],
     namespace: Annotated[
-        str | None, typer.Option("-n", "--namespace", help="The context's, else default.")
+        str | None,
+        typer.Option("-n", "--namespace", help="Default: the context's namespace, then 'default'."),
     ] = None,
-    all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces")] = False,
+    all_namespaces: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="Watch all namespaces.")
+    ] = False,
     label_selector: Annotated[
-        str | None, typer.Option("-l", "--selector", help="Such as app=web,tier!=db.")
+        str | None, typer.Option("-l", "--selector", help="A label selector, such as app=web,tier!=db.")
     ] = None,
     field_selector: Annotated[
-        str | None, typer.Option("--field-selector", help="Such as status.phase=Running.")
+        str | None, typer.Option("--field-selector", help="A field selector, such as status.phase=Running.")
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    server: Annotated[str | None, typer.Option("--server", help="A URL, without any configuration.")] = None,
-    output: Annotated[Output, typer.Option("-o", "--output")] = Output.TABLE,
-    full: Annotated[bool, typer.Option("--full", help="With -o jsonl: the object in each line.")] = False,
+    server: Annotated[
+        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
+    ] = None,
+    output: Annotated[
+        Output, typer.Option("-o", "--output", help="The format of the events.")
+    ] = Output.TABLE,
+    full: Annotated[bool, typer.Option("--full", help="With -o jsonl: add the object to each line.")] = False,
     until_synced: Annotated[
-        bool, typer.Option("--until-synced", help="Exit once the whole list is printed.")
+        bool, typer.Option("--until-synced", help="Exit when the whole list is printed.")
     ] = False,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0.0, help="With --until-synced: seconds to wait for it.")
+        float | None,
+        typer.Option(
+            "--timeout",
+            min=0.0,
+            help="With --until-synced: seconds to wait, also for the server.",
+        ),
     ] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Print a collection, then every change to it, until Ctrl-C."""
+    """Print all objects of a resource, then every change, until Ctrl-C."""
     _log_more(verbose)
     if namespace is not None and all_namespaces:
-        raise typer.BadParameter("-n and -A exclude each other")
+        raise typer.BadParameter("use either -n or -A")
     if full and output is not Output.JSONL:
-        raise typer.BadParameter("--full goes with -o jsonl")
+        raise typer.BadParameter("--full needs -o jsonl")
     if timeout is not None and not until_synced:
-        raise typer.BadParameter("--timeout goes with --until-synced")
+        raise typer.BadParameter("--timeout needs --until-synced")
     with _usage():
         check_name(resource)
         if namespace:
@@ -133,19 +152,26 @@ def watch(
         until_synced=until_synced,
         timeout=timeout,
     )
-    _run(watch_resource(target.client(), asked), unfinished=UNFINISHED if until_synced else "")
+    _run(watch_resource(target.client(), asked), unfinished=LIST_UNFINISHED if until_synced else "")
 
 
 @app.command()
 def demo(
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=1.0, help="End by itself, with a summary.")
+        float | None,
+        typer.Option(
+            "--seconds",
+            min=1.0,
+            help="Stop after this time and print a summary.",
+        ),
     ] = None,
-    objects: Annotated[int, typer.Option("--objects", min=1, max=100_000, help="Pods to begin with.")] = 300,
-    seed: Annotated[int, typer.Option("--seed", help="Of the workload and its troubles.")] = 0,
+    objects: Annotated[
+        int, typer.Option("--objects", min=1, max=100_000, help="How many pods to start with.")
+    ] = 300,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the workload and its faults.")] = 0,
     verbose: Verbose = False,
 ) -> None:
-    """Run an informer against an embedded API server that is full of life and trouble."""
+    """Run an informer against a busy embedded API server that injects faults."""
     _log_more(verbose)
     try:
         from .demo import run_demo
@@ -158,29 +184,39 @@ def demo(
 def bench(
     server: Annotated[
         str | None,
-        typer.Option("--server", help="A URL, such as kubectl proxy's. ConfigMaps are made there."),
+        typer.Option(
+            "--server",
+            help="The server's URL, such as kubectl proxy's. Creates ConfigMaps there.",
+        ),
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     embedded: Annotated[
-        bool, typer.Option("--embedded", help="An embedded API server, as without any of the above.")
+        bool,
+        typer.Option(
+            "--embedded", help="Use an embedded API server. Default without any of the options above."
+        ),
     ] = False,
-    namespace: Annotated[str, typer.Option("-n", "--namespace", help="Where.")] = "default",
-    objects: Annotated[int, typer.Option("--objects", min=1, max=100_000, help="How many.")] = 1000,
-    rate: Annotated[float, typer.Option("--rate", min=1.0, max=100_000.0, help="Changes a second.")] = 300.0,
-    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="For how long.")] = 10.0,
-    loop: Annotated[Loop, typer.Option("--loop", help="What the informer runs on.")] = Loop.ASYNCIO,
-    protobuf: Annotated[
-        bool, typer.Option("--protobuf", help="Read protobuf, as informers may of built-in kinds.")
-    ] = False,
-    output: Annotated[Form, typer.Option("-o", "--output")] = Form.TABLE,
+    namespace: Annotated[
+        str, typer.Option("-n", "--namespace", help="The ConfigMaps' namespace.")
+    ] = "default",
+    objects: Annotated[
+        int, typer.Option("--objects", min=1, max=100_000, help="How many ConfigMaps.")
+    ] = 1000,
+    rate: Annotated[
+        float, typer.Option("--rate", min=1.0, max=100_000.0, help="Changes per second.")
+    ] = 300.0,
+    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="Duration of the measurement.")] = 10.0,
+    loop: Annotated[Loop, typer.Option("--loop", help="The event loop of the informer.")] = Loop.ASYNCIO,
+    protobuf: Annotated[bool, typer.Option("--protobuf", help="Read protobuf instead of JSON.")] = False,
+    output: Annotated[Form, typer.Option("-o", "--output", help="The report's format.")] = Form.TABLE,
     verbose: Verbose = False,
 ) -> None:
-    """Measure how long changes take to reach a handler, and where on their way they are."""
+    """Measure how long changes take to reach a handler, and how long each stage takes."""
     _log_more(verbose)
     elsewhere = any(each is not None for each in (server, kubeconfig, context))
     if elsewhere and embedded:
-        raise typer.BadParameter("--embedded goes without --server, --kubeconfig and --context")
+        raise typer.BadParameter("use either --embedded or --server, --kubeconfig and --context")
     with _usage():
         require_namespace("-n", namespace)
     target = _target(server, kubeconfig, context) if elsewhere else None
@@ -197,14 +233,16 @@ def bench(
 
 def _target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
     if server is not None and (kubeconfig is not None or context is not None):
-        raise typer.BadParameter("--server goes without --kubeconfig and --context")
+        raise typer.BadParameter("use either --server or --kubeconfig and --context")
     with _usage():
-        return Target(server, kubeconfig or None, context or None)  # empty as for kubectl
+        return Target(
+            server, kubeconfig or None, context or None
+        )  # an empty one counts as missing, as for kubectl
 
 
 @contextmanager
 def _usage() -> Iterator[None]:
-    """Around what looks at arguments: those that cannot work are bad usage."""
+    """Report a ConfigError from checking arguments as bad usage."""
     try:
         yield
     except ConfigError as error:
@@ -217,7 +255,7 @@ def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
     except ModuleNotFoundError:
-        _fail("there is no uvloop here")
+        _fail("--loop uvloop needs uvloop: pip install uvloop")
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
 
@@ -227,56 +265,58 @@ def _run(
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
     unfinished: str = "",
 ) -> None:
-    """Run to the end, or to Ctrl-C or SIGTERM, which are ordinary ends. A second one ends at once what is held.
+    """Run a command until it ends, or until Ctrl-C or SIGTERM. A second signal exits immediately if the first is stuck.
 
     Args:
-        work: What runs.
-        loop_factory: Makes the event loop.
-        unfinished: What to say of these where they are no ordinary ends.
+        work: The command.
+        loop_factory: Creates the event loop.
+        unfinished: The message if a signal interrupts the command; without one a signal is an ordinary end.
     """
-    told: int | None = None
-    told_at = 0.0
-    is_done = is_held = False
+    received: int | None = None  # the signal
+    received_at = 0.0
+    is_done = is_pending = False
 
-    async def until_told() -> None:
+    async def run_until_signal() -> None:
         nonlocal is_done
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
 
         def end(number: int, frame: FrameType | None) -> None:
-            nonlocal told, told_at, is_held
-            if not is_held and not task.done():
-                told, told_at, is_held = number, time.monotonic(), True
-                loop.call_soon_threadsafe(heed)
+            nonlocal received, received_at, is_pending
+            if not is_pending and not task.done():
+                received, received_at, is_pending = number, time.monotonic(), True
+                loop.call_soon_threadsafe(cancel)
                 interrupt_writes()
-            elif not is_done and time.monotonic() - told_at >= 1.0:  # sooner it is the same interruption
-                os._exit(128 + number)  # a full pipe, or a thread, would hold an orderly end, too
+            elif (
+                not is_done and time.monotonic() - received_at >= 1.0
+            ):  # earlier ones repeat the same interruption
+                os._exit(128 + number)  # a full pipe or a thread would block an orderly exit
 
-        def heed() -> None:
-            nonlocal is_held
-            is_held = False
+        def cancel() -> None:
+            nonlocal is_pending
+            is_pending = False
             task.cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, end)  # a loop's own handler would wait for what blocks the loop
+                signal.signal(number, end)  # the loop's handlers would not run while the loop is blocked
         await work
         is_done = True
 
-    with _failing(), closing(work):
+    with _reporting_errors(), closing(work):
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
-                runner.run(until_told())
+                runner.run(run_until_signal())
         except (asyncio.CancelledError, OutputError):
-            if told is None:
+            if received is None:
                 raise
             if unfinished:
-                _fail(unfinished, 128 + told)
+                _fail(unfinished, 128 + received)
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
-    """Around what ends with a line on why it cannot go on."""
+def _reporting_errors() -> Iterator[None]:
+    """Exit with a one-line message on an AioInformerError."""
     try:
         yield
     except AioInformerError as error:
@@ -286,5 +326,5 @@ def _failing() -> Iterator[None]:
 
 def _fail(reason: str, code: int = 1) -> NoReturn:
     line = " ".join(reason.split())
-    tell(f"aioinformer: {line}")
+    print_error(f"aioinformer: {line}")
     raise typer.Exit(code)

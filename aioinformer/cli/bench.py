@@ -1,4 +1,4 @@
-"""``aioinformer bench``: how long changes take to reach a handler, and where on their way they are."""
+"""``aioinformer bench``: measure how long changes take to reach a handler, and how long each stage takes."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from .report import Report, print_json, print_table
 from .target import Target
 
 WARM_UP = 1.0
-PATIENCE = 30.0
-"""Seconds after the last change in which all are to have arrived."""
+ARRIVAL_TIMEOUT = 30.0
+"""Seconds after the last change until which all changes must have arrived."""
 
 MAX_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 
 class Benchmark(NamedTuple):
-    """What is to be measured.
+    """The options of a benchmark.
 
     Attributes:
-        target: Where; None for an embedded server.
-        namespace: Where objects are made.
-        objects: How many.
-        rate: Changes a second.
-        seconds: For how long.
-        loop: The loop's name, for the report.
-        protobuf: Whether the informer asks for that.
-        as_json: Whether the report is a document, no table.
+        target: The server; None for an embedded server.
+        namespace: The namespace of the objects.
+        objects: How many objects.
+        rate: Changes per second.
+        seconds: Duration of the measurement.
+        loop: The event loop's name, for the report.
+        protobuf: Whether the informer reads protobuf.
+        as_json: Whether to print the report as JSON instead of a table.
     """
 
     target: Target | None
@@ -59,14 +59,14 @@ class Benchmark(NamedTuple):
 
 
 class _Latencies(ResourceEventHandler[KubeObject]):
-    """The handler, and the tracer's hook: both know a part of each change.
+    """The handler and the tracer's hook, which together measure each change.
 
     Attributes:
-        stages: Of the changes that have arrived.
+        stages: Times of the stages of the changes that have arrived.
         received: Nanoseconds from each change at the server, or the request for it, to its arrival here.
         totals: Nanoseconds from there to the end of the handler.
-        seconds: For how long changes have been measured.
-        lost: Changes will not arrive, because newer ones have come instead.
+        seconds: How long changes have been measured.
+        lost: Set when the informer has to relist, so that changes are missing.
     """
 
     def __init__(self) -> None:
@@ -100,31 +100,31 @@ class _Latencies(ResourceEventHandler[KubeObject]):
             self._arrived.set()
 
     def begin(self) -> None:
-        """Forget the warm-up."""
+        """Drop the measurements of the warm-up."""
         self._begun = time.monotonic_ns()
         self.stages = StageTimes(traces=10_000_000)
         self.received.clear()
         self.totals.clear()
 
     async def have_arrived(self, changes: int) -> bool:
-        """Whether so many changes have come in time."""
+        """Wait for this many changes; return whether they arrived in time."""
         self._wanted = changes
         if len(self.totals) >= changes:
             return True
         self._arrived.clear()
         try:
-            await asyncio.wait_for(self._arrived.wait(), PATIENCE)
+            await asyncio.wait_for(self._arrived.wait(), ARRIVAL_TIMEOUT)
         except TimeoutError:
             return False
         return True
 
 
 async def run_benchmark(benchmark: Benchmark) -> None:
-    """Measure, and print a report.
+    """Measure and print a report. A cancellation ends the measurement early.
 
     Raises:
         AioInformerError: The server could not be used, or changes did not arrive.
-        CancelledError: Nothing had been measured by then; otherwise that is an ordinary end.
+        CancelledError: It was cancelled before anything was measured.
     """
     latencies = _Latencies()
     try:
@@ -164,7 +164,8 @@ async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
             taken = time.monotonic() - begin
             if not await latencies.have_arrived(changes):
                 raise AioInformerError(
-                    f"of {changes:,} changes {len(latencies.totals):,} have arrived: {informer.state}"
+                    f"only {len(latencies.totals):,} of {changes:,} changes arrived within {ARRIVAL_TIMEOUT:g} s: "
+                    f"{informer.state}"
                 )
             return max(seconds, taken)
 
@@ -176,20 +177,20 @@ async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
         async def notice_losses() -> None:
             await latencies.lost.wait()
             raise AioInformerError(
-                f"{benchmark.rate:,.0f} changes a second are more than this machine or the server's history can "
-                "take: the informer fell behind, and has to list again; give a lower --rate"
+                f"the informer fell behind and has to relist: {benchmark.rate:,.0f} changes per second are more than "
+                "this machine or the server's history can handle; pass a lower --rate"
             )
 
         async with informer:
-            await registration.wait_synced(PATIENCE)
+            await registration.wait_synced(ARRIVAL_TIMEOUT)
             await run_until_first(measure, notice_losses)
 
 
 class _Load:
     """The process that makes the changes.
 
-    It removes what it has made, which may take longer than this process is left: asyncio's subprocesses end with
-    their event loop.
+    It deletes its objects at the end, which may take longer than this process runs. So it is no asyncio subprocess,
+    which would end with the event loop.
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
@@ -202,14 +203,14 @@ class _Load:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+            start_new_session=True,  # Ctrl-C must reach this process only
         )
         self._output, self._errors = asyncio.StreamReader(), asyncio.StreamReader()
         self._pipes: list[asyncio.ReadTransport] = []
         self.url = ""
 
     async def open(self) -> None:
-        """Wait until it has made the objects."""
+        """Wait until the process has created the objects."""
         connect = asyncio.get_running_loop().connect_read_pipe
         for pipe, reader in ((self._process.stdout, self._output), (self._process.stderr, self._errors)):
             transport, _ = await connect(partial(asyncio.StreamReaderProtocol, reader), pipe)
@@ -217,31 +218,31 @@ class _Load:
         self.url = await self._line()
 
     async def change(self, rate: float, seconds: float) -> int:
-        """Have changes made, and say how many there were."""
+        """Have the process make changes and return how many it made."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # what it says tells of that, too
+        with suppress(BrokenPipeError):  # reading its next line reports that, too
             self._process.stdin.write(f"{rate} {seconds}\n".encode())
         return int(await self._line())
 
     async def _line(self) -> str:
-        """What it says next.
+        """Return the process's next line.
 
         Raises:
-            AioInformerError: It has ended; this says why.
+            AioInformerError: The process has ended; the message says why.
         """
         line = (await self._output.readline()).decode().strip()
         if not line:
-            said = (await self._errors.read()).decode().strip()
-            raise AioInformerError(said or "the process that makes the changes has ended")
+            reason = (await self._errors.read()).decode().strip()
+            raise AioInformerError(reason or "the process that makes the changes has ended")
         return line
 
     async def close(self) -> None:
-        """Have it remove what it has made, and wait for its end. Cancelled, it is left to that."""
+        """Have the process delete its objects and wait for its end; when cancelled, let it finish alone."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            async with asyncio.timeout(PATIENCE):
-                while self._process.poll() is None:  # noqa: ASYNC110 - it tells nobody
+            async with asyncio.timeout(ARRIVAL_TIMEOUT):
+                while self._process.poll() is None:  # noqa: ASYNC110 - Popen has no event
                     await asyncio.sleep(0.01)
         except TimeoutError:
             self._process.kill()

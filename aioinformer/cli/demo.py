@@ -1,4 +1,4 @@
-"""``aioinformer demo``: an informer on an embedded API server that is full of life and trouble."""
+"""``aioinformer demo``: an informer on a busy embedded API server that injects faults."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from .output import Screen, printing
 
 RATE = 200.0
 TROUBLE_EVERY = 5.0
-SETTLE = 40.0
-"""Seconds within which cache and server must be equal once the trouble is over; the backoff's cap is 30."""
+SETTLE_TIMEOUT = 40.0
+"""Seconds after the last fault until which cache and server must be equal; the back-off is at most 30 s."""
 
 
 async def run_demo(seconds: float | None, pods: int, seed: int) -> None:
     """Show an informer at work.
 
     Args:
-        seconds: Ends by itself after this long, with a summary; None runs until cancelled.
-        pods: How many there are to begin with.
-        seed: Of the workload and its troubles.
+        seconds: Stop after this many seconds and print a summary; None runs until cancelled.
+        pods: How many pods to start with.
+        seed: The seed of the workload and its faults.
 
     Raises:
         AioInformerError: Cache and server were not equal at the end.
@@ -47,32 +47,32 @@ async def run_demo(seconds: float | None, pods: int, seed: int) -> None:
         workload, troubles = Workload(server, seed), Troubles(server, seed)
         workload.populate(pods)
         async with Client.from_url(server.url) as client:
-            news = _News()
+            recorder = _Recorder()
             informer = SharedIndexInformer(
                 ListWatch.for_resource(client, "v1", "pods"),
                 KubeObject,
                 indexers={"node": lambda pod: [pod["spec"]["nodeName"]]},
-                watch_error_handler=news.on_error,
+                watch_error_handler=recorder.on_error,
             )
-            informer.add_event_handler(news)
+            informer.add_event_handler(recorder)
             async with informer:
-                show = _Show(informer, server, workload, news)
+                show = _Show(informer, server, workload, recorder)
                 try:
                     await run_until_first(
                         partial(workload.run, RATE),
-                        partial(troubles.run, TROUBLE_EVERY, news.trouble),
+                        partial(troubles.run, TROUBLE_EVERY, recorder.trouble),
                         show.run,
                         partial(_sleep, seconds),
                     )
                 finally:
                     show.end()
                 server.faults.clear()
-                await _settle(informer, server, news)
+                await _settle(informer, server, recorder)
                 show.summary(troubles)
 
 
-class _News(ResourceEventHandler[KubeObject]):
-    """What the handler was told; ``pods`` is a copy of the collection made of nothing else."""
+class _Recorder(ResourceEventHandler[KubeObject]):
+    """A handler that counts its calls; ``pods`` is a copy of the collection, built from these calls only."""
 
     def __init__(self) -> None:
         self.pods: dict[str, str] = {}
@@ -93,25 +93,29 @@ class _News(ResourceEventHandler[KubeObject]):
         del self.pods[obj.key]
 
     def trouble(self, kind: str) -> None:
-        self._note(f"server: {kind}")
+        self._log(f"server: {kind}")
 
     def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
-        self._note(f"informer: {error}")
+        self._log(f"informer: {error}")
 
-    def _note(self, line: str) -> None:
+    def _log(self, line: str) -> None:
         self.log.append(f"{time.strftime('%H:%M:%S')} {line}")
 
 
 class _Show:
-    """The picture: a live one on a terminal, a line each second elsewhere."""
+    """The output: a live display on a terminal, otherwise a line per second."""
 
     def __init__(
-        self, informer: SharedIndexInformer[KubeObject], server: APIServer, workload: Workload, news: _News
+        self,
+        informer: SharedIndexInformer[KubeObject],
+        server: APIServer,
+        workload: Workload,
+        recorder: _Recorder,
     ) -> None:
         self._informer = informer
         self._server = server
         self._workload = workload
-        self._news = news
+        self._recorder = recorder
         self._console = Screen()
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
 
@@ -124,7 +128,7 @@ class _Show:
             self._live.start()
         while True:
             if self._live is not None:
-                self._live.update(self._picture(), refresh=True)
+                self._live.update(self._display(), refresh=True)
                 await asyncio.sleep(0.2)
             else:
                 self._print(f"{self._informer.state} | server: {len(self._server_pods())} pods")
@@ -138,11 +142,11 @@ class _Show:
         reflector = self._informer.state.reflectors[0]
         pods = len(self._informer.store)
         self._print(
-            f"cache equal to the server: {pods} pods, every resourceVersion the same; so is the handler's copy"
+            f"cache equal to the server: {pods} pods with the same resourceVersions; so is the handler's copy"
         )
         self._print(f"workload: {_counts(self._workload.done)}")
         self._print(f"troubles: {_counts(troubles.done) or 'none'}")
-        self._print(f"handler:  {_counts(self._news.counts)}")
+        self._print(f"handler:  {_counts(self._recorder.counts)}")
         self._print(
             f"requests: {reflector.lists} lists, {reflector.watches} watches, {reflector.events} events"
         )
@@ -150,19 +154,19 @@ class _Show:
     def _server_pods(self) -> dict[str, str]:
         return self._server.snapshot("v1", "pods")
 
-    def _picture(self) -> Group:
+    def _display(self) -> Group:
         return Group(
             Text.assemble(
                 ("aioinformer demo", "bold"),
-                f": pods of an embedded API server, {RATE:.0f} operations a second",
+                f": pods of an embedded API server, {RATE:.0f} operations per second",
             ),
             f"watch it too: aioinformer watch pods --server {self._server.url}",
             f"{self._informer.state}",
             self._nodes(),
-            f"handler:  {_counts(self._news.counts)}",
+            f"handler:  {_counts(self._recorder.counts)}",
             f"workload: {_counts(self._workload.done)}",
             "",
-            *self._news.log,
+            *self._recorder.log,
         )
 
     def _nodes(self) -> Table:
@@ -178,13 +182,15 @@ class _Show:
             self._console.print(line, highlight=False, soft_wrap=True)
 
 
-async def _settle(informer: SharedIndexInformer[KubeObject], server: APIServer, news: _News) -> None:
+async def _settle(informer: SharedIndexInformer[KubeObject], server: APIServer, recorder: _Recorder) -> None:
     """Wait until the cache and the handler's copy are equal to the server."""
     wanted = server.snapshot("v1", "pods")
-    deadline = asyncio.get_running_loop().time() + SETTLE
-    while not (wanted == {pod.key: pod.resource_version for pod in informer.store.list()} == news.pods):
+    deadline = asyncio.get_running_loop().time() + SETTLE_TIMEOUT
+    while not (wanted == {pod.key: pod.resource_version for pod in informer.store.list()} == recorder.pods):
         if asyncio.get_running_loop().time() > deadline:
-            raise AioInformerError(f"cache and server still differ after {SETTLE:.0f} s: {informer.state}")
+            raise AioInformerError(
+                f"cache and server still differ after {SETTLE_TIMEOUT:.0f} s: {informer.state}"
+            )
         await asyncio.sleep(0.05)
 
 

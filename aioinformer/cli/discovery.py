@@ -1,4 +1,4 @@
-"""Which resource a name means: plural, singular, short name or kind, with or without its group."""
+"""Find a resource by its plural, singular, short name or kind, with or without its group."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 CORE = "/api/v1"
 
-GROUP_PATIENCE = 32.0
-"""Seconds for a group that nobody has named, as in client-go: its server may hang for ever."""
+GROUP_TIMEOUT = 32.0
+"""Seconds to wait for a group that the user did not name, as in client-go: its server may hang."""
 
 
 class APIResource(NamedTuple):
-    """A resource as the server offers it."""
+    """A resource that the server has."""
 
     api_version: str
     plural: str
@@ -35,10 +35,10 @@ class APIResource(NamedTuple):
 
 
 Documents = Callable[[str, float], Awaitable[Any]]
-"""Gives what a path says of resources, as decoded JSON, within so many seconds."""
+"""Return the decoded JSON document at a path; the second argument is the timeout in seconds."""
 
 
-# null is what Go writes for an empty list
+# Go encodes an empty list as null
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -52,7 +52,7 @@ class _Group(msgspec.Struct, rename="camel"):
     preferred_version: _Version | None = None
 
     def paths(self) -> list[str]:
-        """Of its versions, the preferred one first."""
+        """Return the paths of its versions, the preferred version first."""
         offered = [self.preferred_version, *(self.versions or ())]
         return list(dict.fromkeys(f"/apis/{each.group_version}" for each in offered if each and each.version))
 
@@ -70,7 +70,7 @@ class _Resource(msgspec.Struct, rename="camel"):
     verbs: list[str] | None = None
 
     def ranks(self) -> dict[str, int]:
-        """What it is called; of resources that are called the same, one with the lowest number is meant."""
+        """Return its names with their ranks; of several resources with a name, the lowest rank wins."""
         full = dict.fromkeys((self.name, self.singular_name or self.name), 0)
         return {(self.kind or "").lower(): 2, **dict.fromkeys(self.short_names or (), 1), **full}
 
@@ -80,35 +80,35 @@ class _Resources(msgspec.Struct):
 
 
 def check_name(name: str) -> None:
-    """Find out that a name cannot be one resource's.
+    """Check that a name can be the name of a single resource.
 
     Raises:
-        ConfigError: It cannot; this says how to ask for what it may mean.
+        ConfigError: It cannot; the message says what to write instead.
     """
     if not name.strip():
-        raise ConfigError("a resource has a name")
+        raise ConfigError("the resource name is empty")
     if "," in name:
-        raise ConfigError(f"{name!r} is several resources; one is watched at a time")
+        raise ConfigError(f"{name!r} names several resources; watch a single resource at a time")
     if "/" in name:
         raise ConfigError(
-            f"{name!r} is no resource's name: one object is chosen by --field-selector metadata.name=NAME, "
-            "a version is named as in deployments.v1.apps"
+            f"{name!r} is no resource name: select an object with --field-selector metadata.name=NAME, and a version "
+            "as in deployments.v1.apps"
         )
 
 
-async def find_resource(client: Client, name: str, patience: float = GROUP_PATIENCE) -> APIResource:
-    """The resource that a name means, as kubectl understands it.
+async def find_resource(client: Client, name: str, group_timeout: float = GROUP_TIMEOUT) -> APIResource:
+    """Return the resource that a name means, by kubectl's rules.
 
-    The name of a built-in resource needs no discovery: where the server refuses that, the package knows it.
+    If the server refuses discovery, the names of built-in resources still work: the package knows them.
 
     Args:
-        client: Whom to ask.
+        client: The server's client.
         name: ``pods``, ``po``, ``deployments.apps``, ``deployments.v1.apps``, ``leases.coordination``.
-        patience: Seconds for each group that the name does not name.
+        group_timeout: Seconds to wait for each group that the name does not contain.
 
     Raises:
-        ConfigError: The server has no such resource that can be watched; this names one that is spelt alike.
-        AioInformerError: It could not be asked; a TransportError also where a group that could not be may have it.
+        ConfigError: The server has no such resource that can be watched; the message suggests a similar name.
+        AioInformerError: Discovery failed. A TransportError may also mean that an unavailable group has the resource.
     """
 
     async def documents(path: str, timeout: float) -> Any:
@@ -116,10 +116,10 @@ async def find_resource(client: Client, name: str, patience: float = GROUP_PATIE
 
     failures: dict[str, AioInformerError] = {}
     try:
-        return await _find(documents, client.server, name, patience, failures)
+        return await _find(documents, client.server, name, group_timeout, failures)
     except AioInformerError as error:
         try:
-            known = await _find(_built_in, "built in", name, patience, {})
+            known = await _find(_built_in, "built in", name, group_timeout, {})
         except ConfigError:
             raise error from None
         why = [error, failures.get(f"/apis/{known.api_version}")]
@@ -127,34 +127,34 @@ async def find_resource(client: Client, name: str, patience: float = GROUP_PATIE
         if refusal is None:
             raise
     logger.warning(
-        "%s; %s is taken for the built-in %s of %s", refusal, name, known.plural, known.api_version
+        "%s; assuming that %s means the built-in %s of %s", refusal, name, known.plural, known.api_version
     )
     return known
 
 
 async def _find(
-    documents: Documents, server: str, name: str, patience: float, failures: dict[str, AioInformerError]
+    documents: Documents, server: str, name: str, group_timeout: float, failures: dict[str, AioInformerError]
 ) -> APIResource:
-    """The resource that a name means by some documents; ``failures`` gets why a group's could not be read."""
+    """Find a resource in discovery documents; add the error of each unreadable group to ``failures``."""
     word, _, group = name.lower().partition(".")
     paths: list[str] = []
     matches: list[tuple[int, bool, str, _Resource]] = []
     plurals: dict[str, str] = {}
 
-    async def look(asked: list[str]) -> bool:
-        """Look among some versions; whether all that others have comes after what is there."""
+    async def search(asked: list[str]) -> bool:
+        """Search some versions; return whether a match ranks before everything in other versions."""
         paths.extend(asked)
         is_one_group = asked == [CORE] or (
             bool(group) and len({path.rpartition("/")[0] for path in asked}) == 1
         )
         for path, offered in zip(
-            asked, await _offered(documents, asked, is_one_group, patience), strict=True
+            asked, await _offered(documents, asked, is_one_group, group_timeout), strict=True
         ):
             if isinstance(offered, AioInformerError):
                 if is_one_group:
                     raise offered
                 failures[path] = offered
-                continue  # a group whose own server is down hides no other's
+                continue  # an unavailable group must not hide the others
             for each in offered:
                 ranks = each.ranks()
                 is_watchable = "watch" in (each.verbs or ())
@@ -165,47 +165,50 @@ async def _find(
         return any((rank, is_hidden) == (0, False) for rank, is_hidden, _, _ in matches)
 
     is_core = group.removesuffix(".") == "v1"
-    if not ((is_core or not group) and await look([CORE])) and not is_core:
+    if not ((is_core or not group) and await search([CORE])) and not is_core:
         groups = await _ask(documents, "/apis", _Groups)
-        await look(_group_versions(groups.groups or [], group))
+        await search(_group_versions(groups.groups or [], group))
     if matches:
         _, is_hidden, path, found = min(matches, key=lambda match: match[:2])
         if is_hidden:
-            raise ConfigError(f"the server {server} has {found.name!r}, but not to be watched")
+            raise ConfigError(f"the server {server} has {found.name!r}, but it cannot be watched")
         for earlier in paths[: paths.index(path)]:
             if earlier in failures:
                 logger.warning(
-                    "%s is that of %s; what comes before failed: %s", name, path, failures[earlier]
+                    "%s: using the resource of %s; a preferred version could not be read: %s",
+                    name,
+                    path,
+                    failures[earlier],
                 )
         return APIResource(
             path.removeprefix("/apis/").removeprefix("/api/"), found.name, bool(found.namespaced)
         )
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
     hint = "".join(f". Did you mean {each!r}?" for each in alike)
-    why = [*failures.values()]
-    unless = f" (unless it is where this failed: {'; '.join(map(str, why))})" if why else ""
+    errors = [*failures.values()]
+    unless = f" (unreadable API groups may have it: {'; '.join(map(str, errors))})" if errors else ""
     text = f"the server {server} has no resource {name!r}{hint}{unless}"
-    if any(_is_away(each) for each in why):
-        raise TransportError(text)  # it may be there in a moment
+    if any(_is_unavailable(each) for each in errors):
+        raise TransportError(text)  # a retry may find it
     raise ConfigError(text)
 
 
-def _is_away(error: AioInformerError) -> bool:
-    """Whether what could not be asked may answer in a moment."""
+def _is_unavailable(error: AioInformerError) -> bool:
+    """Return whether a retry may succeed."""
     if isinstance(error, ApiError):
         return error.is_too_many_requests or error.status in UNAVAILABLE
     return isinstance(error, TransportError)
 
 
 def _is_refusal(error: AioInformerError | None) -> bool:
-    """Whether a server answers, and will not say what it has: to those whom it knows, and not only for now."""
+    """Return whether the server permanently refuses discovery, though it knows the user."""
     return isinstance(error, DecodeError) or (
-        isinstance(error, ApiError) and error.status != 401 and not _is_away(error)
+        isinstance(error, ApiError) and error.status != 401 and not _is_unavailable(error)
     )
 
 
 async def _built_in(path: str, timeout: float) -> Any:
-    """What a server says that has the built-in resources: the embedded one."""
+    """Return a discovery document of the embedded server, which has the built-in resources."""
     return _built_in_documents()(path)
 
 
@@ -227,7 +230,7 @@ def _built_in_documents() -> Callable[[str], Any]:
 
 
 def _group_versions(groups: list[_Group], group: str) -> list[str]:
-    """Paths of the API versions of groups in which to look, of each group the preferred one first."""
+    """Return the paths of the versions to search; each group's preferred version comes first."""
     version, _, rest = group.partition(".")
     if (named := f"/apis/{rest}/{version}") in (path for each in groups for path in each.paths()):
         return [named]
@@ -237,12 +240,12 @@ def _group_versions(groups: list[_Group], group: str) -> list[str]:
 
 
 async def _offered(
-    documents: Documents, paths: list[str], is_one_group: bool, patience: float
+    documents: Documents, paths: list[str], is_one_group: bool, group_timeout: float
 ) -> list[list[_Resource] | AioInformerError]:
-    """The resources of each version, or why they are not known."""
+    """Return the resources of each version, or the error of reading them."""
 
     async def offered(path: str) -> list[_Resource] | AioInformerError:
-        timeout = READ_TIMEOUT if is_one_group else patience
+        timeout = READ_TIMEOUT if is_one_group else group_timeout
         try:
             resources = (await _ask(documents, path, _Resources, timeout)).resources or []
         except AioInformerError as error:

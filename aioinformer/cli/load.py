@@ -1,8 +1,9 @@
-"""What ``aioinformer bench`` watches: objects that change at a rate. A process of its own, off the informer's loop.
+"""The load of ``aioinformer bench``: a separate process that changes objects at a given rate.
 
 Run as ``python -m aioinformer.cli.load TARGET NAMESPACE OBJECTS``, where TARGET is a Target as JSON, or null for an
-embedded server. It makes the objects, says at which URL they are, and on a line ``RATE SECONDS`` changes them and says
-how many changes it made. With the end of its input, and when told to end, it stops at once and removes them.
+embedded server. The process creates the objects and prints the server's URL. For each input line ``RATE SECONDS`` it
+changes the objects and prints how many changes it made. At the end of its input, or on SIGINT or SIGTERM, it stops and
+deletes the objects.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
+import anyio
 import msgspec
 
 from .._core.tasks import run_until_first
@@ -27,17 +29,17 @@ from .target import Target
 LABELS = {"app.kubernetes.io/managed-by": "aioinformer-bench"}
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 SENT = "aioinformer-bench-sent"
-"""The annotation that says when a change was made, or asked for, by the clock of ``time.monotonic_ns``."""
+"""The annotation with the ``time.monotonic_ns`` of a change, or of the request for it."""
 
-_AT_ONCE = 20
+_CONCURRENT = 20
 _LATENESS = 1.0
-"""Seconds after the end in which changes that are late are still made."""
+"""Seconds after the end until which late changes are still made."""
 
 Change = Callable[[str, dict[str, Any]], Awaitable[object]]
 
 
 def configmap(name: str, namespace: str) -> dict[str, Any]:
-    """An object of some kilobytes."""
+    """Return an object of some kilobytes."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -48,7 +50,7 @@ def configmap(name: str, namespace: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def embedded(namespace: str, names: list[str]) -> AsyncIterator[tuple[str, Change]]:
-    """A server in this process, whose objects are changed without a request."""
+    """Run an embedded server and change its objects directly, without requests."""
     async with APIServer() as server:
         for name in names:
             server.create("v1", "configmaps", configmap(name, namespace))
@@ -61,7 +63,7 @@ async def embedded(namespace: str, names: list[str]) -> AsyncIterator[tuple[str,
 
 @asynccontextmanager
 async def at(target: Target, namespace: str, names: list[str]) -> AsyncIterator[tuple[str, Change]]:
-    """A server elsewhere, asked by requests. What was made there is removed, by an earlier run that was killed, too."""
+    """Use another server through requests; delete the objects afterwards, and those of earlier killed runs first."""
     async with target.client() as client:
         configmaps = Resource(client, "v1", "configmaps")
 
@@ -71,32 +73,33 @@ async def at(target: Target, namespace: str, names: list[str]) -> AsyncIterator[
 
         async def remove_all() -> None:
             made = await configmaps.list(namespace, label_selector=SELECTOR)
-            await _some_at_once(remove, [obj.name for obj in made])
+            await _run_concurrently(remove, [obj.name for obj in made])
 
         await remove_all()
         try:
-            await _some_at_once(lambda name: configmaps.create(configmap(name, namespace)), names)
+            await _run_concurrently(lambda name: configmaps.create(configmap(name, namespace)), names)
             yield client.server, lambda name, patch: configmaps.patch(f"{namespace}/{name}", patch)
         finally:
-            await remove_all()
+            with anyio.CancelScope(shield=True):  # the scope around this is cancelled at the end
+                await remove_all()
 
 
-async def _some_at_once(work: Callable[[str], Coroutine[Any, Any, object]], names: list[str]) -> None:
-    for start in range(0, len(names), _AT_ONCE):
+async def _run_concurrently(work: Callable[[str], Coroutine[Any, Any, object]], names: list[str]) -> None:
+    for start in range(0, len(names), _CONCURRENT):
         async with asyncio.TaskGroup() as tasks:
-            for name in names[start : start + _AT_ONCE]:
+            for name in names[start : start + _CONCURRENT]:
                 tasks.create_task(work(name))
 
 
 async def change_at(rate: float, seconds: float, names: list[str], change: Change) -> int:
-    """Change objects in turn, so many a second, evenly, or as many as can be; how many changes there were."""
-    turns = asyncio.Semaphore(_AT_ONCE)  # what waits for its turn has not been sent
+    """Change objects in turn at an even rate, or as fast as possible; return how many changes were made."""
+    slots = asyncio.Semaphore(_CONCURRENT)  # a change gets its time stamp when it has a slot
 
     async def make(name: str) -> None:
         try:
             await change(name, {"metadata": {"annotations": {SENT: str(time.monotonic_ns())}}})
         finally:
-            turns.release()
+            slots.release()
 
     begin = time.monotonic()
     async with asyncio.TaskGroup() as tasks:
@@ -104,10 +107,10 @@ async def change_at(rate: float, seconds: float, names: list[str], change: Chang
             due, now = begin + number / rate, time.monotonic()
             if due >= begin + seconds or now >= begin + seconds + _LATENESS:
                 return number
-            await asyncio.sleep(due - now)  # others have their turn even when it is late
-            await turns.acquire()
+            await asyncio.sleep(due - now)  # also yields when the change is late
+            await slots.acquire()
             tasks.create_task(make(names[number % len(names)]))
-    raise AssertionError("counting ends")
+    raise AssertionError("unreachable")
 
 
 async def main(target: Target | None, namespace: str, objects: int) -> None:
@@ -115,23 +118,23 @@ async def main(target: Target | None, namespace: str, objects: int) -> None:
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, lines.feed_eof)  # however often it is told, it is cancelled once
-    orders: asyncio.Queue[bytes] = asyncio.Queue()
+        loop.add_signal_handler(number, lines.feed_eof)  # repeated signals have no further effect
+    commands: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def read() -> None:
         while line := await lines.readline():
-            orders.put_nowait(line)
+            commands.put_nowait(line)
 
-    async def obey() -> None:
+    async def serve() -> None:
         names = [f"aioinformer-bench-{number}" for number in range(objects)]
         place = embedded(namespace, names) if target is None else at(target, namespace, names)
         async with place as (url, change):
             print(url, flush=True)  # noqa: T201
             while True:
-                rate, seconds = map(float, (await orders.get()).split())
+                rate, seconds = map(float, (await commands.get()).split())
                 print(await change_at(rate, seconds, names, change), flush=True)  # noqa: T201
 
-    await run_until_first(read, obey)
+    await run_until_first(read, serve)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is printed, and how: events as a table for people, as JSON lines for programs."""
+"""Output: events as a table for people or as JSON lines for programs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ..objects.kube_object import KubeObject
 UNDECODABLE = "<undecodable>"
 
 WIDEST = 100
-"""Up to how many columns of a terminal a cell makes its column wider; a longer status is cut."""
+"""Terminal columns up to which a cell widens its column; a longer status is truncated."""
 
 
 class OutputError(AioInformerError):
-    """What is printed goes nowhere any more.
+    """Standard output cannot be written.
 
     Attributes:
-        is_closed: Whether the reader has had enough, which is no failure.
+        is_closed: Whether the reader closed the pipe, which is no failure.
     """
 
     def __init__(self, cause: OSError) -> None:
@@ -41,17 +41,17 @@ class OutputError(AioInformerError):
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """Around what writes to standard output.
+    """Convert errors of writing to standard output.
 
     Raises:
-        OutputError: It cannot be written.
+        OutputError: Standard output cannot be written.
     """
-    if sys.stdout is None:  # it was closed before this process began
+    if sys.stdout is None:  # closed by the caller
         raise OutputError(OSError(errno.EBADF, os.strerror(errno.EBADF)))
     try:
         yield
     except OSError as error:
-        lead_nowhere(sys.stdout)
+        redirect_to_null(sys.stdout)
         raise OutputError(error) from error
 
 
@@ -61,7 +61,7 @@ class _State:
 
 
 def write(text: str) -> None:
-    """Write to standard output, for as long as its reader takes; to be called while ``printing``."""
+    """Write to standard output and block until it is written; call it inside ``printing``."""
     try:
         _State.is_writing = True
         if _State.is_interrupted:
@@ -73,54 +73,56 @@ def write(text: str) -> None:
 
 
 def interrupt_writes() -> None:
-    """In a signal's handler: end a write that is under way, and would go on else, and all later ones with an
-    OutputError. One of these would hold the loop, which ends the program, where nobody reads."""
+    """Make the current write and all later writes fail with an OutputError; for signal handlers.
+
+    Otherwise a write to a full pipe blocks the event loop, which has to end the program.
+    """
     _State.is_interrupted = True
     if _State.is_writing:
-        raise _interrupted()  # after EINTR it would go on
+        raise _interrupted()  # Python would retry the write after EINTR
 
 
 def _interrupted() -> OSError:
     return OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
 
 
-def tell(line: str) -> None:
-    """Write one line to standard error. Where that is full nobody reads it, and nothing else changes."""
+def print_error(line: str) -> None:
+    """Write a line to standard error; ignore errors of writing."""
     try:
         print(printable(line), file=sys.stderr)  # noqa: T201
     except OSError:
-        lead_nowhere(sys.stderr)
+        redirect_to_null(sys.stderr)
 
 
-def lead_nowhere(stream: TextIO) -> None:
-    """Of a stream that cannot be written: what is buffered is written once more when the interpreter ends."""
+def redirect_to_null(stream: TextIO) -> None:
+    """Redirect a failed stream to the null device, because the interpreter flushes it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class LogLines(logging.Handler):
-    """Tells log records: the message in one line, a traceback in indented ones, so that no server's text is a line."""
+    """Prints each log message on one line and its traceback indented, so that a server's text cannot forge a line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = self.format(record)
             head = (self.formatter or logging.Formatter()).formatMessage(record)
-            tell(head)
+            print_error(head)
             for line in text.removeprefix(head).splitlines():
                 if line:
-                    tell(f"  {line}")
+                    print_error(f"  {line}")
         except Exception:
             self.handleError(record)
 
 
-def print_anything() -> None:
-    """Let what the encoding of the output cannot say be a question mark: an event is worth more than a letter in it."""
+def replace_unencodable() -> None:
+    """Print a question mark for characters that the output's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 class Screen(Console):
-    """Standard output by rich, with strings as they are. Rich would end the process where the reader has had enough."""
+    """A rich console without markup that raises BrokenPipeError; rich itself would exit the process."""
 
     def __init__(self) -> None:
         super().__init__(markup=False, emoji=False)
@@ -133,26 +135,26 @@ class Printer(Protocol):
     """Prints events."""
 
     def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
-        """One object was ADDED, MODIFIED or DELETED. The object is None where a deletion left nothing known."""
+        """Print an ADDED, MODIFIED or DELETED event; the object is None if its last state is unknown."""
         ...
 
     def synced(self, count: int, resource_version: str) -> None:
-        """Everything that was there at the beginning has been printed."""
+        """Print that the initial list is complete."""
         ...
 
 
 class JsonLines:
-    """One JSON object a line.
+    """Prints each event as a JSON object on one line.
 
     Args:
-        full: Whether lines carry the object.
+        full: Whether lines contain the object.
     """
 
     def __init__(self, full: bool) -> None:
         self._full = full
         self._encoder = msgspec.json.Encoder()
         if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")  # as JSON is, wherever it goes
+            sys.stdout.reconfigure(encoding="utf-8")  # JSON is UTF-8 in every locale
 
     def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
         line: dict[str, Any] = {
@@ -173,17 +175,17 @@ class JsonLines:
 
     def _write(self, line: dict[str, Any]) -> None:
         text = self._encoder.encode(line).decode()
-        if not text.isprintable():  # as JSON may have it: programs read the same, terminals do nothing
+        if not text.isprintable():  # escapes mean the same in JSON but cannot control a terminal
             text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
         write(text + "\n")
 
 
 class Table:
-    """Aligned columns, a header once.
+    """Prints events in aligned columns under a header.
 
     Args:
-        namespaced: Whether there is a column for the namespace.
-        wide: Whether there are columns for version, uid and labels.
+        namespaced: Whether to print the namespace.
+        wide: Whether to print version, uid and labels.
     """
 
     def __init__(self, namespaced: bool, wide: bool) -> None:
@@ -208,7 +210,7 @@ class Table:
 
     def synced(self, count: int, resource_version: str) -> None:
         noun = "object" if count == 1 else "objects"
-        tell(f"synced: {count:,} {noun} at version {resource_version}")
+        print_error(f"synced: {count:,} {noun} at version {resource_version}")
 
     def _write(self, row: list[str]) -> None:
         cells = []
@@ -216,7 +218,7 @@ class Table:
             if column == 1 and not self._namespaced:
                 continue
             cell = printable(cell)
-            width = cell_len(cell)  # of a terminal, where letters take none to two
+            width = cell_len(cell)  # characters take zero to two terminal columns
             if width <= WIDEST:
                 self._widths[column] = max(self._widths[column], width)
             cells.append(cell + " " * (self._widths[column] - width))
@@ -224,7 +226,7 @@ class Table:
 
 
 def printable(text: str) -> str:
-    """A text in one line that moves no cursor: what would is escaped."""
+    """Return a text with line breaks and terminal control characters escaped."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
@@ -238,10 +240,10 @@ def _read(what: Callable[[KubeObject], str], obj: KubeObject) -> str:
 
 
 def status_of(obj: KubeObject) -> str:
-    """One word on how an object is doing: its phase, its ready replicas, or its Ready condition.
+    """Return an object's status in one word: its phase, its ready replicas, or its Ready condition.
 
     Raises:
-        DecodeError: It cannot be read.
+        DecodeError: The object cannot be decoded.
     """
     if obj["metadata"].get("deletionTimestamp") is not None:
         return "Terminating"
@@ -261,10 +263,10 @@ def status_of(obj: KubeObject) -> str:
 
 
 def age_of(obj: KubeObject) -> str:
-    """For how long an object has existed: ``"42s"``, ``"7m"``, ``"3h"``, ``"12d"``.
+    """Return an object's age: ``"42s"``, ``"7m"``, ``"3h"``, ``"12d"``.
 
     Raises:
-        DecodeError: It cannot be read.
+        DecodeError: The object cannot be decoded.
     """
     created = obj.metadata.creation_timestamp
     if created is None:
@@ -281,5 +283,5 @@ def _labels_of(obj: KubeObject) -> str:
 
 
 def last_state(obj: KubeObject | DeletedFinalStateUnknown[KubeObject]) -> tuple[str, KubeObject | None]:
-    """Key and last known state of a deleted object."""
+    """Return the key and the last known state of a deleted object."""
     return (obj.key, obj.obj) if isinstance(obj, DeletedFinalStateUnknown) else (obj.key, obj)

@@ -1,4 +1,4 @@
-"""What is waited for, on standard error, until there is something to print."""
+"""The progress of waiting, on standard error, until there are events to print."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from rich.text import Text
 
 from .._core.tasks import finish
 from ..errors import SyncTimeout
-from .output import printable, tell
+from .output import print_error, printable
 
 T = TypeVar("T")
 
 
 class Progress:
-    """Waits, and says for what: live on a terminal, now and then elsewhere.
+    """Shows what the command waits for: live on a terminal, otherwise every 5 s.
 
     Args:
-        timeout: Seconds for all waiting together; None for any.
+        timeout: Seconds for all waits together; None for no limit.
     """
 
     def __init__(self, timeout: float | None = None) -> None:
@@ -32,25 +32,25 @@ class Progress:
         self._began = _now()
         self._spinner = Spinner("dots")
         console = Console(stderr=True)
-        # Standard output may lead elsewhere, and its lines are to be as they are.
+        # Rich must not capture standard output, which may not be the terminal.
         self._live = Live(
             self._spinner, console=console, transient=True, redirect_stdout=False, refresh_per_second=12.5
         )
 
     async def during(self, work: Coroutine[Any, Any, T], state: Callable[[], object]) -> T:
-        """Wait for some work.
+        """Await some work and show its state meanwhile.
 
         Args:
-            work: It.
-            state: Says what is waited for.
+            work: The work.
+            state: Returns the state to show.
 
         Raises:
-            SyncTimeout: It is not done in time.
+            SyncTimeout: The work did not finish in time.
         """
-        left = None if self._timeout is None else self._began + self._timeout - _now()
+        remaining = None if self._timeout is None else self._began + self._timeout - _now()
         showing = asyncio.create_task(self._show(state))
         try:
-            with anyio.move_on_after(left):
+            with anyio.move_on_after(remaining):
                 return await work
             raise SyncTimeout(f"not synced after {self._timeout:g} s: {state()}")
         finally:
@@ -64,10 +64,10 @@ class Progress:
                     await asyncio.sleep(0.2)
         while True:
             await asyncio.sleep(5)
-            tell(str(state()))
+            print_error(str(state()))
 
     def end(self) -> None:
-        """Take it off the terminal, for what is printed there."""
+        """Remove the display from the terminal, so that events can be printed."""
         self._live.stop()
 
 

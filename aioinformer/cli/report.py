@@ -1,4 +1,4 @@
-"""What ``aioinformer bench`` has measured: a document for programs, a table and a histogram for people."""
+"""The report of ``aioinformer bench``: JSON for programs, a table and a histogram for people."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ WIDTH = 50
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel"):
-    """How long changes have taken.
+    """The measured latencies.
 
     Attributes:
-        loop: What the informer ran on.
-        encoding: What was read: "json" or "protobuf".
-        embedded: Whether the server was, so that latencies begin with a change there. Elsewhere nobody sees that: they
-            begin with the request for it.
-        objects: How many there were.
-        rate: Changes a second that were asked for.
-        duration_seconds: For how long changes were made.
-        interrupted: Whether that was shorter than it should have been.
-        changes: How many have arrived.
-        changes_per_second: How many were made.
-        latency_seconds: Percentiles of each stage, and those of all together, "endToEnd".
-        shares: Each stage's share of the time, together 1.
+        loop: The informer's event loop.
+        encoding: "json" or "protobuf".
+        embedded: Whether the server was embedded. Latencies then start with the change in the server; otherwise they
+            start with the request for it.
+        objects: The number of objects.
+        rate: The requested changes per second.
+        duration_seconds: How long changes were made.
+        interrupted: Whether a signal ended the measurement early.
+        changes: How many changes arrived.
+        changes_per_second: The actual changes per second.
+        latency_seconds: Percentiles of each stage, and of their sum as "endToEnd".
+        shares: Each stage's share of the time; the sum is 1.
     """
 
     loop: str
@@ -45,20 +45,20 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def print_json(report: Report) -> None:
-    """Print one document on one line."""
+    """Print the report as one line of JSON."""
     write(msgspec.json.encode(report).decode() + "\n")
 
 
 def print_table(report: Report, nanoseconds: list[int]) -> None:
-    """Print percentiles, the share of each stage, and a histogram of the latencies."""
+    """Print percentiles, each stage's share, and a histogram of the latencies."""
     screen = Screen()
     if report.interrupted:
         screen.print(f"interrupted after {report.duration_seconds:.1f} s", highlight=False)
     is_slower = report.changes_per_second < 0.95 * report.rate
-    asked = f" of the {report.rate:,.0f} asked for" if is_slower else ""
+    asked = f" of the {report.rate:,.0f} requested" if is_slower else ""
     since = "the change at the server" if report.embedded else "the request for the change"
     screen.print(
-        f"{report.changes:,} changes of {report.objects:,} objects, {report.changes_per_second:,.0f} a second"
+        f"{report.changes:,} changes of {report.objects:,} objects, {report.changes_per_second:,.0f} per second"
         f"{asked}, {report.loop}, {report.encoding}; from {since} to the end of the handler",
         highlight=False,
     )
@@ -84,7 +84,7 @@ def _microseconds(percentiles: dict[str, float]) -> list[str]:
 
 
 def histogram(nanoseconds: list[int]) -> list[str]:
-    """Lines of text, each for latencies from one value to 1.4 times it."""
+    """Return lines of text, each for latencies from a value up to 1.4 times that value."""
     counts = Counter(int(2 * log2(max(1, each / 1000))) for each in nanoseconds)
     most = max(counts.values())
     lines = []

@@ -1,4 +1,4 @@
-"""Which API server a command is for."""
+"""The API server of a command."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..client.kubeconfig import kubeconfig_paths
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A server by its URL, or else that of a kubeconfig's context; where there is none, the pod's, as for kubectl.
+    """A server, found as by kubectl: by its URL, by a kubeconfig's context, or by the pod's service account.
 
     Attributes:
         server: The URL.
-        kubeconfig: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
-        context: Its context; None for the current one.
+        kubeconfig: The kubeconfig file; None for the files in ``$KUBECONFIG``, then ``~/.kube/config``.
+        context: The kubeconfig's context; None for the current context.
 
     Raises:
         ConfigError: The server is no URL.
@@ -32,10 +32,10 @@ class Target(msgspec.Struct, frozen=True):
             check_url(self.server)
 
     def client(self) -> Client:
-        """A client of it, to be opened."""
+        """Return a client of the server, not yet opened."""
         if self.server is not None:
             return Client.from_url(self.server)
-        is_there = any(os.path.exists(path) for path in kubeconfig_paths())
-        if not (self.context or self.kubeconfig or is_there) and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        exists = any(os.path.exists(path) for path in kubeconfig_paths())
+        if not (self.context or self.kubeconfig or exists) and os.environ.get("KUBERNETES_SERVICE_HOST"):
             return Client.in_cluster()
         return Client.from_kubeconfig(self.context, self.kubeconfig)

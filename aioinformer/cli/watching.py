@@ -1,4 +1,4 @@
-"""``aioinformer watch``."""
+"""``aioinformer watch``: print a collection and its changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..listwatch import ListWatch
 from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
 from ..reflector.retry import Retry, is_hopeless
-from .discovery import GROUP_PATIENCE, APIResource, find_resource
+from .discovery import GROUP_TIMEOUT, APIResource, find_resource
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 from .progress import Progress
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class Watching(NamedTuple):
-    """What the command line asked for."""
+    """The options of the command."""
 
     resource: str
     namespace: str | None
@@ -40,12 +40,12 @@ class Watching(NamedTuple):
 
 
 async def watch_resource(client: Client, asked: Watching) -> None:
-    """Print a collection and its changes until cancelled, or until synced if asked to.
+    """Print a collection and its changes until cancelled, or until synced with ``until_synced``.
 
-    Cancelled once everything that was asked for is printed it ends well.
+    A cancellation after the list was printed with ``until_synced`` is no error.
 
     Raises:
-        AioInformerError: What cannot go on: server unreachable, forbidden, no such resource, no time left.
+        AioInformerError: Server unreachable, forbidden, no such resource, or timeout.
     """
     progress = Progress(asked.timeout)
     view: _View | None = None
@@ -54,7 +54,7 @@ async def watch_resource(client: Client, asked: Watching) -> None:
             discovery = _Discovery(client, asked)
             resource = await progress.during(discovery.find(), lambda: discovery)
             if asked.namespace is not None and not resource.namespaced:
-                logger.warning("%s live in no namespace: -n makes no difference", resource.plural)
+                logger.warning("%s are cluster-scoped: -n is ignored", resource.plural)
             everywhere = asked.all_namespaces or not resource.namespaced
             namespace = None if everywhere else asked.namespace or client.namespace
             printer: Printer = (
@@ -88,37 +88,39 @@ async def watch_resource(client: Client, asked: Watching) -> None:
 
 
 class _Discovery:
-    """Asks which resource is meant: again where there is a timeout for it, and where the server says when."""
+    """Finds the resource by its name. It retries if there is a timeout or the server sends Retry-After."""
 
     def __init__(self, client: Client, asked: Watching) -> None:
         self._client = client
         self._asked = asked
-        # Most of the time is for the list, whatever one group's server does; a slow one has more with each try.
-        self._patience = GROUP_PATIENCE if asked.timeout is None else min(GROUP_PATIENCE, asked.timeout / 4)
+        # A hanging group must leave time for the list; each retry waits longer for it.
+        self._group_timeout = (
+            GROUP_TIMEOUT if asked.timeout is None else min(GROUP_TIMEOUT, asked.timeout / 4)
+        )
         self._last_error: Exception | None = None
 
     def __str__(self) -> str:
-        text = f"waiting for {self._client.server} to say which resources it has"
+        text = f"waiting for {self._client.server} to list its resources"
         return text if self._last_error is None else f"{text}; last error: {self._last_error}"
 
     async def find(self) -> APIResource:
         retry = Retry(Random(), self._client.health)
         while True:
             try:
-                return await find_resource(self._client, self._asked.resource, self._patience)
+                return await find_resource(self._client, self._asked.resource, self._group_timeout)
             except (ApiError, TransportError) as error:
-                says_when = isinstance(error, ApiError) and error.retry_after is not None
-                if is_hopeless(error) or (self._asked.timeout is None and not says_when):
+                has_retry_after = isinstance(error, ApiError) and error.retry_after is not None
+                if is_hopeless(error) or (self._asked.timeout is None and not has_retry_after):
                     raise
                 self._last_error = error
-                self._patience = min(GROUP_PATIENCE, 2 * self._patience)
+                self._group_timeout = min(GROUP_TIMEOUT, 2 * self._group_timeout)
                 if retry.failed(error):
-                    logger.warning("%s; trying again", error)
+                    logger.warning("%s; retrying", error)
             await retry.wait()
 
 
 class _View(ResourceEventHandler[KubeObject]):
-    """Prints what it is told."""
+    """A handler that prints events."""
 
     def __init__(
         self, printer: Printer, informer: SharedIndexInformer[KubeObject], progress: Progress
@@ -144,23 +146,23 @@ class _View(ResourceEventHandler[KubeObject]):
         self._print("DELETED", key, last, False)
 
     def announce_synced(self) -> None:
-        """Say, once, that the initial list is complete."""
+        """Print, at most once, that the initial list is complete."""
         if not self._synced and not self._ended.done():
             self._synced = True
             self._try(self._printer.synced, self._initial, self._informer.last_sync_resource_version)
 
     def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
-        ends_it = is_hopeless(error) and not self._synced
-        if not ends_it and not (isinstance(error, ApiError) and error.is_expired):
-            logger.warning("%s; trying again", error)
+        is_fatal = is_hopeless(error) and not self._synced
+        if not is_fatal and not (isinstance(error, ApiError) and error.is_expired):
+            logger.warning("%s; retrying", error)
 
     @property
     def is_announced(self) -> bool:
-        """Whether the initial list, and that it is complete, has been printed."""
+        """True if the initial list and the line about its end have been printed."""
         return self._synced and not self._ended.done()
 
     async def wait_ended(self) -> None:
-        """Wait until there is nothing more to do; raises why."""
+        """Wait until the output fails, and raise its error."""
         await asyncio.shield(self._ended)
 
     def _print(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:

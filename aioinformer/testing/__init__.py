@@ -1,4 +1,4 @@
-"""Testing what is built on informers: an API server inside the process, and trouble on command.
+"""Test support for code built on informers: an API server inside the process, fault injection, and simulation.
 
     from aioinformer.testing import APIServer
 
@@ -7,7 +7,7 @@
         ...
         server.faults.drop_watches()
 
-JSON patches and TLS need the extra: `pip install 'aioinformer[testing]'`.
+JSON patches and TLS need an extra: `pip install 'aioinformer[testing]'`.
 """
 
 from __future__ import annotations

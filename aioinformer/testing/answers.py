@@ -1,4 +1,4 @@
-"""What every answer over HTTP is made of: headers, objects, statuses."""
+"""HTTP answers: headers, objects, statuses."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 def headers(content_type: str) -> dict[str, str]:
-    """Those of an answer."""
+    """Return the headers of an answer."""
     return {"Content-Type": content_type, "Cache-Control": "no-cache, private"}
 
 
 def show(request: Request, view: View, stored: StoredObject, status: int = 200) -> web.Response:
-    """An object, as the client wants to see it."""
+    """Return an answer with an object in the form that the client requested."""
     if request.subresource == "scale":
         return respond(view.encoding, scale_of(view.resource, load(view.resource, stored)), status)
     return web.Response(body=view.one(stored), status=status, headers=headers(view.encoding.media_type))
 
 
 def respond(encoding: Encoding, obj: Object, status: int = 200) -> web.Response:
-    """Anything else."""
+    """Return an answer with any other object."""
     return web.Response(body=encoding.body(obj), status=status, headers=headers(encoding.media_type))
 
 
 def success(encoding: Encoding, status: int = 200, **details: str) -> web.Response:
-    """A `Status` that says that all went well."""
+    """Return an answer with a `Status` of success."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     given = {name: value for name, value in details.items() if value}
     if given:
@@ -48,7 +48,7 @@ def success(encoding: Encoding, status: int = 200, **details: str) -> web.Respon
 
 
 def refusal(http: web.BaseRequest, error: StatusError) -> web.Response:
-    """A `Status` that says what is wrong."""
+    """Return an answer with a `Status` of failure."""
     response = respond(encoding_of_status(accept_of(http)), error.status, error.code)
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(error.retry_after)
@@ -56,12 +56,12 @@ def refusal(http: web.BaseRequest, error: StatusError) -> web.Response:
 
 
 def accept_of(http: web.BaseRequest) -> str:
-    """The Accept header of a request."""
+    """Return the Accept header of a request."""
     return http.headers.get("Accept", "")
 
 
 def hang_up(http: web.BaseRequest, *, flush: bool) -> None:
-    """Close a connection: at once, or after what was written has gone out."""
+    """Close a connection: immediately, or with `flush` after the written data is sent."""
     transport = http.transport
     if transport is None:
         return

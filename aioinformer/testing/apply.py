@@ -1,9 +1,9 @@
-"""Server-side apply: fields have owners, and whoever applies a field that another one owns is told so.
+"""Server-side apply: fields have owners, and applying a field of another owner is a conflict.
 
-An object is followed from its first apply on: until then nobody owns anything, which spares all others the
-bookkeeping. What is there at the first apply belongs to `before-first-apply`, as on the real server, but for zeros
-of the status, which the server itself has put in. Lists merge by the keys that a strategic merge patch uses; but
-for metadata, lists of custom resources are replaced as a whole, as without a schema.
+The server tracks the owners of an object from its first apply on, which saves work for all other objects. Fields that
+exist at the first apply belong to `before-first-apply`, as on the real server, except zeros in the status, which the
+server added itself. Lists merge by the keys of strategic merge patches. Lists of custom resources outside of metadata
+are replaced as a whole, as without a schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MISSING = object()
 
 
 class Owner(NamedTuple):
-    """Who owns fields: one entry of `managedFields`."""
+    """An owner of fields: the identity of a `managedFields` entry."""
 
     manager: str
     operation: str
@@ -30,8 +30,8 @@ class Owner(NamedTuple):
     subresource: str = ""
 
 
-def is_followed(obj: Object) -> bool:
-    """Whether somebody has applied the object, so that owners are kept."""
+def is_tracked(obj: Object) -> bool:
+    """Return whether the object was ever applied, so that the server tracks its owners."""
     entries = obj["metadata"].get("managedFields") or ()
     return any(entry.get("operation") == _APPLY for entry in entries)
 
@@ -58,21 +58,21 @@ def apply_configuration(
     force: bool,
     now: str,
 ) -> Object:
-    """An object with a configuration applied.
+    """Return an object with a configuration applied.
 
-    What the manager applied before and leaves out now is removed, unless somebody else owns it too.
+    Fields that the manager applied before and omits now are removed, unless they have another owner.
 
     Args:
         resource: The object's type.
-        live: The object; None if it is to be created.
+        live: The object; None to create it.
         applied: The configuration.
-        manager: Who applies it.
-        subresource: Through which subresource.
-        force: Take over what others own.
+        manager: The field manager.
+        subresource: The subresource of the request.
+        force: Take over fields of other owners.
         now: The time.
 
     Raises:
-        StatusError: 409 that names what others own, 500 for a list that has a key twice.
+        StatusError: 409 with the fields of other owners, 500 for a list with a duplicate key.
     """
     wanted = paths(resource, applied)
     _check_unique(resource, applied["metadata"], wanted)
@@ -108,7 +108,7 @@ def apply_configuration(
 
 
 def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, Any]) -> None:
-    """Refuse lists that merge by a key and have it twice."""
+    """Refuse lists with a duplicate merge key."""
     for path, count in wanted.items():
         if path[-1] == "." and count > 1:
             group_version = resource.api_version if resource.group else f"/{resource.version}"
@@ -121,10 +121,10 @@ def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, A
             )
 
 
-def follow_update(
+def track_update(
     resource: ResourceType, old: Object, new: Object, *, manager: str, subresource: str, now: str
 ) -> list[Object]:
-    """The `managedFields` after an update: whoever changes a field owns it alone."""
+    """Return the `managedFields` after an update: the manager becomes the only owner of changed fields."""
     before, after = paths(resource, old), paths(resource, new)
     touched = _differing(before, after)
     changed = touched & set(after)
@@ -138,9 +138,9 @@ def follow_update(
 
 
 def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
-    """The fields that two states of an object differ in, with those around them that only one of them has.
+    """Return the fields that differ between two states, with parents that only one state has.
 
-    That an empty one has got fields is no difference in it.
+    An empty object that gets fields does not differ itself.
     """
     both = before.keys() | after.keys()
     differing = {
@@ -153,7 +153,7 @@ def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
 
 
 class _Owners:
-    """The `managedFields` of an object, opened."""
+    """The parsed `managedFields` of an object."""
 
     def __init__(self, obj: Object | None) -> None:
         self.fields: dict[Owner, set[Path]] = {}
@@ -170,7 +170,7 @@ class _Owners:
             self._before[owner] = entry
 
     def entries(self, now: str) -> list[Object]:
-        """The entries of those who own anything; one that is unchanged keeps its time."""
+        """Return the entries of all owners with fields; an unchanged entry keeps its time."""
         found = []
         for owner, owned in self.fields.items():
             if not owned:

@@ -1,4 +1,4 @@
-"""Binding: a pod is given its node (kube-apiserver ``registry/core/pod/storage``)."""
+"""Binding: assign a pod to a node (kube-apiserver ``registry/core/pod/storage``)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def bind(cluster: Cluster, namespace: str, name: str, binding: Object, *, dry_run: bool) -> None:
-    """Give a pod its node, and the labels and annotations that come with it.
+    """Assign a pod to a node, with the binding's labels and annotations.
 
     Raises:
-        StatusError: 404; 409 (it has one, or is going); 500 (the binding names no node).
+        StatusError: 404; 409 (it has a node or is terminating); 500 (the binding names no node).
     """
     target = binding.get("target") or {}
     if target.get("kind") not in (None, "", "Node"):

@@ -1,4 +1,4 @@
-"""What requests bring along: JSON, YAML or protobuf."""
+"""Bodies of requests: JSON, YAML or protobuf."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 async def read_body(http: web.BaseRequest) -> bytes:
-    """The body of a request, up to the server's limit.
+    """Read the body of a request.
 
     Raises:
-        StatusError: 413.
+        StatusError: 413 if the body exceeds the server's limit.
     """
     body = bytearray()
     async for chunk in http.content.iter_any():
@@ -31,10 +31,10 @@ async def read_body(http: web.BaseRequest) -> bytes:
 
 
 async def read_object(http: web.BaseRequest, resource: ResourceType) -> Object:
-    """The object that a request brings along, in any form that is taken.
+    """Return the object in the body of a request.
 
     Raises:
-        StatusError: 400 for what is no object, 415 for another form, and for protobuf of a kind that is not known.
+        StatusError: 400 for an invalid object, 415 for another media type or protobuf of an unknown kind.
     """
     body = await read_body(http)
     unrecognized = f"the object provided is unrecognized (must be of type {resource.kind})"
@@ -48,18 +48,17 @@ async def read_object(http: web.BaseRequest, resource: ResourceType) -> Object:
 def value_in(
     body: bytes, http: web.BaseRequest, api_version: str, kind: str, refusal: str = "json parse error"
 ) -> Any:
-    """What the body of a request says, in any form that is taken.
+    """Return the decoded body of a request.
 
     Args:
-        body: All of it.
-        http: Says in which form it is; JSON if it does not say, as for the real server.
-        api_version: What it should be of.
-        kind: Likewise.
-        refusal: How the message for what is no JSON begins.
+        body: The whole body.
+        http: The request, whose Content-Type names the format; the default is JSON, as on the real server.
+        api_version: The expected apiVersion.
+        kind: The expected kind.
+        refusal: The start of the message for invalid JSON.
 
     Raises:
-        StatusError: 400 for what is not of its form, 415 for another form, and for protobuf of a kind that is not
-            known.
+        StatusError: 400 for a malformed body, 415 for another media type or protobuf of an unknown kind.
     """
     match http.content_type if http.headers.get("Content-Type") else JSON.media_type:
         case JSON.media_type:

@@ -1,7 +1,7 @@
-"""The cluster behind the server, without a socket: resources, objects and the rules for changing them.
+"""The cluster behind the server: resources, objects and the rules for changing them.
 
-Everything here is synchronous and works on decoded JSON at the edges and on stored bytes within. The HTTP layer and
-the Python API of the server are two ways of calling it.
+All code here is synchronous. It takes and returns decoded JSON and stores bytes. The HTTP layer and the server's Python
+API both call it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
-from aioinformer.testing.apply import apply_configuration, check_type, follow_update, is_followed
+from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition
@@ -41,15 +41,14 @@ _INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a change is to be made.
+    """The options of a write.
 
     Attributes:
         subresource: `"status"` or another; empty for the object itself.
-        whole: Change object and status in one step, and let a create keep the status it is given: the
-            Python API's way, for tests that play user and controller at once.
+        whole: Write object and status in one step, as the Python API does for tests that act as user and controller.
         dry_run: Check everything, change nothing.
-        field_manager: Who makes it.
-        applied: The change is an apply, which has seen to `managedFields` itself.
+        field_manager: The field manager.
+        applied: The write is an apply, which has already set `managedFields`.
     """
 
     subresource: str = ""
@@ -61,7 +60,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How an object is to be deleted."""
+    """The options of a delete."""
 
     grace_period_seconds: int | None = None
     uid: str | None = None
@@ -78,9 +77,9 @@ class Cluster:
 
     Args:
         history: How many changes of each resource a watch can go back.
-        watch_buffer: How many changes a slow watch may lie behind.
+        watch_buffer: How many changes a slow watch may lag behind.
         seed: Makes uids and generated names repeatable.
-        clock: Gives the time for timestamps, in seconds.
+        clock: Returns the time for timestamps, in seconds.
     """
 
     def __init__(
@@ -105,25 +104,25 @@ class Cluster:
         return self.storage.resource_version
 
     def collection(self, resource: ResourceType) -> Collection:
-        """The objects of a resource, in all its versions."""
+        """Return the collection of a resource, shared by all its versions."""
         return self.storage.collection(resource.group, resource.plural)
 
     def now(self) -> str:
-        """The time as metadata writes it."""
+        """Return the time in the format of metadata."""
         return timestamp(self._clock())
 
     def time(self) -> float:
-        """The time in seconds."""
+        """Return the time in seconds."""
         return self._clock()
 
     # Reading
 
     def find(self, resource: ResourceType, namespace: str, name: str) -> StoredObject | None:
-        """An object, or None."""
+        """Return an object, or None."""
         return self.collection(resource).objects.get(f"{namespace}/{name}" if namespace else name)
 
     def get(self, resource: ResourceType, namespace: str, name: str) -> StoredObject:
-        """An object.
+        """Return an object.
 
         Raises:
             StatusError: 404.
@@ -145,7 +144,7 @@ class Cluster:
         """Create an object.
 
         Raises:
-            StatusError: 400, 403 (namespace or definition is going), 404 (no such namespace), 409 (exists), 422.
+            StatusError: 400, 403 (namespace or definition is terminating), 404 (no such namespace), 409 (exists), 422.
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
@@ -199,10 +198,10 @@ class Cluster:
         change: Callable[[Object], Object],
         options: WriteOptions = _DEFAULT_WRITE,
     ) -> StoredObject:
-        """Change an object: `change` gets it decoded, as its own, and returns what it shall be.
+        """Modify an object: `change` gets a decoded copy and returns the new object.
 
-        A change that changes nothing leaves the object and its resourceVersion as they are. Removing the last
-        finalizer of an object that is being deleted removes the object.
+        Without a difference the resourceVersion stays the same. Removing the last finalizer of a terminating object
+        removes the object.
 
         Raises:
             StatusError: 400, 404, 409 (another version, another uid), 422.
@@ -218,10 +217,10 @@ class Cluster:
         obj: Object,
         options: WriteOptions = _DEFAULT_WRITE,
     ) -> tuple[StoredObject, bool]:
-        """Replace an object; also says whether it was created, which some resources allow.
+        """Replace an object; return it and whether it was created, which some resources allow.
 
         Raises:
-            StatusError: As `modify` and `create`.
+            StatusError: As for `modify` and `create`.
         """
         metadata, obj = metadata_of(obj), decoded(resource, obj)
         check_place(resource, metadata, namespace, name)
@@ -245,11 +244,11 @@ class Cluster:
         *,
         force: bool = False,
     ) -> tuple[StoredObject, bool]:
-        """Apply a configuration on the server's side; also says whether the object was created.
+        """Apply a configuration (server-side apply); return the object and whether it was created.
 
         Raises:
-            StatusError: 409 if another manager owns what is applied, 500 for a value that does not fit its field;
-                and as `modify` and `create`.
+            StatusError: 409 if another manager owns an applied field, 500 for a value that does not fit its field;
+                otherwise as for `modify` and `create`.
         """
         options = replace(options, applied=True)
         stored = self.find(resource, namespace, name)
@@ -259,10 +258,10 @@ class Cluster:
         if stored is not None:
             metadata = {"name": name, **metadata}
         for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():
-            metadata.setdefault(part, {})  # an empty one can be owned
+            metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
-        decoded(resource, applied, unapplied(resource, name))  # owners are asked about what was sent
+        decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)
@@ -271,7 +270,7 @@ class Cluster:
             raise errors.conflict(resource, name, why)
         if stored is None:
             metadata.pop("resourceVersion", None)
-        if resource.has_status:  # what cannot be written this way is not owned this way either
+        if resource.has_status:  # fields that this write ignores get no owner
             about_status = options.subresource == "status"
             if about_status:
                 applied["metadata"] = _metadata_with_status(resource, metadata)
@@ -297,14 +296,14 @@ class Cluster:
     def remove(
         self, resource: ResourceType, stored: StoredObject, *, dry_run: bool = False
     ) -> StoredEvent | None:
-        """Take an object out of the storage, whatever its finalizers say."""
+        """Remove an object from the storage, regardless of its finalizers."""
         return None if dry_run else self._emit(resource, None, stored)
 
     def commit(self, resource: ResourceType, stored: StoredObject, obj: Object) -> StoredObject:
-        """Write a new version of an object as it is given, without a rule applied."""
+        """Store a new version of an object without applying any rules."""
         return self._commit(resource, stored, obj, dry_run=False)
 
-    # Within
+    # Private
 
     def _replace(
         self, resource: ResourceType, stored: StoredObject, new: Object, options: WriteOptions
@@ -325,8 +324,8 @@ class Cluster:
             check_definition(result, old)
         if result == old:
             return stored
-        if not options.applied and is_followed(old):
-            result["metadata"]["managedFields"] = follow_update(
+        if not options.applied and is_tracked(old):
+            result["metadata"]["managedFields"] = track_update(
                 resource,
                 old,
                 result,
@@ -370,7 +369,7 @@ class Cluster:
         return event
 
     def _merge(self, resource: ResourceType, old: Object, new: Object, options: WriteOptions) -> Object:
-        """What the object becomes: the part that may change from the new one, the rest from the old."""
+        """Return the new object, with the parts that this write cannot change from the old object."""
         if options.subresource in ("status", "approval"):
             result = _with_status_of(resource, old, new)
         elif resource.has_status and not options.whole:
@@ -401,7 +400,7 @@ class Cluster:
     def _check_version(
         self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
     ) -> None:
-        """Refuse a change that was made from another version."""
+        """Refuse a write based on another resourceVersion."""
         version = _version_number(metadata.get("resourceVersion", ""))
         if version:
             if version != stored.resource_version:
@@ -438,14 +437,14 @@ class Cluster:
 
 
 def _version_number(version: str) -> int:
-    """A resourceVersion as a number; 0, as none at all, stands for any."""
+    """Return a resourceVersion as a number; 0 or empty matches any version."""
     if version and not version.isdecimal():
         raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
     return int(version or 0)
 
 
 def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:
-    """Refuse an update that was made for another object of the same name, be it there or not."""
+    """Refuse an update whose uid belongs to another object of the same name."""
     uid = metadata.get("uid")
     if uid and uid != current:
         place = f"{namespace}/{name}" if namespace else name
@@ -459,7 +458,7 @@ def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Obje
 
 
 def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
-    """The old object with the new one's status; a built-in's metadata comes along, but for a Deployment's labels."""
+    """Return the old object with the new status, and a built-in's new metadata except a Deployment's labels."""
     result = {key: value for key, value in old.items() if key != "status"}
     if "status" in new:
         result["status"] = new["status"]
@@ -472,7 +471,7 @@ def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
 
 
 def _metadata_with_status(resource: ResourceType, metadata: Object) -> Object:
-    """What of the metadata a write of the status takes along."""
+    """Return the metadata that a write of the status also writes."""
     if resource.custom:
         kept = ("name", "namespace", "uid", "resourceVersion")
         return {name: metadata[name] for name in kept if name in metadata}
@@ -482,7 +481,7 @@ def _metadata_with_status(resource: ResourceType, metadata: Object) -> Object:
 
 
 def _keep_system_fields(old: Object, new: Object) -> None:
-    """Put back what no update can change."""
+    """Restore the fields that no update can change."""
     for name in (
         "name",
         "generateName",
@@ -501,7 +500,7 @@ def _keep_system_fields(old: Object, new: Object) -> None:
 
 
 def _keep_owners(old: Object, new: Object, result: Object, options: WriteOptions) -> None:
-    """An apply brings its `managedFields`; an update that does not keeps those that are there."""
+    """Set `managedFields`: from an apply, or else from the old object."""
     if "managedFields" in new:
         if options.applied:
             result["managedFields"] = new["managedFields"]
@@ -512,13 +511,13 @@ def _keep_owners(old: Object, new: Object, result: Object, options: WriteOptions
 
 
 def _counted(resource: ResourceType, obj: Object) -> Object:
-    """What of an object metadata.generation counts the changes of."""
+    """Return the part of an object whose changes metadata.generation counts."""
     metadata = obj["metadata"]
     if resource.custom:
         ignored = ("metadata", "status") if resource.has_status else ("metadata",)
         return {name: value for name, value in obj.items() if name not in ignored}
     match resource.kind:
-        case "Deployment":  # its ReplicaSets get its annotations
+        case "Deployment":  # its annotations are copied to its ReplicaSets
             return {"spec": obj.get("spec"), "annotations": metadata.get("annotations")}
         case "EndpointSlice":
             return {**obj, "metadata": metadata.get("labels")}

@@ -1,4 +1,4 @@
-"""The conditions in an object's status."""
+"""Conditions in an object's status."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def condition(kind: str, holds: bool, reason: str, message: str, old: Object | None, now: str) -> Object:
-    """A condition; since when it is as it is stays as it was, if the old one was so too."""
+    """Return a condition; it keeps the old lastTransitionTime if its status is unchanged."""
     status = "True" if holds else "False"
     is_same = old is not None and old.get("status") == status
     return {
@@ -22,7 +22,7 @@ def condition(kind: str, holds: bool, reason: str, message: str, old: Object | N
 
 
 def with_condition(status: Object, kind: str, holds: bool, reason: str, message: str, now: str) -> Object:
-    """A status with a condition set, at its place if there is one."""
+    """Return a status with a condition added or replaced."""
     conditions = list(status.get("conditions") or [])
     index = next((i for i, each in enumerate(conditions) if each.get("type") == kind), len(conditions))
     old = conditions[index] if index < len(conditions) else None

@@ -1,4 +1,4 @@
-"""What every controller here is: it watches changes, notes what to look at, and works on it in small steps."""
+"""The base class of the embedded controllers: a queue of work that is done in small steps."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ _Task = tuple["Callable[..., Iterator[None]]", tuple[object, ...]]
 class Controller:
     """Reacts to the changes of a cluster.
 
-    Observing a change only notes what to look at, once however often it is noted; `work` then does it in small
-    steps, so that emptying a namespace of 100,000 objects can share the event loop. Each step looks at the
-    cluster anew: whatever happened meanwhile is taken as it is.
+    `observe` only queues work, without duplicates. `work` then does it in small steps, so that emptying a namespace of
+    100,000 objects does not block the event loop. Each step reads the current state of the cluster.
 
     Args:
         cluster: The cluster.
 
     Attributes:
-        name: What kube-controller-manager calls it.
+        name: Its name in kube-controller-manager.
     """
 
     name = ""
@@ -43,33 +42,33 @@ class Controller:
 
     @property
     def busy(self) -> bool:
-        """Whether there is work."""
+        """True if there is work."""
         return bool(self._tasks)
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Note what a change asks for."""
+        """Queue the work for a change."""
         raise NotImplementedError
 
     def work(self) -> Iterator[None]:
-        """Do what there is to do, a small step at a time, until nothing is left."""
+        """Do all queued work in small steps."""
         while self._tasks:
             (step, arguments), _ = self._tasks.popitem(last=False)
             yield from step(*arguments)
 
     def add(self, step: Callable[..., Iterator[None]], *arguments: object) -> None:
-        """Note something to do."""
+        """Queue a step unless it is queued already."""
         self._tasks[step, arguments] = None
 
     def delete(self, resource: ResourceType, stored: StoredObject, policy: str | None = None) -> None:
-        """Delete an object that was there a moment ago."""
+        """Delete an object that existed a moment ago."""
         try:
             options = DeleteOptions(propagation_policy=policy)
             delete(self.cluster, resource, stored.namespace, stored.name, options)
         except StatusError:
-            return  # gone already, or changed: whoever did that has been observed
+            return  # deleted or changed meanwhile; the controller has observed that
 
     def drop_finalizer(self, resource: ResourceType, stored: StoredObject, finalizer: str) -> None:
-        """Take one finalizer off an object."""
+        """Remove a finalizer from an object."""
 
         def change(obj: Object) -> Object:
             obj["metadata"]["finalizers"] = [entry for entry in finalizers_of(obj) if entry != finalizer]
@@ -79,12 +78,12 @@ class Controller:
 
 
 def finalizers_of(obj: Object) -> list[str]:
-    """An object's finalizers."""
+    """Return an object's finalizers."""
     return obj["metadata"].get("finalizers") or []
 
 
-def settle(controllers: list[Controller]) -> None:
-    """Let controllers do all that there is to do, at once."""
+def work_all(controllers: list[Controller]) -> None:
+    """Do all queued work of all controllers, without yielding."""
     while any(controller.busy for controller in controllers):
         for controller in controllers:
             for _ in controller.work():

@@ -1,8 +1,8 @@
-"""What a cluster's controllers and kubelets do, as far as deletion needs them.
+"""The controllers and kubelets that deletion needs.
 
-A real API server on its own finalises nothing: a deleted namespace stays Terminating, a deleted pod on a node stays
-until its kubelet has stopped it. The controllers here do the least of it that lets objects end. They have the names
-that kube-controller-manager's `--controllers` knows; `kubelet` stands for those of all nodes.
+A real API server alone finalizes nothing: a deleted namespace stays Terminating, and a deleted pod on a node remains
+until its kubelet has stopped it. These controllers do the minimum that completes deletions. Their names are those
+of kube-controller-manager's `--controllers`; `kubelet` stands for the kubelets of all nodes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _CONTROLLERS = {
 }
 
 CONTROLLERS = tuple(_CONTROLLERS)
-"""The names of all."""
+"""The names of all controllers."""
 
 
 def control_plane(cluster: Cluster, names: Collection[str] = CONTROLLERS) -> list[Controller]:
-    """The controllers of a cluster, by their names; they look at all that changes from now on.
+    """Return the named controllers of a cluster; they observe all changes from now on.
 
     Raises:
         UnknownNameError: There is no such controller.

@@ -1,4 +1,4 @@
-"""The few fields that the real server fills in itself and that others rely on."""
+"""Defaults for the few fields that the real server sets and clients rely on."""
 
 from __future__ import annotations
 

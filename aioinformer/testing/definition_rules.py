@@ -1,4 +1,4 @@
-"""What the server completes and checks of a CustomResourceDefinition.
+"""Defaults and validation of CustomResourceDefinitions.
 
 The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensions/validation, v1.36), but for what is
 in schemas.
@@ -72,10 +72,10 @@ class _Spec(msgspec.Struct):
 
 
 def complete_definition(definition: Object) -> None:
-    """Fill in, in place, what a definition leaves open: its names, and which versions have been stored.
+    """Set the defaults of a definition in place: names and stored versions.
 
     Raises:
-        StatusError: 400 for a spec that is none.
+        StatusError: 400 for a malformed spec.
     """
     try:
         parsed = msgspec.convert(definition.get("spec") or {}, _Spec)
@@ -94,10 +94,10 @@ def complete_definition(definition: Object) -> None:
 
 
 def check_definition(new: Object, old: Object | None) -> None:
-    """Refuse a definition that cannot be served as it is, or a change of what has to stay.
+    """Refuse an invalid definition or a change of its immutable fields.
 
     Raises:
-        StatusError: 422, naming every cause.
+        StatusError: 422 with every cause.
     """
     name, spec = new["metadata"]["name"], msgspec.convert(new["spec"], _Spec)
     faults = [*_faults(spec)]
@@ -169,7 +169,7 @@ def _faults_of_names(names: _Names) -> Iterator[_Fault]:
 
 
 def _changes(new: _Spec, old: _Spec, *, established: bool) -> Iterator[_Fault]:
-    """What no update can change."""
+    """Yield the faults of changed immutable fields."""
     fixed = [("group", new.group, old.group), ("names.plural", new.names.plural, old.names.plural)]
     if established:
         named = ("names.kind", new.names.kind, old.names.kind)
@@ -180,7 +180,7 @@ def _changes(new: _Spec, old: _Spec, *, established: bool) -> Iterator[_Fault]:
 
 
 def _unstored(spec: _Spec, stored: list[str]) -> Iterator[_Fault]:
-    """Versions in which there may be objects yet, and which are no more."""
+    """Yield the faults of removed versions that may still have stored objects."""
     if not stored:
         yield field_invalid("status.storedVersions", stored, "must have at least one stored version")
     known = {version.name for version in spec.versions}
@@ -199,7 +199,7 @@ def _approval(definition: Object) -> str:
 
 
 def _unapproved(group: str, approval: str, before: str | None) -> Iterator[_Fault]:
-    """Groups of Kubernetes' own are for what was approved, or says that it was not."""
+    """Yield the faults of Kubernetes' own groups without an approval annotation."""
     if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
         return
     state = _approval_state(approval)

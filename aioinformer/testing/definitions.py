@@ -1,6 +1,6 @@
-"""CustomResourceDefinitions: a definition brings its resource, and takes it and its objects away again.
+"""CustomResourceDefinitions: add the resource of a definition, and remove it with its objects.
 
-This is the API server's own work, with or without a control plane.
+The API server does this itself, with or without a control plane.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Definitions(Controller):
-    """Serves what definitions define."""
+    """Serves the resources of definitions."""
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Serve what a definition says is served, and nothing of one that is gone."""
+        """Register the served versions of a definition; remove those of a deleted definition."""
         if resource is DEFINITIONS:
             self._observe_definition(event.current, event.previous)
         elif event.current is None and resource.custom:
@@ -49,10 +49,10 @@ class Definitions(Controller):
             registry.remove(group, plural)
             for resource in resource_types(definition):
                 registry.add(resource)
-            storage.begin(group, plural)  # as upstream, whatever has changed
+            storage.begin(group, plural)  # as upstream, for any change
 
     def _settle_names(self, name: str) -> Iterator[None]:
-        """Accept a definition's names, but for those that others of its group have; it is served from then on."""
+        """Accept a definition's names unless another definition of its group has them, then serve it."""
         stored = self.cluster.find(DEFINITIONS, "", name)
         if stored is None or stored.terminating:
             return
@@ -62,7 +62,7 @@ class Definitions(Controller):
         named = with_names(definition, taken, self.cluster.now())
         if named != definition:
             self.cluster.commit(DEFINITIONS, stored, named)
-            self._settle_group(group)  # a name may have been given back
+            self._settle_group(group)  # a name may have become free
             yield
 
     def _settle_group(self, group: str) -> None:
@@ -96,14 +96,14 @@ class Definitions(Controller):
 
 
 def _served(definition: Object) -> tuple[Object, Object] | None:
-    """What a definition is served by; None if it is not."""
+    """Return the parts of a definition that determine its resource; None if it is not served."""
     if not is_established(definition):
         return None
     return definition["spec"], accepted_names(definition)
 
 
 def resource_types(definition: Object, *, every: bool = False) -> list[ResourceType]:
-    """The resource in each of its served versions, or in every one, with the names that were accepted.
+    """Return the resource in each served version, or in every version, with the accepted names.
 
     The storage version comes first.
     """

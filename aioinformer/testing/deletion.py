@@ -1,4 +1,4 @@
-"""DELETE: preconditions, grace, finalizers; what a delete does at once and what it leaves for later."""
+"""DELETE: preconditions, grace periods, finalizers and propagation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _DEFAULT_GRACE = 30
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-"""The finalizer that keeps a definition until its objects are gone."""
+"""The finalizer that keeps a definition until its objects are deleted."""
 
 _UNDELETABLE = frozenset(["default", "kube-public", "kube-system"])
 _ORPHANING = frozenset([("batch", "jobs"), ("", "replicationcontrollers")])
-"""What leaves its dependents behind unless a delete says otherwise."""
+"""Resources whose deletes orphan the dependents by default."""
 
 _JOBS_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
@@ -33,12 +33,12 @@ _JOBS_WARNING = (
 
 
 class Deletion(NamedTuple):
-    """The outcome.
+    """The outcome of a delete.
 
     Attributes:
-        stored: The object as it was left.
-        gone: Whether it is gone, or would be but for the dry run.
-        event: The event of its going, if there was one.
+        stored: The object after the delete.
+        gone: Whether the object is removed, or would be without the dry run.
+        event: The event of the removal, if any.
     """
 
     stored: StoredObject
@@ -49,13 +49,13 @@ class Deletion(NamedTuple):
 def delete(
     cluster: Cluster, resource: ResourceType, namespace: str, name: str, options: DeleteOptions
 ) -> Deletion:
-    """Delete an object, as far as a delete goes.
+    """Delete an object, or mark it for deletion.
 
-    An object with finalizers, a namespace, a definition of a custom resource and a pod that has a grace period
-    on a node are marked with a deletionTimestamp and stay until whoever is in charge has done its work.
+    The server marks objects with finalizers, namespaces, definitions, and pods on a node with a grace period by a
+    deletionTimestamp. They remain until their controllers or the kubelet have done their work.
 
     Raises:
-        StatusError: 403 (a namespace that has to be there), 404, 409 (a precondition does not hold).
+        StatusError: 403 (a required namespace), 404, 409 (a failed precondition).
     """
     if resource is NAMESPACES and name in _UNDELETABLE:
         raise errors.forbidden(resource, name, "this namespace may not be deleted")
@@ -82,7 +82,7 @@ def delete(
 def delete_collection(
     cluster: Cluster, resource: ResourceType, objects: Iterable[StoredObject], options: DeleteOptions
 ) -> Iterator[StoredObject]:
-    """Delete what is still there of some objects, one at each step, so that the caller may pause between them."""
+    """Delete those of the objects that still exist, one per step, so that the caller can pause between steps."""
     for stored in objects:
         if cluster.find(resource, stored.namespace, stored.name) is not None:
             delete(cluster, resource, stored.namespace, stored.name, options)
@@ -108,17 +108,17 @@ def _check_preconditions(resource: ResourceType, stored: StoredObject, options: 
 
 
 def warning(resource: ResourceType, options: DeleteOptions) -> str | None:
-    """What a client is told that deletes without saying what becomes of the dependents."""
+    """Return the warning for a delete without a propagation policy, or None."""
     return _JOBS_WARNING if resource.kind == "Job" and _orphans(resource, options) else None
 
 
 def _orphans(resource: ResourceType, options: DeleteOptions) -> bool:
-    """Whether a delete orphans for want of a policy."""
+    """Return whether a delete without a policy orphans the dependents."""
     return options.propagation_policy is None and (resource.group, resource.plural) in _ORPHANING
 
 
 def _with_propagation(resource: ResourceType, obj: Object, options: DeleteOptions) -> list[str]:
-    """The finalizers with those that the propagation policy asks for."""
+    """Return the finalizers with the finalizer of the propagation policy."""
     finalizers = list(obj["metadata"].get("finalizers") or [])
     policy = options.propagation_policy
     if policy is None:
@@ -134,7 +134,7 @@ def _with_propagation(resource: ResourceType, obj: Object, options: DeleteOption
 
 
 def _grace(pod: Object, options: DeleteOptions) -> int:
-    """How long a pod may take to end: not at all if it runs on no node or has run to its end."""
+    """Return a pod's grace period in seconds; 0 if it is on no node or has ended."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
         return 0
@@ -145,7 +145,7 @@ def _grace(pod: Object, options: DeleteOptions) -> int:
 
 
 def _mark(cluster: Cluster, obj: Object, finalizers: list[str], grace: int) -> bool:
-    """Write the deletionTimestamp and what goes with it; says whether anything changed."""
+    """Set the deletionTimestamp and related metadata; return whether anything changed."""
     metadata: Object = obj["metadata"]
     before = dict(metadata)
     if "deletionTimestamp" not in metadata:
@@ -171,7 +171,7 @@ def _commit(
 def _delete_with_contents(
     cluster: Cluster, resource: ResourceType, stored: StoredObject, options: DeleteOptions
 ) -> Deletion:
-    """Mark a namespace or a definition: the control plane empties it, then it goes."""
+    """Mark a namespace or a definition for deletion; a controller then deletes its objects and removes it."""
     if stored.terminating:
         return Deletion(stored, False)
     obj = load(resource, stored)

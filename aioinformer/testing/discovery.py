@@ -1,4 +1,4 @@
-"""What a client learns about the server before it asks for objects: versions, groups, resources, health."""
+"""Discovery: versions, groups, resources, health."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ _VERSION = {
 
 _HEALTH = frozenset(["/healthz", "/livez", "/readyz"])
 PUBLIC = _HEALTH | {"/version"}
-"""What is told to who shows no token."""
+"""Paths that need no token."""
 
 _AGGREGATED = "APIGroupDiscoveryList"
 _OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class Discovery:
-    """Answers the paths that are no resource."""
+    """Answers the paths without a resource."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def knows(self, group: str, version: str) -> bool:
-        """Whether any resource is in a group's version."""
+        """Return whether a group's version has any resource."""
         return version in self._registry.group_versions().get(group, ())
 
     def has_builtin_group(self, group: str) -> bool:
-        """Whether any built-in resource is in a group: a Status then says what is not there."""
+        """Return whether a group has a built-in resource; unknown paths in it then get a Status."""
         return any(resource.group == group and not resource.custom for resource in self._registry)
 
     def answer(self, request: Request, accept: str) -> web.Response:
-        """The answer to a path; 404 if there is none.
+        """Return the answer to a path, or a 404.
 
         Raises:
-            StatusError: 405 for anything but reading.
+            StatusError: 405 for writing methods.
         """
         if request.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
@@ -202,7 +202,7 @@ def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
 
 
 def _group_version(parts: list[str]) -> tuple[str, str]:
-    """The group and version of a path below /api or /apis."""
+    """Return the group and version of a path below /api or /apis."""
     if len(parts) == 2 and parts[0] == "api":
         return "", parts[1]
     if len(parts) == 3 and parts[0] == "apis":
@@ -211,7 +211,7 @@ def _group_version(parts: list[str]) -> tuple[str, str]:
 
 
 def _openapi_v2(accept: str) -> web.Response:
-    """The schemas of nothing; kubectl wants them as protobuf, for a List or a kind that it does not know."""
+    """Return an empty schema; kubectl requests it as protobuf for a List or an unknown kind."""
     if accept.replace("@", ".").startswith(_OPENAPI_V2_PROTOBUF):
         return web.Response(body=b"\x0a\x032.0", content_type=_OPENAPI_V2_PROTOBUF)  # field 1, "swagger"
     if "application/json" not in accept and "*/*" not in accept and accept:

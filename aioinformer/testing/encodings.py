@@ -1,4 +1,4 @@
-"""How answers are written: as JSON, or as Kubernetes' protobuf. The only place that knows."""
+"""Encodings of answers: JSON and Kubernetes' protobuf."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
 
     Shown = Object | msgspec.Raw
-    """An object, or its JSON, which goes out unread as JSON."""
+    """An object, or its raw JSON, which a JSON answer contains unchanged."""
 
 _to_json = msgspec.json.Encoder().encode
 
 
 class Encoding(ABC):
-    """How answers are written.
+    """An encoding of answers.
 
     Attributes:
-        media_type: Of a body.
-        stream_type: Of a watch.
+        media_type: The media type of a body.
+        stream_type: The media type of a watch.
     """
 
     media_type: str
@@ -35,21 +35,21 @@ class Encoding(ABC):
 
     @abstractmethod
     def body(self, obj: Shown) -> bytes:
-        """An object as a body."""
+        """Return an object as a body."""
 
     @abstractmethod
     def event(self, kind: str, obj: Shown) -> bytes:
-        """An object as an event of a watch."""
+        """Return an object as an event of a watch."""
 
     @abstractmethod
     def page(self, listed: Object, items: Iterable[Shown]) -> Iterator[bytes]:
-        """A list as a body, in pieces: all before the items, each of them, all behind them.
+        """Yield a list as a body in pieces: the part before the items, each item, the part after them.
 
-        Between them may be empty ones, where others may have a turn.
+        An empty piece marks a place where other tasks may run.
 
         Args:
-            listed: The list, with what it has for items where there are none.
-            items: Its items; as JSON they are shown as they are here.
+            listed: The list, with the value of `items` for an empty list.
+            items: The items.
         """
 
 
@@ -64,7 +64,7 @@ class _Json(Encoding):
 
     def page(self, listed: Object, items: Iterable[Shown]) -> Iterator[bytes]:
         nothing = b'"items":' + _to_json(listed["items"])
-        head, tail = _to_json(listed).split(nothing, 1)  # within texts there are no such quotes
+        head, tail = _to_json(listed).split(nothing, 1)  # inside JSON strings quotes are escaped
         yield head
         separator = b'"items":['
         for item in items:
@@ -84,7 +84,7 @@ class _Protobuf(Encoding):
 
     def event(self, kind: str, obj: Shown) -> bytes:
         obj = _decoded(obj)
-        if kind == "ERROR":  # of which tests send what they like
+        if kind == "ERROR":  # tests may leave out its type
             obj = {"apiVersion": "v1", "kind": "Status", **obj}
         return protobuf.frame(kind, self.body(obj))
 
@@ -112,4 +112,4 @@ def _decoded(obj: Shown) -> Object:
 JSON = _Json()
 PROTOBUF = _Protobuf()
 ENCODINGS: tuple[Encoding, ...] = (JSON, PROTOBUF)
-"""Those that are offered, in the order in which they are preferred."""
+"""The encodings that the server offers, most preferred first."""

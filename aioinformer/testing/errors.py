@@ -1,13 +1,14 @@
-"""What the embedded API server answers when it says no: `Status` bodies as kube-apiserver writes them.
+"""Errors of the embedded API server, with `Status` bodies as kube-apiserver writes them.
 
-The tree of this room's errors:
+The errors of `aioinformer.testing`:
 
     TestingError
-    ├── StatusError          an HTTP answer with a `Status` body; raised by the Python API as well
-    ├── MatchingError        a function that was to say which requests a fault is about has raised
-    ├── MarshalError         an object that the storage has cannot be written as protobuf
+    ├── StatusError          an HTTP answer with a `Status` body; also raised by the Python API
+    ├── MatchingError        the `matching` function of a fault raised
+    ├── MarshalError         a stored object cannot be encoded as protobuf
     ├── MissingExtraError    a library of the extra `aioinformer[testing]` is not installed
-    └── SimulationError      what a simulation finds by itself: deadlock, leaks and others
+    ├── UnknownNameError     there is no such verb, resource or controller
+    └── SimulationError      a simulation detected a deadlock, a leak or the like
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _REASONS = {
 _MESSAGES = {
     410: "The resourceVersion for the provided watch is too old.",
     429: "The apiserver is currently handling too many requests, please try again later",
-    500: "Internal error occurred: asked for by a test",
+    500: "Internal error occurred: injected by a test",
     503: "the server is currently unable to handle the request",
     504: "Timeout: request did not complete within the allotted timeout",
 }
@@ -61,13 +62,13 @@ OPTIMISTIC_LOCK = (
 
 
 class TestingError(Exception):
-    """Root of the errors of `aioinformer.testing`."""
+    """Base class of the errors of `aioinformer.testing`."""
 
-    __test__ = False  # no test class, whatever pytest thinks of the name
+    __test__ = False  # pytest must not collect it
 
 
 class MissingExtraError(TestingError, ImportError):
-    """A library of the optional extra is needed and not installed."""
+    """A library of an optional extra is not installed."""
 
     def __init__(self, library: str, purpose: str) -> None:
         super().__init__(
@@ -76,37 +77,35 @@ class MissingExtraError(TestingError, ImportError):
 
 
 class MarshalError(TestingError, ValueError):
-    """A test has stored what Kubernetes would not: a value is of another type than its field."""
+    """A stored object cannot be encoded as protobuf, because a value has the wrong type."""
 
 
 class MatchingError(TestingError):
-    """The `matching` of a fault raised, and so the fault was not met; the cause is what it raised."""
+    """The `matching` of a fault raised, so the fault did not affect the request; `__cause__` is its error."""
 
     def __init__(self, cause: Exception, known: Iterable[str]) -> None:
         super().__init__(
-            f"matching of a fault raised {type(cause).__name__}: {cause}; a request has: {', '.join(known)}"
+            f"matching of a fault raised {type(cause).__name__}: {cause}; a request has these attributes: "
+            f"{', '.join(known)}"
         )
 
 
 class UnknownNameError(TestingError, ValueError):
-    """A fault is to be about a verb or resource that this server does not have: it would never be met.
-
-    Or a controller is asked for that the embedded control plane does not have.
-    """
+    """A verb or resource of a fault, or a controller of the control plane, does not exist."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"no {what} named {name!r}; there are: {', '.join(sorted(known))}")
+        super().__init__(f"there is no {what} {name!r}; use one of: {', '.join(sorted(known))}")
         self.name = name
 
 
 class StatusError(TestingError):
-    """A request was refused; `status` is the `Status` object that says why.
+    """The server refused a request; `status` is the `Status` object with the reason.
 
     Attributes:
         code: The HTTP status code.
         reason: The machine-readable reason, such as `"AlreadyExists"`.
-        message: The sentence for people.
-        status: The whole `Status` as a dict, in the order in which the real server writes it.
+        message: The message for people.
+        status: The whole `Status` as a dict, in the real server's order.
     """
 
     def __init__(
@@ -144,13 +143,13 @@ class StatusError(TestingError):
 
     @property
     def retry_after(self) -> int | None:
-        """Seconds for the Retry-After header, if the status names some."""
+        """Seconds for the Retry-After header; None without `details.retryAfterSeconds`."""
         seconds = (self.details or {}).get("retryAfterSeconds")
         return int(seconds) if seconds else None
 
 
 def cause(reason: str, message: str, field: str = "") -> dict[str, str]:
-    """One entry of `details.causes`."""
+    """Return an entry of `details.causes`."""
     entry = {"reason": reason, "message": message}
     if field:
         entry["field"] = field
@@ -158,17 +157,17 @@ def cause(reason: str, message: str, field: str = "") -> dict[str, str]:
 
 
 def field_required(path: str, why: str = "") -> dict[str, str]:
-    """The cause of a field that is missing."""
+    """Return the cause for a missing field."""
     return cause("FieldValueRequired", f"Required value: {why}" if why else "Required value", path)
 
 
 def field_invalid(path: str, value: Any, why: str) -> dict[str, str]:
-    """The cause of a value that cannot be."""
+    """Return the cause for an invalid value."""
     return cause("FieldValueInvalid", f"Invalid value: {_shown(value)}: {why}", path)
 
 
 def field_not_supported(path: str, value: Any, supported: Iterable[str]) -> dict[str, str]:
-    """The cause of a value that is none of those there are."""
+    """Return the cause for a value outside the supported values."""
     listed = ", ".join(map(_shown, supported))
     return cause(
         "FieldValueNotSupported", f"Unsupported value: {_shown(value)}: supported values: {listed}", path
@@ -176,12 +175,12 @@ def field_not_supported(path: str, value: Any, supported: Iterable[str]) -> dict
 
 
 def field_forbidden(path: str, why: str) -> dict[str, str]:
-    """The cause of a field that is not to be given here."""
+    """Return the cause for a field that is forbidden here."""
     return cause("FieldValueForbidden", f"Forbidden: {why}", path)
 
 
 def field_too_long(path: str, most: int) -> dict[str, str]:
-    """The cause of a value of more than so many bytes."""
+    """Return the cause for a value that exceeds a number of bytes."""
     return cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
 
 
@@ -200,17 +199,17 @@ def _details(resource: ResourceType, name: str) -> dict[str, Any]:
 
 
 def bad_request(message: str) -> StatusError:
-    """400."""
+    """Return a 400."""
     return StatusError(400, "BadRequest", message)
 
 
 def too_large(why: str) -> StatusError:
-    """413."""
+    """Return a 413."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def unknown_conversion(kind: str, api_version: str | None, wanted: str, group: str) -> StatusError:
-    """400 of an object of another kind; `group` is how Go names the API group that is wanted."""
+    """Return the 400 for an object of another kind; `group` is Go's name of the expected API group."""
     return bad_request(
         f'{kind} in version "{api_version}" cannot be handled as a {wanted}: converting '
         f"({str(api_version).replace('/', '.')}.{kind}) to ({group}.{wanted}): unknown conversion"
@@ -218,7 +217,7 @@ def unknown_conversion(kind: str, api_version: str | None, wanted: str, group: s
 
 
 def not_found(resource: ResourceType, name: str) -> StatusError:
-    """404 of an object."""
+    """Return the 404 for an object."""
     return StatusError(
         404,
         "NotFound",
@@ -228,14 +227,14 @@ def not_found(resource: ResourceType, name: str) -> StatusError:
 
 
 def path_not_found() -> StatusError:
-    """404 of a path that no resource answers to."""
+    """Return the 404 for a path without a resource."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def already_exists(
     resource: ResourceType, name: str, *, generated: bool = False, terminating: bool = False
 ) -> StatusError:
-    """409 of a create."""
+    """Return the 409 for a create."""
     details = _details(resource, name)
     message = f'{resource.group_resource} "{name}" already exists'
     if terminating:
@@ -249,7 +248,7 @@ def already_exists(
 def conflict(
     resource: ResourceType, name: str, why: str = OPTIMISTIC_LOCK, subresource: str = ""
 ) -> StatusError:
-    """409 of an update or delete, or of what is written to a subresource."""
+    """Return the 409 for an update, a delete, or a write to a subresource."""
     below = f"/{subresource}" if subresource else ""
     return StatusError(
         409,
@@ -260,7 +259,7 @@ def conflict(
 
 
 def precondition_failed(resource: ResourceType, name: str, why: str) -> StatusError:
-    """409 of a delete whose precondition does not hold; it names the kind, as the real server does."""
+    """Return the 409 for a failed precondition of a delete, which names the kind as the real server does."""
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     return StatusError(
         409,
@@ -271,13 +270,13 @@ def precondition_failed(resource: ResourceType, name: str, why: str) -> StatusEr
 
 
 def forbidden(resource: ResourceType, name: str, why: str) -> StatusError:
-    """403."""
+    """Return a 403."""
     subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details=_details(resource, name))
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[dict[str, str]]) -> StatusError:
-    """422; each of the `causes` names its field."""
+    """Return a 422; each of the `causes` names its field."""
     qualified = f"{kind}.{group}" if group else kind
     reasons = [f"{entry.get('field', '')}: {entry['message']}" for entry in causes]
     text = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
@@ -292,7 +291,7 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[dict[str, str]]) 
 
 
 def method_not_allowed() -> StatusError:
-    """405 of a verb that a path does not have."""
+    """Return the 405 for a verb that a path does not support."""
     return StatusError(
         405,
         "MethodNotAllowed",
@@ -302,22 +301,22 @@ def method_not_allowed() -> StatusError:
 
 
 def unsupported_media_type(message: str) -> StatusError:
-    """415."""
+    """Return a 415."""
     return StatusError(415, "UnsupportedMediaType", message)
 
 
 def unauthorized() -> StatusError:
-    """401."""
+    """Return a 401."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def expired(message: str) -> StatusError:
-    """410 with reason Expired."""
+    """Return a 410 with the reason Expired."""
     return StatusError(410, "Expired", message)
 
 
 def resource_version_too_large(asked: int, current: int) -> StatusError:
-    """504 of a version that the server has not reached."""
+    """Return the 504 for a version that the server has not reached."""
     return StatusError(
         504,
         "Timeout",

@@ -1,6 +1,6 @@
-"""What the server checks about Events, of events.k8s.io and of the core group (``core/validation/events.go``).
+"""Validation of Events of events.k8s.io and of the core group (``core/validation/events.go``).
 
-They are different objects here; the real server shows each in both forms.
+Here they are separate objects; the real server shows each object in both groups.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _FIXED = (
 
 
 def check_event(resource: ResourceType, new: Object, old: Object | None) -> None:
-    """Refuse an event that is not complete, or one of events.k8s.io of which more than the series would change.
+    """Check that an event is complete, and that an update in events.k8s.io changes the series only.
 
     Raises:
-        StatusError: 422, naming every cause.
+        StatusError: 422 with every cause.
     """
     if resource.group != GROUP:
         causes = _core_faults(new)
@@ -42,7 +42,7 @@ def check_event(resource: ResourceType, new: Object, old: Object | None) -> None
 
 
 def _core_faults(event: Object) -> list[dict[str, str]]:
-    """Those of an event of the core group: with a time in microseconds it is one of the new kind."""
+    """Return the faults of a core event; an eventTime makes it an event of the new kind."""
     if event.get("eventTime"):
         return _faults(event, "involvedObject", "reportingComponent", "message")
     about = (event.get("involvedObject") or {}).get("namespace") or ""
@@ -55,7 +55,7 @@ def _misplaced(namespace: str) -> dict[str, str]:
 
 
 def _faults(event: Object, about: str, controller: str, note: str) -> list[dict[str, str]]:
-    """Those of any event of the new kind, by the names that its fields have in its group."""
+    """Return the faults of an event of the new kind, with its group's field names."""
     faults = [
         field_required(name)
         for name in (controller, "reportingInstance", "action", "reason", "eventTime")
@@ -75,7 +75,7 @@ def _faults(event: Object, about: str, controller: str, note: str) -> list[dict[
 
 
 def _faults_of_form(event: Object) -> list[dict[str, str]]:
-    """Those that are looked for in events.k8s.io only."""
+    """Return the faults that only events.k8s.io checks."""
     faults = []
     if event.get("type") not in ("Normal", "Warning"):
         faults.append(field_invalid("type", "", f"has invalid value: {event.get('type', '')}"))

@@ -1,7 +1,7 @@
 """Eviction: a delete that a PodDisruptionBudget may forbid (kube-apiserver ``registry/core/pod/storage``).
 
-Whether a budget allows it is in its status, which somebody has to keep: the control plane's disruption controller is no
-part of this server, so that the status is as a test or its Python API has written it.
+A budget's status says whether it allows an eviction. This server has no disruption controller, so tests have to write
+the status themselves.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
 def evict(cluster: Cluster, namespace: str, name: str, options: DeleteOptions) -> None:
-    """Delete a pod, if its budget allows that, and note it in the budget's status.
+    """Delete a pod if its budget allows it, and record that in the budget's status.
 
     Raises:
-        StatusError: 404; 409 (a precondition does not hold); 429 (the budget is used up); 500 (several budgets).
+        StatusError: 404; 409 (a failed precondition); 429 (the budget is used up); 500 (several budgets).
     """
     pod = load(PODS, cluster.get(PODS, namespace, name))
     phase = (pod.get("status") or {}).get("phase")

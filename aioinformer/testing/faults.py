@@ -1,4 +1,4 @@
-"""Trouble on command: what can go wrong between a client and an API server, when a test wants it to."""
+"""Fault injection: failures between a client and the embedded API server, on demand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _F = TypeVar("_F", bound="Fault")
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """A fault that waits for requests to meet it.
+    """A fault that affects matching requests.
 
     Attributes:
-        times: How many more requests it meets; None for all.
-        hits: How many it has met.
+        times: How many more requests it affects; None for all.
+        hits: How many requests it has affected.
     """
 
     verb: str | None = None
@@ -34,12 +34,12 @@ class Fault:
     _rules: list[Any] = field(default_factory=list, repr=False)
 
     def remove(self) -> None:
-        """End it."""
+        """Remove the fault."""
         if self in self._rules:
             self._rules.remove(self)
 
     def meets(self, request: Request) -> bool:
-        """Whether it is about a request."""
+        """Return whether the fault matches a request."""
         return (
             self.verb in (None, request.verb)
             and request.about(self.resource)
@@ -47,7 +47,7 @@ class Fault:
         )
 
     def use(self, request: Request) -> bool:
-        """Meet a request, if it is about it; counts, and ends after the last time."""
+        """Return whether the fault affects a request; count it, and remove the fault after the last time."""
         if not self.meets(request):
             return False
         self.hits += 1
@@ -60,7 +60,7 @@ class Fault:
 
 @dataclass(slots=True, eq=False)
 class Failure(Fault):
-    """Answers with a status instead of doing what is asked."""
+    """Answers requests with an error."""
 
     error: StatusError = field(default_factory=lambda: StatusError(500))
     in_stream: bool = False
@@ -68,20 +68,20 @@ class Failure(Fault):
 
 @dataclass(slots=True, eq=False)
 class Delay(Fault):
-    """Makes requests wait."""
+    """Delays answers."""
 
     seconds: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
 class Freeze(Fault):
-    """Keeps connections open and silent until it is removed."""
+    """Keeps connections open but silent until it is removed."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     _held: dict[int, Request] = field(default_factory=dict, repr=False)
 
     def holds(self, request: Request) -> bool:
-        """Whether a request has to wait; counts each once, however often it is asked for."""
+        """Return whether a request has to wait; count each request once."""
         if not self.meets(request):
             return False
         self._held[id(request)] = request
@@ -89,21 +89,21 @@ class Freeze(Fault):
         return True
 
     def remove(self) -> None:
-        """Let everything go on."""
+        """Remove the fault and let the requests continue."""
         Fault.remove(self)
         self.over.set()
 
 
 @dataclass(slots=True, eq=False)
 class Truncation(Fault):
-    """Cuts the connection in the middle of a list's body."""
+    """Resets the connection in the middle of a list's body."""
 
     fraction: float = 0.5
 
 
 @dataclass(slots=True, eq=False)
 class Lag(Fault):
-    """Lets a replica answer that has not seen the latest changes."""
+    """Answers lists from a stale replica."""
 
     changes: int = 0
 
@@ -111,17 +111,18 @@ class Lag(Fault):
 class Faults:
     """The faults of a server; `server.faults`.
 
-    Whatever takes `verb`, `resource` and `matching` is about the requests that meet all of them:
-    `verb` is `"list"`, `"watch"`, `"get"`, `"create"` and so on, `resource` a plural name as `"pods"` or
-    `"deployments.apps"`, `matching` any plain function of the `Request`. What waits for requests returns a `Fault`,
-    with the number of `hits` and a `remove()`. A verb or resource that the server does not have raises
-    `UnknownNameError`; define a custom resource before its faults. Where `matching` raises, the fault is not met, and
-    the server's `stop` raises `MatchingError`. In another event loop or thread than the server's they raise
-    `WrongEventLoopError`.
+    `verb`, `resource` and `matching` select the affected requests, which must match all of them. `verb` is `"list"`,
+    `"watch"`, `"get"`, `"create"` and so on. `resource` is a plural name such as `"pods"` or `"deployments.apps"`.
+    `matching` is a sync function of the `Request` that returns a bool. Faults for future requests return a `Fault`
+    with the number of `hits` and a `remove()`.
+
+    - An unknown verb or resource raises `UnknownNameError`; define a custom resource before its faults.
+    - If `matching` raises, the fault does not affect the request, and the server's `stop` raises `MatchingError`.
+    - In another event loop or thread than the server's, the methods raise `WrongEventLoopError`.
 
     Attributes:
-        expired_as_status: Answer a watch from an expired version with HTTP status 410. The real server
-            opens the stream and sends 410 as an ERROR event, which is the default here too.
+        expired_as_status: Answer a watch from an expired version with HTTP status 410. By default the server opens
+            the stream and sends 410 as an ERROR event, as the real server does.
     """
 
     def __init__(
@@ -131,14 +132,14 @@ class Faults:
         watches: Callable[[], Iterable[OpenWatch]],
         listener: Callable[[], Listener],
         accept: Callable[[], Awaitable[None]],
-        require_home: Callable[[], None],
+        require_owner: Callable[[], None],
     ) -> None:
         self.expired_as_status = False
         self._cluster = cluster
         self._watches = watches
         self._listener = listener
         self._accept = accept
-        self._require_home = require_home
+        self._require_owner = require_owner
         self._failures: list[Failure] = []
         self._delays: list[Delay] = []
         self._freezes: list[Freeze] = []
@@ -155,12 +156,12 @@ class Faults:
         """End the open watches.
 
         Args:
-            resource: Only those of this resource.
-            mid_line: Cut the connections in the middle of a line. Otherwise each stream gets the lines that
-                are due and ends cleanly.
+            resource: Only the watches of this resource.
+            mid_line: Reset the connections in the middle of a line. Otherwise each stream sends its due lines and ends
+                cleanly.
 
         Returns:
-            How many there were.
+            The number of watches.
         """
         found = self._open(resource)
         for watch in found:
@@ -184,38 +185,38 @@ class Faults:
         """Send an ERROR event into the open watches.
 
         Args:
-            status: The event's `Status` object; without one it is made of the other arguments.
-            resource: Only into the watches of this resource.
+            status: The event's `Status` object; by default it is built from the other arguments.
+            resource: Only the watches of this resource.
             code: The status code; 410 has the reason Expired by default.
-            reason: The reason, if not the code's usual one.
+            reason: The reason; by default the code's usual one.
             message: The message.
             retry_after: `details.retryAfterSeconds`.
-            end: End the streams after it, as the real server does.
+            end: End the streams afterwards, as the real server does.
 
         Returns:
-            How many watches got it.
+            The number of watches.
 
         Raises:
             TypeError: The status is no object.
-            MarshalError: A watch is in protobuf, and the status has a value of the wrong type.
+            MarshalError: A watch uses protobuf and the status has a value of the wrong type.
         """
         if status is None:
             status = _error(code, reason, message, retry_after).status
         elif not isinstance(status, dict):
             raise TypeError(
-                f"a status is a Status object, not {status!r}: a code alone is watch_error(code=...)"
+                f"status must be a Status object, not {status!r}: pass a code as watch_error(code=...)"
             )
         return self._send(lambda watch: watch.send_error(status), resource, end=end)
 
     def send_raw(self, data: bytes, resource: str | None = None, *, end: bool = False) -> int:
-        """Send bytes of any kind into the open watches, such as a line that is no JSON.
+        """Send raw bytes into the open watches, such as a line of invalid JSON.
 
         Returns:
-            How many watches got them.
+            The number of watches.
         """
         return self._send(lambda watch: watch.send(data), resource, end=end)
 
-    # Requests to come
+    # Future requests
 
     def fail(
         self,
@@ -233,22 +234,22 @@ class Faults:
         """Answer requests with an error.
 
         Args:
-            status: The HTTP status code, of 400 and above.
+            status: The HTTP status code, 400 or above.
             times: How many requests; None for all until the fault is removed.
             retry_after: Seconds for the Retry-After header and `details.retryAfterSeconds`.
-            reason: The status's reason, if not the code's usual one.
+            reason: The status's reason; by default the code's usual one.
             message: The status's message.
             verb: Only requests of this verb.
-            resource: Only requests about this resource.
-            matching: Only requests for which this is true; `lambda request: request.is_continue` is for the
+            resource: Only requests for this resource.
+            matching: Only requests for which this returns True; `lambda request: request.is_continue` matches the
                 further pages of lists.
             in_stream: For watches: open the stream with status 200 and send the error as its first event.
 
         Raises:
-            ValueError: The status is that of no error.
+            ValueError: The status is below 400.
         """
         if status < 400:
-            raise ValueError(f"{status} is the status of no error: fail takes 400 and above")
+            raise ValueError(f"fail() needs an error status of 400 or above, not {status}")
         error = _error(status, reason, message, retry_after)
         failure = Failure(verb, resource, matching, times, error=error, in_stream=in_stream)
         return self.add(failure, self._failures)
@@ -262,7 +263,7 @@ class Faults:
         resource: str | None = None,
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
-        """Let requests wait before they are answered."""
+        """Delay the answers to requests."""
         return self.add(Delay(verb, resource, matching, times, seconds=seconds), self._delays)
 
     def freeze(
@@ -272,16 +273,16 @@ class Faults:
         resource: str | None = None,
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
-        """Keep connections open and silent: open watches get no byte more, new requests no answer.
+        """Keep connections open but silent: open watches get no more bytes, new requests no answer.
 
-        It lasts until `thaw` or the fault's `remove`. Then everything goes on where it stood, as after a pause of
-        the network.
+        This lasts until `thaw` or the fault's `remove`. Then everything continues where it stopped, as after a network
+        pause.
         """
         return self.add(Freeze(verb, resource, matching), self._freezes)
 
     def thaw(self) -> None:
         """End every freeze."""
-        self._require_home()
+        self._require_owner()
         for freeze in list(self._freezes):
             freeze.remove()
 
@@ -293,68 +294,68 @@ class Faults:
         resource: str | None = None,
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
-        """Cut the connection after a fraction of a list's objects: the server goes away in the middle of a page."""
+        """Reset the connection after a fraction of a list's objects, as if the server died in the middle of a page."""
         return self.add(Truncation("list", resource, matching, times, fraction=fraction), self._truncations)
 
     def lag(self, changes: int, *, times: int | None = 1, resource: str | None = None) -> Fault:
-        """Answer lists from a replica that lies so many of the server's changes behind.
+        """Answer lists from a replica that lags by this many changes.
 
-        Lists of the most recent state, and further pages, do not come from a replica's cache. One at a version that
-        the replica has not reached is refused: "Too large resource version".
+        This does not affect lists of the most recent state and further pages, which do not use a replica's cache. A
+        list at a version that the replica has not reached fails with "Too large resource version".
         """
         return self.add(Lag("list", resource, _from_cache, times, changes=changes), self._lags)
 
     def lose_bookmarks(self, resource: str | None = None, *, times: int | None = None) -> Fault:
-        """Send no bookmarks; the closing one of a WatchList is not meant."""
+        """Send no bookmarks, except the closing bookmark of a WatchList."""
         return self.add(Fault("watch", resource, None, times), self._lost_bookmarks)
 
     def lose_closing_bookmark(self, times: int | None = 1, resource: str | None = None) -> Fault:
-        """Do not send the bookmark that ends the initial events of a WatchList."""
+        """Omit the bookmark that ends the initial events of a WatchList."""
         return self.add(Fault("watch", resource, None, times), self._lost_closing_bookmarks)
 
     # The server as a whole
 
     def expire_history(self, *, step: bool = True) -> int:
-        """Empty the history: every resourceVersion and continue token handed out so far is expired.
+        """Expire every resourceVersion and continue token issued so far.
 
-        Watches that are open go on; who comes with an older version gets 410.
+        Open watches continue; a new watch from an older version gets 410.
 
         Args:
-            step: Let the server's version take one step, so that this includes whoever has seen everything.
+            step: Advance the server's version by one, so that up-to-date clients have to relist, too.
 
         Returns:
-            The version from which watches can begin again.
+            The oldest version from which a watch can start.
         """
-        self._require_home()
+        self._require_owner()
         return self._cluster.storage.expire_history(step)
 
     def cut_connections(self) -> int:
-        """Cut every connection at once, whatever goes on in it.
+        """Reset every connection immediately.
 
         Returns:
-            How many there were.
+            The number of connections.
         """
-        self._require_home()
+        self._require_owner()
         return self._listener().cut()
 
     def refuse(self, *, cut: bool = False) -> None:
         """Refuse new connections; the port stays reserved.
 
         Args:
-            cut: Cut the connections that are there too, as when a server dies.
+            cut: Also reset the open connections, as when a server dies.
         """
-        self._require_home()
+        self._require_owner()
         self._listener().refuse()
         if cut:
             self.cut_connections()
 
     async def accept(self) -> None:
-        """Take connections again."""
-        self._require_home()
+        """Accept connections again."""
+        self._require_owner()
         await self._accept()
 
     def clear(self) -> None:
-        """Remove every fault that waits for requests, and thaw."""
+        """Remove every fault for future requests and every freeze."""
         self.thaw()
         for rules in (
             self._failures,
@@ -366,7 +367,7 @@ class Faults:
         ):
             rules.clear()
 
-    # For the server
+    # Used by the server
 
     def pause(self) -> None:
         """Freeze everything, as the server's `pause` does."""
@@ -374,57 +375,57 @@ class Faults:
             self.add(Freeze(), self._pauses)
 
     def resume(self) -> None:
-        """End that, which neither `thaw` nor `clear` does."""
-        self._require_home()
+        """End the pause; `thaw` and `clear` do not end it."""
+        self._require_owner()
         for pause in list(self._pauses):
             pause.remove()
 
     def failure_for(self, request: Request) -> Failure | None:
-        """The failure that a request meets, if any."""
+        """Return the failure for a request, or None."""
         return next((failure for failure in list(self._failures) if failure.use(request)), None)
 
     def truncation_for(self, request: Request) -> Truncation | None:
-        """The truncation that a request meets, if any."""
+        """Return the truncation for a request, or None."""
         return next((found for found in list(self._truncations) if found.use(request)), None)
 
     def replica_version(self, request: Request, current: int, oldest: int) -> int:
-        """The version of the replica that answers a list; not older than its cache can show."""
+        """Return the version of the replica that answers a list, at least the oldest version of its cache."""
         behind = max((lag.changes for lag in list(self._lags) if lag.use(request)), default=0)
         return max(current - behind, min(oldest, current))
 
     def delay_for(self, request: Request) -> float:
-        """How long a request has to wait."""
+        """Return the delay of a request in seconds."""
         return sum(delay.seconds for delay in list(self._delays) if delay.use(request))
 
     def thawed(self, request: Request) -> asyncio.Event | None:
-        """What a frozen request has to wait for; None if it is not frozen."""
+        """Return the event that ends the freeze of a request, or None if it is not frozen."""
         freezes = (*self._pauses, *self._freezes)
         return next((freeze.over for freeze in freezes if freeze.holds(request)), None)
 
     def keep_bookmark(self, request: Request, closing: bool) -> bool:
-        """Whether a bookmark is to be sent."""
+        """Return whether to send a bookmark."""
         rules = self._lost_closing_bookmarks if closing else self._lost_bookmarks
         return not any(rule.use(request) for rule in list(rules))
 
     def check(self, verb: str | None, resource: str | None) -> None:
-        """Find a misspelt name out: a fault about it would never be met, and the test pass for nothing.
+        """Check the names of a fault: with a misspelt name it would never match and the test would pass wrongly.
 
         Raises:
             UnknownNameError: There is no such verb or resource.
             WrongEventLoopError: The server runs in another event loop.
         """
-        self._require_home()
+        self._require_owner()
         if verb is not None and verb not in VERBS:
             raise UnknownNameError("verb", verb, VERBS)
         if resource is not None and resource not in (known := self._cluster.registry.names()):
             raise UnknownNameError("resource", resource, known)
 
     def add(self, fault: _F, rules: list[_F]) -> _F:
-        """Let a fault wait for requests among others of its kind.
+        """Activate a fault.
 
         Raises:
             UnknownNameError: There is no such verb or resource.
-            ConfigError: `matching` is no plain function.
+            ConfigError: `matching` is async.
         """
         self.check(fault.verb, fault.resource)
         if (matching := fault.matching) is not None:
@@ -435,10 +436,10 @@ class Faults:
         return fault
 
     def raise_first(self) -> None:
-        """Raise what `matching` raised first, if any did since this was asked last: the test is at fault.
+        """Raise the first error of a `matching` function since the last call.
 
         Raises:
-            MatchingError: One did.
+            MatchingError: A `matching` function raised; the test has a bug.
         """
         raised, self._raised = self._raised, None
         if raised is not None:
@@ -465,7 +466,7 @@ class Faults:
 
 
 def _from_cache(request: Request) -> bool:
-    """Whether the real server answers a list out of its cache."""
+    """Return whether the real server answers a list from its watch cache."""
     version = request.query.get("resourceVersion", "")
     exact = request.query.get("resourceVersionMatch") == "Exact" or (
         request.query.get("limit") and version != "0"

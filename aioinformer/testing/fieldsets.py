@@ -1,4 +1,4 @@
-"""Sets of an object's fields, as `managedFields` writes them: who owns what, for server-side apply.
+"""Sets of fields in the notation of `managedFields`, for server-side apply.
 
 A path is a tuple of elements in the notation of FieldsV1: `f:spec` is a field, `k:{"name":"app"}` the item of a
 list that merges by a key, `v:"x"` the value of a list that is a set, and `.` the item itself.
@@ -36,7 +36,7 @@ _SYSTEM_METADATA = frozenset(
     ]
 )
 
-# Fields of the API's types that have one owner for all that is in them, as their schemas say.
+# Atomic fields by their schemas: they have a single owner for everything inside.
 _ATOMIC = frozenset(
     [
         "configMapKeyRef",
@@ -68,10 +68,10 @@ _ATOMIC = frozenset(
     ]
 )
 
-# Lists that merge by a key, and whose items have one owner each.
+# Lists that merge by a key, with a single owner for each item.
 _ATOMIC_ITEMS = frozenset(["imagePullSecrets", "ownerReferences", "secrets"])
 
-# What tells items apart besides the key by which a strategic merge patch merges them, and its default.
+# A second key of list items besides their strategic merge key, with its default.
 _SECOND_KEYS = {
     "containerPort": ("protocol", "TCP"),
     "port": ("protocol", "TCP"),
@@ -80,7 +80,7 @@ _SECOND_KEYS = {
 
 
 def paths(resource: ResourceType, obj: Object) -> dict[Path, Any]:
-    """The fields of an object that can be owned, with their values; an item's own is how many have its keys."""
+    """Return the fields that can have owners, with their values; an item's value counts the items with its keys."""
     found: dict[Path, Any] = {}
     for name, value in obj.items():
         if name == "metadata":
@@ -93,7 +93,7 @@ def paths(resource: ResourceType, obj: Object) -> dict[Path, Any]:
 
 
 def _schema(resource: ResourceType, part: str) -> str | None:
-    """The kind by which a part of an object is understood; None without a schema, where every list is a whole."""
+    """Return the kind whose schema applies to a part of an object; None means no schema and atomic lists."""
     return None if resource.custom and part != "metadata" else resource.kind
 
 
@@ -133,7 +133,7 @@ def _value_element(value: Any) -> str:
 
 
 def merge(resource: ResourceType, live: Object, applied: Object) -> Object:
-    """What is live with an applied configuration laid over it."""
+    """Return the live object merged with an applied configuration."""
     merged = {
         name: _merge(_schema(resource, name), name, live.get(name), value) for name, value in applied.items()
     }
@@ -169,13 +169,13 @@ def _merge_items(kind: str, field: str, live: list[Any], applied: list[Any], key
 
 
 def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
-    """A value without a field, and without what is left empty around it and is not kept; None if nothing is left.
+    """Return a value without a field and without parents that become empty; None if nothing remains.
 
     Args:
-        value: What is `within` the object; the object itself at first.
-        path: Where in it the field is.
-        kept: What stays even if it is empty.
-        within: Where in the object the value is.
+        value: The value at `within`; at first the object itself.
+        path: The field's path in the value.
+        kept: Paths to keep even if they become empty.
+        within: The value's path in the object.
     """
     element, rest = path[0], path[1:]
     below = (*within, element)
@@ -205,7 +205,7 @@ def with_parents(fields: Iterable[Path]) -> set[Path]:
 
 
 def encode(fields: Iterable[Path]) -> Object:
-    """Paths as FieldsV1."""
+    """Return paths as FieldsV1."""
     tree: Object = {}
     for path in sorted(fields):
         node = tree
@@ -215,7 +215,7 @@ def encode(fields: Iterable[Path]) -> Object:
 
 
 def decode(tree: Object) -> set[Path]:
-    """FieldsV1 as paths."""
+    """Return FieldsV1 as paths."""
     found: set[Path] = set()
     pending: list[tuple[Path, Object]] = [((), tree)]
     while pending:
@@ -229,7 +229,7 @@ def decode(tree: Object) -> set[Path]:
 
 
 def show(path: Path) -> str:
-    """A path as messages write it: `.spec.containers[name="app"].image`."""
+    """Return a path in the notation of messages: `.spec.containers[name="app"].image`."""
     text = ""
     for element in path:
         if element.startswith("f:"):

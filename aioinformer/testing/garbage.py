@@ -1,8 +1,9 @@
-"""The garbage collector: what is owned goes with its owners, before them, or stays without them.
+"""The garbage collector: deletes dependents after their owners, before them, or orphans them.
 
-The rules are those of kube-controller-manager's (pkg/controller/garbagecollector, v1.36). An owner is told by kind,
-name and uid, in the dependent's namespace or in none; it is dangling if there is none such. An object goes once all its
-owners are dangling or wait for it; what has an owner that stays only loses the references to the others.
+The rules are those of kube-controller-manager (pkg/controller/garbagecollector, v1.36). An owner is identified by kind,
+name and uid, in the dependent's namespace or cluster-scoped; a reference to a missing owner is dangling. The collector
+deletes an object when all its owners are dangling or wait for it. If an owner remains, it only removes the references
+to the others.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class _Node(NamedTuple):
 
 
 class _Owners(NamedTuple):
-    """The uids of an object's owners, by what they are to it.
+    """The uids of an object's owners by their state.
 
     Attributes:
-        solid: They are there.
-        dangling: They are not.
+        solid: They exist.
+        dangling: They do not exist.
         waiting: They are being deleted in the foreground.
     """
 
@@ -43,7 +44,7 @@ class _Owners(NamedTuple):
 
 
 class GarbageCollector(Controller):
-    """Deletes what has lost its owners."""
+    """Deletes objects without remaining owners."""
 
     name = "garbage-collector-controller"
 
@@ -53,7 +54,7 @@ class GarbageCollector(Controller):
         super().__init__(cluster)
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Note what a change asks for."""
+        """Queue the work for a change."""
         if (resource.group, resource.plural) in _IGNORED:
             return
         current, previous = event.current, event.previous
@@ -89,7 +90,7 @@ class GarbageCollector(Controller):
                 self.add(self._examine, dependent)
             self.add(self._release, current.uid)
 
-    # What is there
+    # The graph
 
     def _index(self, node: _Node, old: Iterable[str], new: Iterable[str]) -> None:
         for uid in old:
@@ -112,7 +113,7 @@ class GarbageCollector(Controller):
     def _classify(
         self, resource: ResourceType, stored: StoredObject, references: list[Any]
     ) -> _Owners | None:
-        """None where nothing can be said: a kind that the server does not have, or one that cannot own this."""
+        """Return the owners by state, or None if a kind is unknown or cannot own the object."""
         owners = _Owners(set(), set(), set())
         for reference in references:
             group, _, _ = reference["apiVersion"].rpartition("/")
@@ -128,10 +129,10 @@ class GarbageCollector(Controller):
                 owners.solid.add(owner.uid)
         return owners
 
-    # What is done about it
+    # The work
 
     def _examine(self, node: _Node) -> Iterator[None]:
-        """Delete an object that has no owner left, take off the references to those that are not."""
+        """Delete an object without remaining owners; otherwise remove its references to missing owners."""
         stored = self._find(node)
         if stored is None or stored.terminating:
             return
@@ -162,7 +163,7 @@ class GarbageCollector(Controller):
         yield
 
     def _release(self, uid: str) -> Iterator[None]:
-        """Let an owner go that is deleted in the foreground, once nothing is left that blocks it."""
+        """Release an owner that is deleted in the foreground when no dependent blocks it."""
         node = self._waiting.get(uid)
         stored = None if node is None else self._find(node)
         if node is None or stored is None or stored.uid != uid:
@@ -183,7 +184,7 @@ class GarbageCollector(Controller):
             self.add(self._examine, dependent)
 
     def _orphan(self, node: _Node) -> Iterator[None]:
-        """Take an owner's references off what it owns, then let it go."""
+        """Remove the references of all dependents to an owner, then release it."""
         stored = self._find(node)
         if stored is None or not stored.terminating:
             return
@@ -201,7 +202,7 @@ class GarbageCollector(Controller):
         self.cluster.modify(node.resource, stored.namespace, stored.name, change)
 
     def _unblock(self, node: _Node, stored: StoredObject) -> StoredObject:
-        """Let an object block none of its owners: where owners form a circle, somebody has to go first."""
+        """Clear blockOwnerDeletion in all references of an object, to break a cycle of owners."""
 
         def change(obj: Object) -> Object:
             for reference in obj["metadata"]["ownerReferences"]:

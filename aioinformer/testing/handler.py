@@ -1,4 +1,4 @@
-"""The HTTP layer: from a request to the cluster and back."""
+"""The HTTP handler: it turns requests into calls of the cluster."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-_AT_ONCE = 1 << 18
-"""About how many bytes of a list one write takes; one of fewer is sent with its length."""
+_WRITE_SIZE = 1 << 18
+"""About how many bytes of a list a write takes; a smaller list is sent with its length."""
 
-_ITEMS_AT_ONCE = 100
-"""After how many items of a list others have a turn."""
+_ITEMS_PER_SLICE = 100
+"""Items of a list after which the handler yields to other tasks."""
 
 
 class Handler:
     """Answers requests.
 
     Args:
-        cluster: What they are about.
-        faults: What is to go wrong.
-        identify: Called with the bearer token of each request; says who asks.
+        cluster: The cluster.
+        faults: The faults to inject.
+        identify: Returns the user of a bearer token.
         authorize: Called with each request and its bearer token; raises 401 or 403.
-        allowed: Whether a request would be let through.
-        record: Called with each request as it comes.
+        allowed: Returns whether a request is permitted.
+        record: Called with each request on arrival.
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
         watch_list: Whether watches can send the initial events.
 
     Attributes:
-        watches: The open ones.
+        watches: The open watches.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Handler:
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request."""
+        """Answer a request."""
         query = http.query
         request = parse_request(http.method, http.path, {name: query[name] for name in query})
         token = _bearer_token(http)
@@ -105,7 +105,7 @@ class Handler:
             raise
         except Exception as error:
             _logger.exception("%s %s failed", request.method, request.path)
-            if request.status:  # the answer has begun: there is no taking it back
+            if request.status:  # too late for an error status: the answer has begun
                 hang_up(http, flush=False)
                 raise
             response = refusal(http, StatusError(500, "InternalError", f"Internal error occurred: {error}"))
@@ -115,7 +115,7 @@ class Handler:
     async def _answer(
         self, http: web.BaseRequest, request: Request, in_watch: StatusError | None
     ) -> web.StreamResponse:
-        """Answer a request; a watch with an error, if there is one."""
+        """Answer a request; send `in_watch` as the first event of a watch."""
         if not request.resource:
             return self._discovery.answer(request, accept_of(http))
         resource = self._cluster.registry.find(request.group, request.version, request.resource)
@@ -147,7 +147,7 @@ class Handler:
             return await self._write(http, request, view)
         except RecursionError as error:
             raise errors.bad_request(
-                "the request, or the object that it makes, is nested too deep for the embedded API server"
+                "the request or the resulting object is nested too deeply for the embedded API server"
             ) from error
 
     async def _write(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
@@ -193,7 +193,7 @@ class Handler:
     async def _watch(
         self, http: web.BaseRequest, request: Request, view: View, in_watch: StatusError | None
     ) -> web.StreamResponse:
-        """Open a watch; one that consists of an error, if there is one."""
+        """Run a watch; if `in_watch` is set, send only this error."""
         if in_watch is not None:
             return await _error_stream(http, request, view, in_watch)
         options = WatchOptions(
@@ -222,7 +222,7 @@ class Handler:
         watch = OpenWatch(
             request,
             cursor,
-            timeout=options.timeout_seconds or None,  # 0 is the server's choice, which is none here
+            timeout=options.timeout_seconds or None,  # 0 means the server's default, here no timeout
             bookmark_interval=self._bookmark_interval,
             hang_up=lambda flush: hang_up(http, flush=flush),
             keep_bookmark=self._faults.keep_bookmark,
@@ -236,7 +236,7 @@ class Handler:
             await response.prepare(http)
             await watch.run(response)
         except ConnectionError:
-            pass  # the client has gone: aiohttp finds that out again, and is quiet then
+            pass  # the client has disconnected; aiohttp handles this itself
         finally:
             collection.watchers.pop(watch.wake, None)
             del self.watches[watch]
@@ -271,21 +271,21 @@ def _list_options(request: Request, resource: ResourceType) -> ListOptions:
 
 
 async def _send_page(http: web.BaseRequest, request: Request, view: View, page: Page) -> web.StreamResponse:
-    """Send a list: a small one whole, a large one in pieces, with turns for others between them."""
+    """Send a list: a small list at once, a large list in pieces, yielding to other tasks between them."""
     response: web.StreamResponse | None = None
     pending: list[bytes] = []
     size = 0
     for number, piece in enumerate(view.page(page), 1):
         pending.append(piece)
         size += len(piece)
-        if size >= _AT_ONCE:
+        if size >= _WRITE_SIZE:
             if response is None:
                 response = web.StreamResponse(headers=headers(view.encoding.media_type))
                 request.status = 200
                 await response.prepare(http)
             await response.write(b"".join(pending))
             pending, size = [], 0
-        if number % _ITEMS_AT_ONCE == 0:
+        if number % _ITEMS_PER_SLICE == 0:
             await asyncio.sleep(0)
     if response is None:
         return web.Response(body=b"".join(pending), headers=headers(view.encoding.media_type))
@@ -296,7 +296,7 @@ async def _send_page(http: web.BaseRequest, request: Request, view: View, page: 
 async def _send_truncated(
     http: web.BaseRequest, view: View, page: Page, truncation: Truncation
 ) -> web.StreamResponse:
-    """Send a fraction of the objects and half of one more, then hang up."""
+    """Send a fraction of the objects and half of the next, then close the connection."""
     response = web.StreamResponse(headers=headers(view.encoding.media_type))
     await response.prepare(http)
     kept = min(int(len(page.items) * truncation.fraction), max(len(page.items) - 1, 0))
@@ -311,7 +311,7 @@ async def _send_truncated(
 async def _error_stream(
     http: web.BaseRequest, request: Request, view: View, error: StatusError
 ) -> web.StreamResponse:
-    """A watch that consists of an error."""
+    """Send a watch that contains only an error."""
     response = web.StreamResponse(headers=headers(view.encoding.stream_type))
     request.status = 200
     await response.prepare(http)

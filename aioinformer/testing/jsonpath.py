@@ -36,7 +36,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def find(obj: Any, path: str) -> list[Any]:
-    """The values at a path; none where nothing is there, or where the path is no such path."""
+    """Return the values at a path; an empty list for a missing field or an invalid path."""
     values = [obj]
     for step in _parse(path):
         values = [found for value in values for found in step(value)]
@@ -63,7 +63,7 @@ def _step(found: re.Match[str]) -> _Step:
     if (inner := found["inner"]) is not None:
         return _filter(inner, found["operator"], found["operand"])
     if (quoted := found["quoted"]) is not None:
-        return lambda value: find(value, f".{quoted}")  # as upstream: dots part it here too
+        return lambda value: find(value, f".{quoted}")  # as upstream, dots separate names here, too
     name = re.sub(r"\\(.)", r"\1", found["name"])
     return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
 
@@ -76,7 +76,7 @@ def _filter(inner: str, compared: str | None, operand: str | None) -> _Step:
     def matches(value: Any) -> bool:
         try:
             return any(holds(each, wanted) for each in find(value, inner))
-        except TypeError:  # of two kinds, which have no order
+        except TypeError:  # values of different types have no order
             return False
 
     return lambda value: [each for each in _all(value) if matches(each)]

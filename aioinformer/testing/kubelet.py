@@ -1,4 +1,4 @@
-"""All kubelets in one, as far as deletion needs them: a pod on a node goes as soon as it is deleted."""
+"""All kubelets in one: they remove a pod on a node as soon as it is deleted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Kubelet(Controller):
-    """Stops pods at once."""
+    """Stops terminating pods immediately."""
 
     name = "kubelet"
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Stop a pod that is being deleted."""
+        """Queue a terminating pod."""
         if resource is PODS and event.current is not None and event.current.terminating:
             self.add(self._stop, event.current.namespace, event.current.name)
 

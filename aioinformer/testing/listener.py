@@ -1,4 +1,4 @@
-"""The listening socket and the connections: opened, refused, cut and opened again on the same port."""
+"""The listening socket and its connections: listen, refuse, reset, and listen again on the same port."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ _BACKLOG = 1024
 class Listener:
     """A port of the loopback interface.
 
-    Once bound, the port stays this process's until `stop`: while connections are refused a bound socket that
-    does not listen keeps it.
+    Once bound, the process keeps the port until `stop`: while it refuses connections, a bound socket that does not
+    listen reserves the port.
 
-    A web page that a browser on this machine shows could reach it, too: by a name of its own that leads here, or by
-    a request to another origin. So a request gets 403 if its Host or its Origin names anything but the loopback
-    interface.
+    Web pages in a browser on this machine could reach the port, through their own host name or a cross-origin
+    request. So a request gets 403 if its Host or Origin is not the loopback interface.
 
     Args:
         handler: Answers each request.
         port: The port; 0 for a free one.
-        tls: What to speak TLS with, if so.
+        tls: The TLS context, if any.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Listener:
         self._reserved: socket.socket | None = None
 
     async def listen(self) -> None:
-        """Take connections; nothing happens if it does so already."""
+        """Accept connections; further calls do nothing."""
         if self._server is not None:
             return
         if self._connections is None:
@@ -74,7 +73,7 @@ class Listener:
         self._reserved = self._bind()
 
     def cut(self) -> int:
-        """Cut every connection; says how many there were."""
+        """Reset every connection and return how many there were."""
         found = [] if self._connections is None else self._connections.connections
         transports = [
             each.transport for each in found if each.transport is not None and not each.transport.is_closing()
@@ -84,7 +83,7 @@ class Listener:
         return len(transports)
 
     async def stop(self) -> None:
-        """Close the port and cut every connection; when it returns no task of theirs is left."""
+        """Close the port, reset every connection and wait until their tasks have ended."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -96,7 +95,7 @@ class Listener:
         self._connections = None
 
     async def drained(self) -> None:
-        """Wait until the tasks of the connections that were cut have ended."""
+        """Wait until the tasks of reset connections have ended."""
         connections = self._connections
         while connections is not None and connections.connections:
             self.cut()
@@ -111,7 +110,7 @@ class Listener:
                     StatusError(
                         403,
                         "Forbidden",
-                        f"the embedded API server takes requests for and from the loopback interface alone: "
+                        f"the embedded API server only accepts requests for and from the loopback interface: "
                         f"{header} is {value!r}, not localhost, 127.0.0.1 or [::1]",
                     ),
                 )
@@ -131,7 +130,7 @@ class Listener:
 
 
 def _is_loopback(url: str) -> bool:
-    """Whether the host of a URL is this machine's loopback interface, by whatever resolver."""
+    """Return whether the host of a URL is the loopback interface, without resolving names."""
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback

@@ -1,4 +1,4 @@
-"""LIST: what the resourceVersion means, pages and their continue tokens."""
+"""LIST: the meaning of resourceVersion, pages and their continue tokens."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _UNPARSABLE = 'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
 
 _LATEST = -1
-"""The version in a continue token that stands for "whatever is newest"."""
+"""The version in a continue token that means "the newest"."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The parameters of a list, as the query gives them."""
+    """The query parameters of a list."""
 
     selection: Selection = field(default_factory=Selection)
     resource_version: str = ""
@@ -42,10 +42,10 @@ class ListOptions:
     send_initial_events: bool | None = None
 
     def validate(self) -> None:
-        """Refuse what the real server refuses.
+        """Check the parameters as the real server does.
 
         Raises:
-            StatusError: 422.
+            StatusError: 422 for a combination that the real server refuses.
         """
         match = self.resource_version_match
         causes = []
@@ -69,7 +69,7 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a list found: the objects, the version they are from, and where the rest begins."""
+    """A page of a list: the objects, their version, and the token of the next page."""
 
     items: list[StoredObject]
     resource_version: int
@@ -109,10 +109,10 @@ def _decode_token(text: str) -> _Token:
 
 
 def parse_resource_version(text: str) -> int:
-    """A version as a number; 0 for none.
+    """Return a resourceVersion as a number; 0 if it is empty.
 
     Raises:
-        StatusError: 500 for what is no number, as a watch answers it.
+        StatusError: 500 if it is no number, as the real server answers a watch.
     """
     if not text:
         return 0
@@ -122,12 +122,11 @@ def parse_resource_version(text: str) -> int:
 
 
 def list_page(collection: Collection, options: ListOptions, current: int) -> Page:
-    """Find the objects that a list asks for.
+    """Return the page that a list asks for.
 
     Args:
         collection: The resource's objects.
-        options: What is asked for; a limit at resourceVersion "0" is ignored, as the real server's watch
-            cache does.
+        options: The list's parameters; a limit at resourceVersion "0" is ignored, as by the real server's watch cache.
         current: The server's version.
 
     Raises:
@@ -160,10 +159,12 @@ def list_page(collection: Collection, options: ListOptions, current: int) -> Pag
             limit = 0
     if max(version, asked) > current:
         raise resource_version_too_large(max(version, asked), current)
-    return _cut(collection.at(version, options.selection.namespace, start), options.selection, limit, version)
+    return _page_of(
+        collection.at(version, options.selection.namespace, start), options.selection, limit, version
+    )
 
 
-def _cut(found: list[StoredObject], selection: Selection, limit: int, version: int) -> Page:
+def _page_of(found: list[StoredObject], selection: Selection, limit: int, version: int) -> Page:
     if not selection.has_selectors:
         if not limit or len(found) <= limit:
             return Page(found, version)
@@ -172,7 +173,7 @@ def _cut(found: list[StoredObject], selection: Selection, limit: int, version: i
     if selection.fields.exact("metadata.name") and (
         selection.namespace or (found and not found[0].namespace)
     ):
-        limit = 0  # the real server gets the one object by its name
+        limit = 0  # the real server gets the object by its name
     matching: list[StoredObject] = []
     for index, stored in enumerate(found):
         if not selection.matches(stored):

@@ -1,8 +1,8 @@
-"""The namespace controller: empties a namespace that is being deleted, then takes its own finalizer off.
+"""The namespace controller: empties a terminating namespace, then removes its finalizer.
 
-That finalizer, `kubernetes`, is in the namespace's spec, beside those of others who also want to be asked; each is
-taken off through the finalize subresource. The rules are those of kube-controller-manager's (pkg/controller/namespace,
-v1.36), without its waiting: it begins 5 s after the deletion, and looks at what has finalizers every 8 s.
+The finalizer `kubernetes` is in the namespace's spec, beside those of other controllers; the finalize subresource
+removes them. The rules are those of kube-controller-manager (pkg/controller/namespace, v1.36) without its delays: it
+starts 5 s after the deletion and checks objects with finalizers every 8 s.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TOKEN = "kubernetes"
 
 _Remaining = dict["ResourceType", list[list[str]]]
-"""The finalizers of each object that is left."""
+"""The finalizers of each remaining object."""
 
 _FINALIZE = WriteOptions(subresource="finalize")
 _STATUS = WriteOptions(subresource="status")
@@ -54,11 +54,11 @@ _WELL = {
         "All content-preserving finalizers finished",
     ),
 }
-"""Reason and message of each condition where nothing is wrong."""
+"""Reason and message of each condition without problems."""
 
 
 class NamespaceController(Controller):
-    """Empties namespaces."""
+    """Empties terminating namespaces."""
 
     name = "namespace-controller"
 
@@ -67,7 +67,7 @@ class NamespaceController(Controller):
         super().__init__(cluster)
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Look at a namespace that is being deleted, and at it again when something in it has gone."""
+        """Queue a terminating namespace, and again whenever an object in it is removed."""
         current, previous = event.current, event.previous
         if resource is NAMESPACES:
             if current is None:
@@ -84,11 +84,11 @@ class NamespaceController(Controller):
             return
         spec = load(NAMESPACES, namespace).get("spec") or {}
         if not spec.get("finalizers"):
-            return  # emptied, and held by finalizers of its metadata
+            return  # empty, but finalizers in its metadata keep it
         remaining: _Remaining = {}
         yield from self._delete_all(PODS, name, remaining)
         if remaining:
-            self._report(name, {})  # pods go before all else, and upstream does not name them meanwhile
+            self._report(name, {})  # pods are deleted first; upstream does not report them
             return
         for resource in self._resources():
             yield from self._delete_all(resource, name, remaining)
@@ -98,12 +98,12 @@ class NamespaceController(Controller):
             yield
 
     def _resources(self) -> list[ResourceType]:
-        """What can be in a namespace, but pods: once each, whatever its versions."""
+        """Return the namespaced resources except pods, each in a single version."""
         found = {(each.group, each.plural): each for each in self.cluster.registry if each.namespaced}
         return [each for each in found.values() if each is not PODS]
 
     def _delete_all(self, resource: ResourceType, name: str, remaining: _Remaining) -> Iterator[None]:
-        """Delete the objects of a resource; note those that stay."""
+        """Delete the objects of a resource; add those that remain to `remaining`."""
         for stored in self.cluster.collection(resource).in_namespace(name):
             if not stored.terminating:
                 self.delete(resource, stored, "Background")
@@ -120,7 +120,7 @@ class NamespaceController(Controller):
         self.cluster.modify(NAMESPACES, "", name, change, _FINALIZE)
 
     def _report(self, name: str, remaining: _Remaining) -> None:
-        """Write into the namespace's status what it waits for."""
+        """Write the reasons for waiting into the namespace's status."""
         counts = {f"{each.plural}.{each.group}": len(objects) for each, objects in remaining.items()}
         held = Counter(entry for objects in remaining.values() for entries in objects for entry in entries)
         found: dict[str, tuple[str, str]] = {}

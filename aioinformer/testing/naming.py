@@ -1,4 +1,4 @@
-"""The names that a definition asks for and those that it gets.
+"""The names of a CustomResourceDefinition: requested and accepted.
 
 The rules are those of apiextensions-apiserver's naming controller (pkg/controller/status, v1.36).
 """
@@ -23,7 +23,7 @@ _KINDS = {"kind": "KindConflict", "listKind": "ListKindConflict"}
 
 
 def with_names(definition: Object, taken: Iterable[Object], now: str) -> Object:
-    """A definition with a status that says which of its names are accepted; established once all have been.
+    """Return a definition with its accepted names in the status; it is established once all names were accepted.
 
     Args:
         definition: The definition.
@@ -63,13 +63,13 @@ def with_names(definition: Object, taken: Iterable[Object], now: str) -> Object:
 
 
 def accepted_names(definition: Object) -> Object:
-    """The names that a definition has."""
+    """Return the accepted names of a definition."""
     names: Object = (definition.get("status") or {}).get("acceptedNames") or {}
     return names
 
 
 def is_established(definition: Object) -> bool:
-    """Whether the names of a definition have been accepted once, so that it is served."""
+    """Return whether the names of a definition were accepted at least once, so that it is served."""
     conditions = (definition.get("status") or {}).get("conditions") or []
     return any((each.get("type"), each.get("status")) == ("Established", "True") for each in conditions)
 

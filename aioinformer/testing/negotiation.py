@@ -1,4 +1,4 @@
-"""What an Accept header asks for: how an answer is written, and what it shows of objects."""
+"""Content negotiation: choose an answer's encoding and view by the Accept header."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERSIONS = ("v1", "v1beta1")
 
 
 class _Clause(NamedTuple):
-    """One of those that will do: a media type, in which there may be ``*``, and its parameters."""
+    """An alternative of an Accept header: a media type, possibly with ``*``, and its parameters."""
 
     media_type: str
     parameters: dict[str, str]
@@ -31,23 +31,23 @@ class _Clause(NamedTuple):
 
     @property
     def converts(self) -> bool:
-        """Whether it asks for another kind than that of the object itself."""
+        """True if it requests another kind than the object's own."""
         return not self.parameters.keys().isdisjoint(("as", "g", "v"))
 
 
 def negotiate(accept: str, resource: ResourceType, include: str = "") -> View:
-    """The view that an Accept header asks for.
+    """Return the view that an Accept header requests.
 
     Args:
         accept: The header.
-        resource: What there is to see.
-        include: What comes with the rows of a table; see ``TableView``.
+        resource: The resource.
+        include: The content of a table's rows; see ``TableView``.
 
     Raises:
-        StatusError: 406 if nothing in it can be served.
+        StatusError: 406 if the server supports no alternative.
     """
     clauses = _clauses(accept)
-    # The real server finds the handler of a built-in resource by its media types, and those without an asterisk.
+    # The real server routes requests for built-in resources by exact media types only.
     if not resource.custom and all(each.media_type not in (*_MEDIA_TYPES, "*/*") for each in clauses):
         message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(_MEDIA_TYPES)}"
         raise StatusError(406, message=message, details={})
@@ -59,21 +59,21 @@ def negotiate(accept: str, resource: ResourceType, include: str = "") -> View:
 
 
 def encoding_of_status(accept: str) -> Encoding:
-    """How a Status is written for a client that sends an Accept header: as JSON if all else fails.
+    """Return the encoding of a Status for an Accept header; JSON if no alternative fits.
 
-    One that converts objects is no help here: there is nothing to convert a Status to.
+    Alternatives that convert objects do not apply to a Status.
     """
     return next((encoding for clause, encoding in _choices(_clauses(accept)) if not clause.converts), JSON)
 
 
 def _choices(clauses: list[_Clause]) -> Iterator[tuple[_Clause, Encoding]]:
-    """What there is to choose from, the best first."""
+    """Yield the possible choices, best first."""
     for clause in clauses:
         yield from ((clause, encoding) for encoding in ENCODINGS if clause.takes(encoding))
 
 
 def _view(resource: ResourceType, encoding: Encoding, clause: _Clause, include: str) -> View | None:
-    """The view that a clause asks for; None if there is none in this encoding."""
+    """Return the view that a clause requests, or None if this encoding does not support it."""
     if not clause.converts:
         has_it = encoding is JSON or (not resource.custom and _is_known(resource.api_version, resource.kind))
         return plain_view(resource, encoding) if has_it else None
@@ -95,7 +95,7 @@ def _is_known(api_version: str, kind: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _clauses(accept: str) -> list[_Clause]:
-    """What will do, the best first: what is named before what an asterisk stands for, and then by quality."""
+    """Return the alternatives, best first: exact media types before wildcards, then by quality."""
     found: list[tuple[tuple[int, float], _Clause]] = []
     for text in (accept or "*/*").split(","):
         media_type, *rest = (part.strip() for part in text.split(";"))

@@ -1,4 +1,4 @@
-"""Objects on their way in and out of the storage: the order of fields, metadata, encoding."""
+"""Conversion of objects to and from their stored form: order of fields, metadata, encoding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Object = dict[str, Any]
 """A Kubernetes object as decoded JSON."""
 
 LARGEST_BODY = 3 * 1024 * 1024
-"""Bytes of the largest request, and of what one may make of itself by aliases and copies, as on the real server."""
+"""Limit in bytes of a request, also after YAML aliases and patch copies are expanded, as on the real server."""
 
 _METADATA_ORDER = (
     "name",
@@ -61,7 +61,7 @@ _NO_LABELS: dict[str, str] = {}
 
 
 def store(resource: ResourceType, obj: Object) -> StoredObject:
-    """Make the stored form of an object; its metadata is complete."""
+    """Return the stored form of an object whose metadata is complete."""
     metadata = obj["metadata"]
     ordered = {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
     content: Object = {"metadata": ordered}
@@ -105,7 +105,7 @@ def _fields(resource: ResourceType, obj: Object) -> tuple[str, ...]:
 
 
 def value_at(obj: Object, steps: Iterable[str]) -> Any:
-    """The value of a field within fields; None where there is none."""
+    """Return the value of a nested field, or None if it is missing."""
     value: Any = obj
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
@@ -113,38 +113,38 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
 
 
 def load(resource: ResourceType, stored: StoredObject) -> Object:
-    """Decode a stored object; the caller owns the result."""
+    """Decode a stored object; the caller may change the result."""
     decoded: Object = msgspec.json.decode(resource.prefix + stored.body)
     return decoded
 
 
 def raw(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
-    """A stored object as JSON that nobody has to read."""
+    """Return a stored object as raw JSON, without decoding."""
     return msgspec.Raw(resource.prefix + stored.body)
 
 
 def raw_item(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
-    """Likewise, as an item of a list."""
+    """Return a stored object as the raw JSON of a list's item."""
     return msgspec.Raw(resource.item_prefix + stored.body)
 
 
 def reversioned(resource: ResourceType, stored: StoredObject, resource_version: int) -> StoredObject:
-    """The object with another resourceVersion, as a DELETED event shows it."""
+    """Return the object with another resourceVersion, as a DELETED event shows it."""
     obj = load(resource, stored)
     obj["metadata"]["resourceVersion"] = str(resource_version)
     return store(resource, obj)
 
 
 def timestamp(seconds: float) -> str:
-    """A time as metadata writes it."""
+    """Return a time in the format of metadata."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse(body: bytes, refusal: str = "json parse error") -> Any:
-    """Decode JSON that a client sent.
+    """Decode JSON from a client.
 
     Raises:
-        StatusError: 400 for what is no JSON, with a message that begins with `refusal`.
+        StatusError: 400 for invalid JSON, with a message that starts with `refusal`.
     """
     try:
         return msgspec.json.decode(body)
@@ -153,11 +153,11 @@ def parse(body: bytes, refusal: str = "json parse error") -> Any:
 
 
 def parse_yaml(body: bytes) -> Any:
-    """Decode JSON or YAML that a client sent.
+    """Decode JSON or YAML from a client.
 
     Raises:
-        StatusError: 400 for what is neither, for YAML that has no form in JSON, and for aliases of aliases that
-            make more of it than the largest request has.
+        StatusError: 400 for invalid YAML, for YAML that JSON cannot express, and for aliases that expand beyond the
+            limit of a request.
     """
     try:
         return msgspec.json.decode(body)
@@ -169,21 +169,21 @@ def parse_yaml(body: bytes) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
-        _written_out(node, {})
+        _expanded_size(node, {})
         return msgspec.json.decode(_encode(loader.construct_document(node)))
     except (
         yaml.YAMLError,
         ValueError,
         TypeError,
-    ) as error:  # ValueError: a number or time that Python has not
+    ) as error:  # ValueError: a number or time that Python cannot hold
         raise bad_request(f"error decoding YAML: {error}") from error
 
 
-def _written_out(node: Any, known: dict[Any, int]) -> int:
-    """About how many characters a node of YAML has with its aliases written out.
+def _expanded_size(node: Any, known: dict[Any, int]) -> int:
+    """Return about how many characters a YAML node has with its aliases expanded.
 
     Raises:
-        StatusError: 400: more than the largest request, or no end of them.
+        StatusError: 400 if it exceeds the limit of a request or contains itself.
     """
     size = known.get(node, 0)
     if size > 0:
@@ -196,7 +196,7 @@ def _written_out(node: Any, known: dict[Any, int]) -> int:
         size = 1 + len(value)
     else:
         parts = value if node.id == "sequence" else chain.from_iterable(value)
-        size = 1 + sum(_written_out(part, known) for part in parts)
+        size = 1 + sum(_expanded_size(part, known) for part in parts)
     if size > LARGEST_BODY:
         raise bad_request("error decoding YAML: yaml: document contains excessive aliasing")
     known[node] = size
@@ -205,7 +205,7 @@ def _written_out(node: Any, known: dict[Any, int]) -> int:
 
 @cache
 def _yaml_loader() -> Any:
-    """What loads YAML as the real server does: a time is a text."""
+    """Return a YAML loader that keeps times as text, as the real server does."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -218,10 +218,10 @@ def _yaml_loader() -> Any:
 
 
 def metadata_of(obj: Any) -> Object:
-    """An object's metadata, checked to be what metadata can be; an owner that is named twice is named once.
+    """Return an object's metadata, with its types checked and repeated owner references removed.
 
     Raises:
-        StatusError: 400 if the object or its metadata is no JSON object or holds values of the wrong type.
+        StatusError: 400 if the object or its metadata is no JSON object or has values of the wrong type.
     """
     if not isinstance(obj, dict):
         raise bad_request(
@@ -253,7 +253,7 @@ def metadata_of(obj: Any) -> Object:
         if value is not None and (value or key not in _DROPPED_WHEN_EMPTY)
     }
     for name in ("labels", "annotations"):
-        if name in found:  # Go has no null among strings
+        if name in found:  # a Go string cannot be null
             found[name] = {key: value or "" for key, value in found[name].items()}
     if len(owners := found.get("ownerReferences") or ()) > 1:
         unique: dict[bytes, Any] = {}
@@ -268,7 +268,7 @@ def _is_string_map(value: Any) -> bool:
 
 
 def wrong_type(field: str, wanted: str, value: Any) -> str:
-    """What Go's JSON decoder says of a value that its field's type cannot hold."""
+    """Return the message of Go's JSON decoder for a value of the wrong type."""
     names = {list: "array", dict: "object", str: "string", bool: "bool", type(None): "null"}
     given = names.get(type(value), "number")
     return f"json: cannot unmarshal {given} into Go struct field {field} of type {wanted}"

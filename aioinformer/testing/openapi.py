@@ -1,4 +1,4 @@
-"""OpenAPI v3, as much of it as `kubectl apply` reads: that writes take `fieldValidation`, and no schemas."""
+"""OpenAPI v3 for `kubectl apply`: writes support `fieldValidation`; there are no schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARAMETERS = [
 
 
 def index(registry: Registry) -> dict[str, Any]:
-    """The documents that there are."""
+    """Return the index of the documents."""
     paths: dict[str, Any] = {}
     for group, versions in registry.group_versions().items():
         for version in versions:
@@ -24,7 +24,7 @@ def index(registry: Registry) -> dict[str, Any]:
 
 
 def document(registry: Registry, group: str, version: str) -> dict[str, Any]:
-    """The document of a group's version."""
+    """Return the document of a group's version."""
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     base = f"/apis/{group}/{version}" if group else f"/api/{version}"

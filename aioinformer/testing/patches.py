@@ -1,4 +1,4 @@
-"""The patch types of the API: JSON patch, merge patch; strategic merge patch is in `strategic`."""
+"""The patch types of the API: JSON patch and merge patch; see `strategic` for strategic merge patches."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 _MOST_OPERATIONS = 10_000
-"""Of a JSON patch, as on the real server."""
+"""The limit of operations in a JSON patch, as on the real server."""
 
 
 def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content_type: str) -> dict[str, Any]:
-    """An object with a patch applied; the arguments stay as they are.
+    """Return an object with a patch applied; the arguments are not modified.
 
     Raises:
-        StatusError: 400 for a malformed patch, 413 for a JSON patch of too many operations, 415 for a type that
-            the resource does not take, 422 for a JSON patch that does not fit the object or copies more than the
-            largest request has, and for a patch that leaves values which do not fit their fields.
+        StatusError: 400 for a malformed patch, 413 for a JSON patch with too many operations, 415 for a type that
+            the resource does not support, 422 for a JSON patch that does not fit the object or copies more than the
+            limit of a request, or for a patch whose result has values of the wrong type.
     """
     if content_type == JSON_PATCH:
         result = _json_patch(obj, patch)
@@ -57,7 +57,7 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
 
 
 def unsupported_patch(resource: ResourceType) -> StatusError:
-    """415 that names the patch types which the resource takes."""
+    """Return the 415 with the patch types that the resource supports."""
     types = [JSON_PATCH, MERGE_PATCH, *([] if resource.custom else [STRATEGIC_PATCH]), APPLY_PATCH]
     return unsupported_media_type(
         "the body of the request was in an unknown format - accepted media types include: " + ", ".join(types)
@@ -91,9 +91,9 @@ def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
 
 
 def _json_patch_class() -> Any:
-    """JSON patches as the real server takes them: a field that is not there is null, and may be replaced.
+    """Return a class of JSON patches with the real server's rules: a missing field is null and can be replaced.
 
-    The class is for one patch: it counts what that copies.
+    Use the class for a single patch, because it counts the copied bytes.
     """
     import jsonpatch
 

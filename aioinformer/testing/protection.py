@@ -1,6 +1,6 @@
-"""The protection of claims and volumes: neither goes while it is in use.
+"""The protection of claims and volumes against deletion while they are in use.
 
-The rules are those of kube-controller-manager's (pkg/controller/volume/pvcprotection and pvprotection, v1.36): a claim
+The rules are those of kube-controller-manager (pkg/controller/volume/pvcprotection and pvprotection, v1.36): a claim
 is in use by every pod on a node that names it, even one that has ended; a volume is while its phase is Bound.
 """
 
@@ -24,22 +24,22 @@ _STATUS = WriteOptions(subresource="status")
 
 
 class _Protection(Controller):
-    """Keeps one finalizer on all objects of a resource; takes it off what is to go and not in use."""
+    """Keeps a finalizer on all objects of a resource; removes it from terminating objects that are not in use."""
 
     resource: ResourceType
     finalizer: str
 
     def in_use(self, obj: Object) -> bool:
-        """Whether it has to stay."""
+        """Return whether the object is in use."""
         raise NotImplementedError
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Look at what changed."""
+        """Queue a changed object."""
         if resource is self.resource and event.current is not None:
             self.add(self.protect, event.key)
 
     def protect(self, key: str) -> Iterator[None]:
-        """Add the finalizer, or take it off."""
+        """Add or remove the finalizer."""
         stored = self.cluster.collection(self.resource).objects.get(key)
         if stored is None:
             return
@@ -65,7 +65,7 @@ class ClaimProtection(_Protection):
     finalizer = CLAIM_PROTECTION
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Look at what changed, and at the claims of a pod that may use them no longer."""
+        """Queue a changed claim, and the claims of a pod that may no longer use them."""
         super().observe(resource, event)
         if resource is not PODS or event.previous is None:
             return
@@ -75,7 +75,7 @@ class ClaimProtection(_Protection):
                 self.add(self.protect, f"{event.namespace}/{claim}")
 
     def in_use(self, obj: Object) -> bool:
-        """Whether a pod on a node uses the claim: one without is not begun once the claim is to go."""
+        """Return whether a pod on a node uses the claim; a pod on no node will not start with a terminating claim."""
         name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
         owners = {owner.get("uid") for owner in obj["metadata"].get("ownerReferences") or []}
         for stored in self.cluster.collection(PODS).in_namespace(namespace):
@@ -97,17 +97,17 @@ class VolumeProtection(_Protection):
     finalizer = VOLUME_PROTECTION
 
     def in_use(self, obj: Object) -> bool:
-        """Whether it is bound to a claim, by its own words."""
+        """Return whether its phase is Bound."""
         return (obj.get("status") or {}).get("phase") == "Bound"
 
 
 class VolumeBinder(Controller):
-    """Of the volume controller only what ends a binding: a volume is released when its claim is gone."""
+    """The part of the volume controller that releases a volume when its claim is deleted."""
 
     name = "persistentvolume-binder-controller"
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Look at the volumes when a claim has gone."""
+        """Queue a check of all volumes when a claim is deleted."""
         if resource is CLAIMS and event.current is None:
             self.add(self._release)
 
@@ -129,19 +129,19 @@ def _volumes(pod: Object) -> list[Object]:
 
 
 def _named(pod: Object) -> list[str]:
-    """The claims that a pod names."""
+    """Return the claims that a pod names."""
     claims = [volume.get("persistentVolumeClaim") or {} for volume in _volumes(pod)]
     return [claim["claimName"] for claim in claims if "claimName" in claim]
 
 
 def _made_for(pod: Object) -> list[str]:
-    """The claims that are made for a pod alone."""
+    """Return the claims of a pod's ephemeral volumes."""
     name = pod["metadata"]["name"]
     return [f"{name}-{volume['name']}" for volume in _volumes(pod) if "ephemeral" in volume]
 
 
 def _is_shut_down(pod: Object) -> bool:
-    """Whether its kubelet is done with it, or it was deleted by force."""
+    """Return whether the kubelet has stopped the pod, or it was force-deleted."""
     metadata = pod["metadata"]
     return "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds") == 0
 

@@ -1,4 +1,4 @@
-"""What a request asks for: verb, resource, namespace, name, read off the method and the path."""
+"""Requests, with verb, resource, namespace and name parsed from the method and the path."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from dataclasses import dataclass, field
 from aioinformer.testing.errors import bad_request
 
 ANONYMOUS = "system:anonymous"
-"""Who asks without a token that is known."""
+"""The user of a request without a known token."""
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-"""What can be asked of a resource."""
+"""The verbs of resources."""
 
 _FALSE = frozenset(["0", "false"])
 
 
 @dataclass(slots=True)
 class Request:
-    """One request to the server, as the log of requests keeps it and as faults are matched with it.
+    """A request to the server, as `server.requests` and the `matching` of faults see it.
 
     Attributes:
         method: The HTTP method.
         path: The path.
-        query: The query's parameters; of repeated ones the first.
-        verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; for what is no
+        query: The query parameters; for a repeated parameter the first value.
+        verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; for a path without a
             resource the method in lower case.
         group: The API group; empty for the core group.
         version: The version.
-        resource: The resource's plural name; empty for what is no resource.
+        resource: The resource's plural name; empty for a path without a resource.
         namespace: The namespace, if any.
         name: The object's name, if any.
         subresource: The subresource, if any.
-        user: Who asks: a name out of the server's `users`, `"embedded"` for another token that it takes, or
+        user: The user: a name from the server's `users`, `"embedded"` for another accepted token, or
             `"system:anonymous"`.
-        status: The HTTP status of the answer; 0 while there is none, and for a connection that was cut first.
-        time: When it came, in seconds, by the server's `clock`.
+        status: The HTTP status of the answer; 0 before the answer, or if the connection was reset first.
+        time: When it arrived, in seconds, by the server's `clock`.
     """
 
     method: str
@@ -54,26 +54,26 @@ class Request:
 
     @property
     def is_continue(self) -> bool:
-        """Whether it asks for a further page of a list."""
+        """True if it requests a further page of a list."""
         return bool(self.query.get("continue"))
 
     def about(self, resource: str | None) -> bool:
-        """Whether it is about a resource, named as `"pods"` or `"deployments.apps"`; None is any."""
+        """Return whether it is for a resource, such as `"pods"` or `"deployments.apps"`; None matches any."""
         return resource is None or resource in (self.resource, f"{self.resource}.{self.group}")
 
     def flag(self, name: str) -> bool | None:
-        """A boolean parameter; None if it is not given.
+        """Return a boolean parameter, or None if it is missing.
 
-        As for the real server, everything is true but `false` and `0`.
+        As on the real server, every value except `false` and `0` is true.
         """
         value = self.query.get(name)
         return None if value is None else value.lower() not in _FALSE
 
     def number(self, name: str) -> int | None:
-        """A whole-number parameter; None if it is not given.
+        """Return an integer parameter, or None if it is missing.
 
         Raises:
-            StatusError: 400 for what is no number.
+            StatusError: 400 for a value that is no integer.
         """
         value = self.query.get(name)
         if value is None or value == "":
@@ -85,7 +85,7 @@ class Request:
 
 
 def parse_request(method: str, path: str, query: Mapping[str, str]) -> Request:
-    """Read a request, by the rules of the real server's RequestInfo."""
+    """Parse a request by the rules of the real server's RequestInfo."""
     request = Request(method, path, query)
     parts = [part for part in path.split("/") if part]
     if len(parts) >= 3 and parts[0] == "api":

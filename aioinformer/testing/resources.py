@@ -1,4 +1,4 @@
-"""Which resources the server has: `ResourceType` and the registry of them."""
+"""The server's resources: `ResourceType` and the registry."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _STAGES = (None, "beta", "alpha")
 
 
 class FieldLabel(NamedTuple):
-    """A field that a field selector may name.
+    """A field that field selectors can use.
 
     Attributes:
         label: Its name in a selector.
-        path: Where its value is in the object; the label's own path if empty.
-        default: Its value where the object does not have it.
+        path: Its path in the object; the label if empty.
+        default: Its value for an object without the field.
     """
 
     label: str
@@ -31,17 +31,17 @@ class FieldLabel(NamedTuple):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The path's keys."""
+        """The keys of the path."""
         return tuple((self.path or self.label).split("."))
 
 
 class ScalePaths(NamedTuple):
-    """Where an object has what its Scale shows.
+    """The paths of the fields that an object's Scale shows.
 
     Attributes:
-        replicas: How many are wanted.
-        status_replicas: How many there are.
-        selector: Which they are: a label selector as text, or a map of labels.
+        replicas: The wanted replicas.
+        status_replicas: The current replicas.
+        selector: A label selector as text, or a map of labels.
     """
 
     replicas: str = ".spec.replicas"
@@ -51,27 +51,27 @@ class ScalePaths(NamedTuple):
 
 @dataclass(frozen=True)
 class ResourceType:
-    """One resource in one version of its API group.
+    """A resource in a version of its API group.
 
     Attributes:
         group: The API group; empty for the core group.
         version: The version, such as `"v1"`.
         plural: The name in paths, such as `"pods"`.
         kind: The kind of its objects.
-        namespaced: Whether its objects live in namespaces.
-        short_names: Abbreviations that kubectl takes.
-        subresources: `"status"`, `"scale"` and others; with `"status"`, an update of the object leaves its
-            status alone and the other way round.
-        categories: Groups of resources that kubectl takes, such as `"all"`.
+        namespaced: Whether its objects are namespaced; False for cluster-scoped objects.
+        short_names: Short names for kubectl.
+        subresources: `"status"`, `"scale"` and others. With `"status"`, an update of the object keeps its status, and
+            an update of the status keeps the object.
+        categories: Groups of resources for kubectl, such as `"all"`.
         singular: The singular name; the kind in lower case if empty.
-        fields: What field selectors may name besides metadata.name and metadata.namespace.
-        custom: Whether it behaves like a custom resource, which differs in details: the items of its lists
-            carry their kind, a change of its status changes nothing else, there is no strategic merge patch.
+        fields: The fields that field selectors can use besides metadata.name and metadata.namespace.
+        custom: Whether it behaves like a custom resource: list items have their kind, a status update changes only
+            the status, and there is no strategic merge patch.
         generation: Whether metadata.generation counts the changes of the spec.
-        create_on_update: Whether PUT creates what is not there.
-        unconditional_update: Whether PUT works without a resourceVersion; a custom resource's does not.
-        scale_paths: Where the scale subresource finds what it shows.
-        stored: Whether its objects are kept; those of reviews are answered, and can only be created.
+        create_on_update: Whether PUT creates a missing object.
+        unconditional_update: Whether PUT works without a resourceVersion; False for custom resources.
+        scale_paths: The fields of the scale subresource.
+        stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
         columns: Printer columns beyond the name for `kubectl get`: (title, JSON path, type, priority).
     """
 
@@ -105,7 +105,7 @@ class ResourceType:
 
     @cached_property
     def verbs(self) -> tuple[str, ...]:
-        """What can be done with it, in the order of the real server."""
+        """Its verbs, in the real server's order."""
         if not self.stored:
             return ("create",)
         if self.custom:
@@ -115,12 +115,12 @@ class ResourceType:
 
     @cached_property
     def has_status(self) -> bool:
-        """Whether status is a subresource."""
+        """True if status is a subresource."""
         return "status" in self.subresources
 
     @cached_property
     def prefix(self) -> bytes:
-        """How every object of this type begins: kind and apiVersion, in the order of the real server."""
+        """The start of an object's JSON: kind and apiVersion, in the real server's order."""
         kind = msgspec.json.encode(self.kind)
         api_version = msgspec.json.encode(self.api_version)
         if self.custom:
@@ -129,19 +129,19 @@ class ResourceType:
 
     @cached_property
     def item_prefix(self) -> bytes:
-        """How an item of a list begins: items of built-in lists carry neither kind nor apiVersion."""
+        """The start of a list item's JSON: items of built-in lists have neither kind nor apiVersion."""
         return self.prefix if self.custom else b"{"
 
 
 def verbs_of(subresource: str) -> tuple[str, ...]:
-    """What can be done with a subresource."""
+    """Return the verbs of a subresource."""
     if subresource in ("binding", "eviction"):
         return ("create",)
     return ("update",) if subresource == "finalize" else ("get", "patch", "update")
 
 
 class Registry:
-    """The resources that exist, in the order of their registration."""
+    """The registered resources, in the order of registration."""
 
     def __init__(self, types: Iterable[ResourceType] = ()) -> None:
         self._types: dict[tuple[str, str, str], ResourceType] = {}
@@ -149,7 +149,7 @@ class Registry:
             self.add(resource)
 
     def add(self, resource: ResourceType) -> None:
-        """Add a type, in place of an older one of the same name."""
+        """Add a type, or replace the type of the same name."""
         self._types[resource.group, resource.version, resource.plural] = resource
 
     def remove(self, group: str, plural: str) -> None:
@@ -158,15 +158,15 @@ class Registry:
             del self._types[key]
 
     def find(self, group: str, version: str, plural: str) -> ResourceType | None:
-        """The type at a path, or None."""
+        """Return the type of a group, version and plural, or None."""
         return self._types.get((group, version, plural))
 
     def of_kind(self, group: str, kind: str) -> ResourceType | None:
-        """The resource whose objects are of a kind, in any of its versions, or None."""
+        """Return the resource of a kind in any version, or None."""
         return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
 
     def names(self) -> set[str]:
-        """What resources can be called: their plurals, alone and with their groups."""
+        """Return the plural names of all resources, with and without their groups."""
         plurals = {t.plural for t in self._types.values()}
         return plurals | {f"{t.plural}.{t.group}" for t in self._types.values() if t.group}
 
@@ -174,7 +174,7 @@ class Registry:
         return iter(list(self._types.values()))
 
     def group_versions(self) -> dict[str, list[str]]:
-        """The versions of each group, the preferred one first; the groups in the order of their registration."""
+        """Return the versions of each group, preferred first; the groups are in the order of registration."""
         groups: dict[str, set[str]] = {}
         for group, version, _ in self._types:
             groups.setdefault(group, set()).add(version)
@@ -182,7 +182,7 @@ class Registry:
 
 
 def _priority(version: str) -> tuple[int, int, int, str]:
-    """Where a version stands among others: v2, v1, v2beta1, v1beta1, v1alpha1, and then what is named otherwise."""
+    """Return a sort key that orders versions as v2, v1, v2beta1, v1beta1, v1alpha1, then all others."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return len(_STAGES), 0, 0, version

@@ -1,4 +1,4 @@
-"""Reviews: questions that are put by creating an object, whose status is the answer; nothing is kept."""
+"""Reviews: a client creates an object, and its status has the answer; nothing is stored."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Reviews:
     """Answers reviews.
 
     Args:
-        identify: Says whose a bearer token is.
-        allowed: Whether a request would be done.
+        identify: Returns the user of a bearer token.
+        allowed: Returns whether a request is permitted.
     """
 
     def __init__(self, *, identify: Callable[[str | None], str], allowed: Callable[[Request], bool]) -> None:
@@ -30,7 +30,7 @@ class Reviews:
         self._allowed = allowed
 
     def answer(self, request: Request, resource: ResourceType, review: Object) -> Object:
-        """A review with its status.
+        """Return a review with its status.
 
         Raises:
             StatusError: 400, 422.
@@ -66,7 +66,7 @@ class Reviews:
 
 
 def _asked(resource: ResourceType, spec: Object, user: str) -> Request:
-    """The request that a review is about."""
+    """Return the request that a review asks about."""
     given = [spec[name] for name in _ATTRIBUTES if spec.get(name) is not None]
     if len(given) != 1 or not isinstance(given[0], dict):
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"

@@ -1,4 +1,4 @@
-"""The scale subresource: the number of replicas, seen the same way on every kind that has one."""
+"""The scale subresource: the number of replicas, in the same form for every kind."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def scale_of(resource: ResourceType, obj: Object) -> Object:
-    """An object's Scale.
+    """Return an object's Scale.
 
     Raises:
-        StatusError: 500 for a custom resource that does not say how many replicas it wants.
+        StatusError: 500 for a custom resource without the replicas field.
     """
     path = resource.scale_paths.replicas
     if resource.custom and value_at(obj, _steps(path)) is None:
@@ -30,10 +30,10 @@ def scale_of(resource: ResourceType, obj: Object) -> Object:
 
 
 def rescaled(resource: ResourceType, obj: Object, change: Callable[[Object], Any]) -> Object:
-    """An object with the replicas of its Scale as `change` returns it.
+    """Return an object with the replicas of the Scale that `change` returns.
 
     Raises:
-        StatusError: 422 for a number that cannot be.
+        StatusError: 422 for an invalid number.
     """
     scale = change(_scale(resource, obj))
     given = metadata_of(scale)
@@ -44,13 +44,13 @@ def rescaled(resource: ResourceType, obj: Object, change: Callable[[Object], Any
 
 
 def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
-    """What of an object is applied by applying its Scale.
+    """Return the configuration of the object that applying its Scale means.
 
     Raises:
-        StatusError: 400 for what is no Scale, 422 for a number that cannot be, 500 for a custom resource.
+        StatusError: 400 if it is no Scale, 422 for an invalid number, 500 for a custom resource.
     """
     check_type(scale, "autoscaling/v1", "Scale")
-    if resource.custom:  # which the real server cannot do
+    if resource.custom:  # the real server fails
         message = (
             "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "
             "Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"

@@ -1,4 +1,4 @@
-"""Which objects of a collection a list or a watch is about."""
+"""The selection of objects that a list or a watch asks for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A namespace and selectors; without any it selects everything."""
+    """A namespace and selectors; empty, it selects everything."""
 
     namespace: str = ""
     labels: LabelSelector = field(default_factory=LabelSelector)
@@ -22,11 +22,11 @@ class Selection:
 
     @property
     def has_selectors(self) -> bool:
-        """Whether objects of the namespace can fall outside it."""
+        """True if the selection has label or field selectors."""
         return bool(self.labels) or bool(self.fields)
 
     def matches(self, stored: StoredObject | None) -> bool:
-        """Whether an object is selected."""
+        """Return whether an object is selected."""
         if stored is None or (self.namespace and stored.namespace != self.namespace):
             return False
         return self.labels.matches(stored.labels) and self.fields.matches(

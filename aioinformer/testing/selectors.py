@@ -18,7 +18,7 @@ def parse_labels(text: str) -> LabelSelector:
     """Parse a label selector.
 
     Raises:
-        StatusError: 400, as the real server words it.
+        StatusError: 400 with the real server's message.
     """
     try:
         return LabelSelector.parse(text)
@@ -28,7 +28,7 @@ def parse_labels(text: str) -> LabelSelector:
 
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """One condition of a field selector: the field's place in `ResourceType.fields`, or name, or namespace."""
+    """A term of a field selector, for a field of `ResourceType.fields`, the name or the namespace."""
 
     label: str
     value: str
@@ -36,7 +36,7 @@ class FieldTerm:
     index: int
 
     def matches(self, namespace: str, name: str, fields: tuple[str, ...]) -> bool:
-        """Whether an object with these values meets it."""
+        """Return whether an object with these values matches the term."""
         if self.index == _NAME_FIELD:
             actual = name
         elif self.index == _NAMESPACE_FIELD:
@@ -63,21 +63,21 @@ class FieldSelector:
         """Parse `metadata.name=x,status.phase!=Running` for a resource.
 
         Raises:
-            StatusError: 400 for bad syntax and for a field that the resource does not offer.
+            StatusError: 400 for invalid syntax or an unsupported field.
         """
         return cls(tuple(_field_term(part, text, resource) for part in _split_terms(text) if part))
 
     @classmethod
     def name(cls, name: str) -> FieldSelector:
-        """The selector of the one object of a name."""
+        """Return a selector for the object with this name."""
         return cls((FieldTerm("metadata.name", name, False, _NAME_FIELD),))
 
     def matches(self, namespace: str, name: str, fields: tuple[str, ...]) -> bool:
-        """Whether an object meets every term."""
+        """Return whether an object matches every term."""
         return all(term.matches(namespace, name, fields) for term in self.terms)
 
     def exact(self, label: str) -> str | None:
-        """The value that a field must have, if the selector names one."""
+        """Return the value that the selector requires of a field, or None."""
         return next((t.value for t in self.terms if t.label == label and not t.negated), None)
 
     def __bool__(self) -> bool:
@@ -85,7 +85,7 @@ class FieldSelector:
 
 
 def _split_terms(text: str) -> list[str]:
-    """Split at commas that no backslash escapes."""
+    """Split at commas that are not escaped by a backslash."""
     terms, current, escaped = [], "", False
     for character in text:
         if character == "," and not escaped:

@@ -1,4 +1,4 @@
-"""The embedded API server: its life, and the Python API that tests drive it with."""
+"""The embedded API server: its lifecycle, and the Python API for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aioinformer.errors import WrongEventLoopError
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import NAMESPACES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
-from aioinformer.testing.controller import settle
+from aioinformer.testing.controller import work_all
 from aioinformer.testing.controlplane import CONTROLLERS
 from aioinformer.testing.controlplane import control_plane as controllers_of
 from aioinformer.testing.definitions import Definitions
@@ -34,7 +34,7 @@ from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 
 _REQUESTS_KEPT = 10_000
-_STEPS_AT_ONCE = 50
+_STEPS_PER_SLICE = 50
 _WHOLE = WriteOptions(whole=True)
 _Objects = list[Object]
 
@@ -46,46 +46,46 @@ class APIServer:
             server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {}})
             async with Client.from_url(server.url) as client: ...
 
-    It speaks the API as kube-apiserver v1.36 does: lists with pages and resourceVersions, watches with
-    bookmarks and initial events, optimistic concurrency, finalizers, patches, custom resources, discovery good
-    enough for kubectl. `faults` makes it fail on command.
+    It implements the API of kube-apiserver v1.36: lists with pages and resourceVersions, watches with bookmarks and
+    initial events, optimistic concurrency, finalizers, patches, custom resources, and discovery for kubectl. `faults`
+    injects failures.
 
-    The Python API (`create`, `update`, ...) is synchronous, works before `start` and after `stop` too, and is a
-    back door: it asks for no permission, makes missing namespaces, and writes object and status in one step. While the
-    server runs, what changes anything is for its event loop's thread, in that loop or in none: WrongEventLoopError.
+    The Python API (`create`, `update`, ...) is synchronous and also works before `start` and after `stop`. It bypasses
+    permissions, creates missing namespaces, and writes object and status in one step. While the server runs, call its
+    writing methods in the thread of its event loop, inside that loop or outside of any; otherwise they raise
+    WrongEventLoopError.
 
     Caveats:
-        Specs are taken as they are: no schema of a built-in kind or a definition is checked, few fields are
-        defaulted, and what is zero or empty stays. Owners of fields (`managedFields`) are kept from an object's
-        first server-side apply on. What the real server first waits 3 s for, a version that it has not reached,
-        is refused at once. A watch without timeoutSeconds has no timeout. JSON and protobuf are served, YAML is
-        not, and nothing is compressed. A Host or an Origin other than the loopback interface's gets 403.
+        - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
+        - `managedFields` are kept from an object's first server-side apply on.
+        - A request for a resourceVersion in the future fails immediately; the real server waits 3 s first.
+        - A watch without timeoutSeconds has no timeout.
+        - Answers are JSON or protobuf, not YAML, and never compressed.
+        - A Host or Origin other than the loopback interface gets 403.
 
     Args:
         port: The port on 127.0.0.1; 0 for a free one.
-        tls: Serve https with a certificate of its own authority (`ca_pem`); needs `aioinformer[testing]`.
-        token: A bearer token that requests must carry; without one everybody may do everything. More can be
-            added to `tokens` at any time, and taken away.
+        tls: Serve https with a certificate of the server's own authority (`ca_pem`); needs `aioinformer[testing]`.
+        token: A bearer token that requests must carry; without it every request is allowed. Add and remove further
+            tokens in `tokens` at any time.
         history: How many changes of each resource a watch can go back; older versions get 410.
-        watch_buffer: How many changes a watch may lie behind its resource before its stream is ended; `history` at
-            the least.
+        watch_buffer: How many changes a watch may lag behind before the server ends its stream; at least `history`.
         bookmark_interval: Seconds between the bookmarks of a watch.
-        watch_list: Whether watches can send the initial events (`sendInitialEvents`); without, they refuse as
-            servers do whose feature WatchList is off.
-        control_plane: Do what a cluster's controllers and kubelets do for deletion: empty namespaces,
-            release volumes, collect what has lost its owner, end pods. False for nothing of it, as with a bare
-            kube-apiserver; or the names of those wanted, out of `CONTROLLERS`, which kube-controller-manager's
-            `--controllers` knows too.
+        watch_list: Support `sendInitialEvents` in watches; False refuses it, like a server with the WatchList feature
+            off.
+        control_plane: Run the controllers that deletion needs: empty namespaces, release volumes, collect garbage,
+            end pods. False runs none, like a bare kube-apiserver. Names out of `CONTROLLERS` run those only; they are
+            the names of kube-controller-manager's `--controllers`.
         seed: Makes uids and generated names repeatable.
-        clock: Gives the time for timestamps.
+        clock: Returns the time for timestamps.
 
     Attributes:
-        cluster: The resources and objects themselves, for what the Python API does not offer.
-        faults: Trouble on command.
+        cluster: The resources and objects, for operations that the Python API lacks.
+        faults: Fault injection.
         requests: The latest 10,000 requests, oldest first.
-        tokens: The bearer tokens that are taken, if a token was given.
-        users: The names of users by their bearer tokens, which are taken too: whom `matching` and `requests` know as
-            `request.user`. Those with another of the `tokens` are all `"embedded"`.
+        tokens: The accepted bearer tokens, if a token was given.
+        users: Names of users by their bearer tokens, which are accepted, too. `request.user` has the name; it is
+            `"embedded"` for the other `tokens`.
     """
 
     def __init__(
@@ -114,13 +114,13 @@ class APIServer:
         self._controllers = [Definitions(self.cluster), *controllers_of(self.cluster, wanted)]
         self._work = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
-        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None  # thread and loop, while it runs
+        self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None  # thread and loop, while it runs
         self.faults = Faults(
             self.cluster,
             watches=lambda: list(self._handler.watches),
             listener=lambda: self._listener,
             accept=self._accept,
-            require_home=self._require_home,
+            require_owner=self._require_owner,
         )
         self._handler = Handler(
             self.cluster,
@@ -136,40 +136,40 @@ class APIServer:
         context = None if self._certificates is None else self._certificates.server_context
         self._listener = Listener(self._handler, port, context)
 
-    # Life
+    # Lifecycle
 
     async def start(self) -> None:
-        """Open the port; `url` is known from here on.
+        """Open the port; `url` is valid from now on.
 
         Raises:
-            RuntimeError: It runs already.
+            RuntimeError: The server is running already.
         """
         if self._worker is not None:
             raise RuntimeError("the API server is running already")
         await self._listener.listen()
-        self._home = threading.get_ident(), asyncio.get_running_loop()
+        self._owner = threading.get_ident(), asyncio.get_running_loop()
         self._worker = asyncio.create_task(self._work_in_slices(), name="aioinformer.testing controllers")
 
     async def stop(self) -> None:
-        """Close the port and cut every connection, without waiting for anybody.
+        """Close the port, reset every connection, and wait until the server's tasks have ended.
 
-        When it returns, no task of the server is left. The objects stay, and `start` opens the same port again.
+        The objects remain, and `start` opens the same port again.
 
         Raises:
-            MatchingError: The `matching` of a fault has raised; the server is stopped all the same.
-            WrongEventLoopError: It runs in another event loop.
+            MatchingError: The `matching` of a fault raised; the server is stopped anyway.
+            WrongEventLoopError: The server runs in another event loop.
         """
-        self._require_home()
+        self._require_owner()
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
         await self._listener.stop()
-        self._home = None
+        self._owner = None
         self.faults.raise_first()
 
     async def restart(self) -> None:
-        """Stop and start on the same port, with the same objects, as when the server's process is replaced."""
+        """Stop and start on the same port with the same objects, as when the server's process is replaced."""
         await self.stop()
         await self.start()
 
@@ -183,18 +183,18 @@ class APIServer:
         await self.stop()
 
     def pause(self) -> None:
-        """Keep every connection open and silent, and answer nothing, until `resume`."""
+        """Keep every connection open but silent, and answer nothing, until `resume`."""
         self.faults.pause()
 
     def resume(self) -> None:
         """End a pause."""
         self.faults.resume()
 
-    # Where it is
+    # Address
 
     @property
     def port(self) -> int:
-        """The port; 0 before the first start if none was asked for."""
+        """The port; 0 before the first start if no port was given."""
         return self._listener.port
 
     @property
@@ -202,28 +202,28 @@ class APIServer:
         """The server's address, such as `http://127.0.0.1:40001`.
 
         Raises:
-            RuntimeError: It was never started, and takes any free port.
-            WrongEventLoopError: Nobody answers there: another event loop runs in the thread of the server's.
+            RuntimeError: The server was never started and has no fixed port.
+            WrongEventLoopError: Another event loop runs in the server's thread, so the server cannot answer.
         """
         if not self.port:
-            raise RuntimeError("the API server has no port before it is entered (async with), or started")
-        if self._home is not None and self._home[0] == threading.get_ident():
-            self._require_home()
+            raise RuntimeError("the API server has no port yet: enter it (async with) or start it first")
+        if self._owner is not None and self._owner[0] == threading.get_ident():
+            self._require_owner()
         scheme = "http" if self._certificates is None else "https"
         return f"{scheme}://127.0.0.1:{self.port}"
 
     @property
     def token(self) -> str | None:
-        """The bearer token that the server was made with."""
+        """The bearer token given to the constructor."""
         return self._token
 
     @property
     def ca_pem(self) -> bytes | None:
-        """The certificate of the server's own authority, if it speaks TLS."""
+        """The certificate of the server's own authority; None without TLS."""
         return None if self._certificates is None else self._certificates.ca_pem
 
     def kubeconfig(self, path: str | Path | None = None) -> dict[str, Any]:
-        """A kubeconfig for this server.
+        """Return a kubeconfig for this server.
 
         Args:
             path: Also write it to this file.
@@ -236,30 +236,30 @@ class APIServer:
     # Objects
 
     def create(self, api_version: str, plural: str, obj: Object, namespace: str | None = None) -> Object:
-        """Create an object, in its own namespace, the given one, or `default`.
+        """Create an object in its own namespace, the given one, or `default`.
 
         Args:
             api_version: `"v1"`, `"apps/v1"` and so on.
             plural: `"pods"`, `"deployments"` and so on.
-            obj: The object; it is not changed. Its status is kept.
-            namespace: The namespace, if the object does not say; one that does not exist is made.
+            obj: The object with its status; it is not modified.
+            namespace: The namespace of an object that does not name one; a missing namespace is created.
 
         Returns:
-            The object as it was stored.
+            The stored object.
 
         Raises:
-            StatusError: What the server would answer.
+            StatusError: As the server answers a request.
         """
-        resource = self._to_change(api_version, plural)
+        resource = self._writable_resource(api_version, plural)
         namespace = self._namespace(resource, namespace, obj)
         if resource.namespaced and self.cluster.find(NAMESPACES, "", namespace) is None:
             self.cluster.create(NAMESPACES, "", {"metadata": {"name": namespace}})
         stored = self.cluster.create(resource, namespace, obj, _WHOLE)
-        self._settle()
+        self._run_controllers()
         return load(resource, stored)
 
     def get(self, api_version: str, plural: str, name: str, namespace: str | None = None) -> Object:
-        """An object.
+        """Return an object.
 
         Raises:
             StatusError: 404.
@@ -276,25 +276,25 @@ class APIServer:
         label_selector: str = "",
         field_selector: str = "",
     ) -> _Objects:
-        """The objects, of one namespace or of all, in the order of their keys."""
+        """Return the objects of one namespace or of all, in the order of their keys."""
         resource = self.resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return [load(resource, stored) for stored in found]
 
     def update(self, api_version: str, plural: str, obj: Object, namespace: str | None = None) -> Object:
-        """Replace an object: all of it, its status included.
+        """Replace an object, including its status.
 
-        An object with a resourceVersion must be the newest one; without, it overwrites.
+        With a resourceVersion the update is conditional; without, it overwrites.
 
         Raises:
             StatusError: 404, 409 and others.
         """
-        resource = self._to_change(api_version, plural)
+        resource = self._writable_resource(api_version, plural)
         namespace = self._namespace(resource, namespace, obj)
         name = str((obj.get("metadata") or {}).get("name") or "")
-        self.cluster.get(resource, namespace, name)  # 404 here even where an update may create
+        self.cluster.get(resource, namespace, name)  # 404 even for resources that PUT can create
         stored, _ = self.cluster.update(resource, namespace, name, obj, _WHOLE)
-        self._settle()
+        self._run_controllers()
         return load(resource, stored)
 
     def patch(
@@ -307,7 +307,7 @@ class APIServer:
         *,
         content_type: str | None = None,
     ) -> Object:
-        """Patch an object, its status included.
+        """Patch an object, including its status.
 
         Args:
             api_version: The resource's version.
@@ -315,18 +315,18 @@ class APIServer:
             name: The object's name.
             patch: A merge patch, or a list of JSON patch operations.
             namespace: The object's namespace.
-            content_type: The type of the patch, if it is another one.
+            content_type: The type of another kind of patch.
 
         Raises:
             StatusError: 404 and others.
         """
-        resource = self._to_change(api_version, plural)
+        resource = self._writable_resource(api_version, plural)
         namespace = self._namespace(resource, namespace)
         kind = content_type or (JSON_PATCH if isinstance(patch, list) else MERGE_PATCH)
         stored = self.cluster.modify(
             resource, namespace, name, lambda obj: apply_patch(resource, obj, patch, kind), _WHOLE
         )
-        self._settle()
+        self._run_controllers()
         return load(resource, stored)
 
     def delete(
@@ -341,12 +341,12 @@ class APIServer:
         uid: str | None = None,
         resource_version: str | None = None,
     ) -> None:
-        """Delete an object, as far as its finalizers let it go.
+        """Delete an object; finalizers may keep it.
 
         Raises:
-            StatusError: 404, or 409 if `uid` or `resource_version` are not the object's.
+            StatusError: 404, or 409 if `uid` or `resource_version` do not match the object.
         """
-        resource = self._to_change(api_version, plural)
+        resource = self._writable_resource(api_version, plural)
         options = DeleteOptions(
             grace_period_seconds=grace_period_seconds,
             uid=uid,
@@ -354,7 +354,7 @@ class APIServer:
             propagation_policy=propagation_policy,
         )
         delete(self.cluster, resource, self._namespace(resource, namespace), name, options)
-        self._settle()
+        self._run_controllers()
 
     def delete_collection(
         self,
@@ -365,11 +365,11 @@ class APIServer:
         label_selector: str = "",
         field_selector: str = "",
     ) -> int:
-        """Delete the objects of one namespace or of all; says how many there were."""
-        resource = self._to_change(api_version, plural)
+        """Delete the objects of one namespace or of all; return how many there were."""
+        resource = self._writable_resource(api_version, plural)
         found = list(self._selected(resource, namespace, label_selector, field_selector))
         count = sum(1 for _ in delete_collection(self.cluster, resource, found, DeleteOptions()))
-        self._settle()
+        self._run_controllers()
         return count
 
     def snapshot(
@@ -381,7 +381,7 @@ class APIServer:
         label_selector: str = "",
         field_selector: str = "",
     ) -> dict[str, str]:
-        """The resourceVersion of each object by its key, for comparing a cache with the server."""
+        """Return the resourceVersion of each object by its key, to compare a cache with the server."""
         resource = self.resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return {stored.key: str(stored.resource_version) for stored in found}
@@ -390,11 +390,11 @@ class APIServer:
 
     @property
     def resource_version(self) -> int:
-        """The number of the latest change to anything."""
+        """The number of the latest change in the cluster."""
         return self.cluster.resource_version
 
     def resource(self, api_version: str, plural: str) -> ResourceType:
-        """The type of a resource.
+        """Return the type of a resource.
 
         Raises:
             StatusError: 404.
@@ -422,7 +422,7 @@ class APIServer:
         *,
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
-        """Answer 403 to requests of a verb about a resource, until the result's `remove()`.
+        """Answer 403 to requests of a verb for a resource, until the result's `remove()` is called.
 
         Raises:
             UnknownNameError: There is no such verb or resource.
@@ -430,7 +430,7 @@ class APIServer:
         return self.faults.add(Fault(verb, resource, matching), self._forbidden)
 
     def count(self, verb: str | None = None, resource: str | None = None) -> int:
-        """How many requests came in all, of a verb and about a resource (by plural name)."""
+        """Return how many requests the server got, optionally of a verb and for a resource (plural name)."""
         return sum(
             number
             for (counted, plural), number in self._counts.items()
@@ -439,33 +439,32 @@ class APIServer:
 
     @property
     def open_watches(self) -> int:
-        """How many watches are open."""
+        """The number of open watches."""
         return len(self._handler.watches)
 
-    # Within
+    # Private
 
-    def _require_home(self) -> None:
-        """Find out that another event loop or thread calls, for whom no watch would be woken.
+    def _require_owner(self) -> None:
+        """Check that the caller is in the server's event loop and thread; otherwise watches would not wake.
 
         Raises:
-            WrongEventLoopError: It does.
+            WrongEventLoopError: The caller is in another event loop or thread.
         """
-        if self._home is None or self._home[1].is_closed():
+        if self._owner is None or self._owner[1].is_closed():
             return
-        thread, loop = self._home
+        thread, loop = self._owner
         try:
             running = asyncio.get_running_loop()
-        except RuntimeError:  # a plain fixture or test, whose changes wait until the loop goes on
+        except RuntimeError:  # a sync fixture or test: watches see its changes when the loop runs again
             running = loop
         if thread != threading.get_ident() or running is not loop:
             raise WrongEventLoopError(
-                "the API server runs in another event loop: in pytest-asyncio a fixture and its tests need the same "
-                "loop_scope; from another thread, hand the call to the server's, such as by "
-                "loop.call_soon_threadsafe or the portal's call"
+                "the API server runs in another event loop. In pytest-asyncio, give the fixture and its tests the same "
+                "loop_scope. From another thread, use loop.call_soon_threadsafe or the portal's call"
             )
 
-    def _to_change(self, api_version: str, plural: str) -> ResourceType:
-        self._require_home()
+    def _writable_resource(self, api_version: str, plural: str) -> ResourceType:
+        self._require_owner()
         return self.resource(api_version, plural)
 
     def _namespace(self, resource: ResourceType, namespace: str | None, obj: Object | None = None) -> str:
@@ -521,19 +520,19 @@ class APIServer:
         if self._worker is not None:
             await self._listener.listen()
 
-    def _settle(self) -> None:
-        settle(self._controllers)
+    def _run_controllers(self) -> None:
+        work_all(self._controllers)
 
     def _changed(self) -> None:
         if any(controller.busy for controller in self._controllers):
             self._work.set()
 
     async def _work_in_slices(self) -> None:
-        """Do the controllers' work, a little at a time."""
+        """Do the controllers' work in slices, so that it does not block the event loop."""
         while True:
             for controller in self._controllers:
                 for step, _ in enumerate(controller.work(), 1):
-                    if step % _STEPS_AT_ONCE == 0:
+                    if step % _STEPS_PER_SLICE == 0:
                         await asyncio.sleep(0)
             if not any(controller.busy for controller in self._controllers):
                 await self._work.wait()

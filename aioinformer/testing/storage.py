@@ -1,32 +1,38 @@
-"""What etcd and the watch cache are to a real server: objects, versions and the history of changes.
+"""The storage: objects, versions and the history of changes, as etcd and the watch cache hold them.
 
 One counter for the whole server numbers every change, as etcd's revision does. A `Collection` holds the objects of a
-resource in the order of their keys, and the log of its latest changes, which watches follow by position: an event is
-encoded once, however many watch it.
+resource in the order of their keys, and a log of its latest changes. Watches follow the log by position; each event is
+encoded once for all watches.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from aioinformer.testing.views import View
-
 _LINES_KEPT = 1000
-"""For how many of the latest changes the encoded lines are kept."""
+"""How many of the latest changes keep their encoded lines."""
+
+
+class EventEncoder(Protocol):
+    """Encodes events of a watch; see `views.View`."""
+
+    def event(self, kind: str, stored: StoredObject) -> bytes:
+        """Encode an event."""
+        ...
 
 
 class StoredObject:
     """One version of an object.
 
     Attributes:
-        key: `namespace/name`, or the name of what has no namespace.
-        body: Its JSON from `"metadata"` on; what goes before is the resource's prefix.
-        fields: The values of the resource's selectable fields, in their order.
+        key: `namespace/name`, or the name of a cluster-scoped object.
+        body: Its JSON from `"metadata"` on; the resource's prefix goes before it.
+        fields: The values of the resource's selectable fields, in order.
         owners: The uids of its owner references.
         terminating: Whether it has a deletionTimestamp.
     """
@@ -70,10 +76,10 @@ class StoredObject:
 
 
 class StoredEvent:
-    """One change.
+    """A change of an object.
 
     Attributes:
-        resource_version: Its number.
+        resource_version: The change's number.
         current: The object after it; None for a deletion.
         previous: The object before it; None for a creation.
         last: The object as a DELETED event shows it: the last state with the deletion's resourceVersion.
@@ -93,17 +99,17 @@ class StoredEvent:
         self.previous = previous
         self.reversion = reversion
         self._last: StoredObject | None = None
-        self._lines: dict[View, bytes] = {}
+        self._lines: dict[EventEncoder, bytes] = {}
 
     @property
     def key(self) -> str:
         """The object's key."""
-        return self._any().key
+        return self._newest.key
 
     @property
     def namespace(self) -> str:
         """The object's namespace."""
-        return self._any().namespace
+        return self._newest.namespace
 
     @property
     def type(self) -> str:
@@ -114,24 +120,25 @@ class StoredEvent:
 
     @property
     def last(self) -> StoredObject:
-        """What a watch is shown when the object is gone for it; made at first need."""
+        """The object as a DELETED event shows it; built at first use."""
         if self._last is None:
             assert self.previous is not None
             self._last = self.reversion(self.previous, self.resource_version)
         return self._last
 
-    def line(self, view: View) -> bytes:
-        """What is written to those who see every change, made once for a view."""
+    def line(self, view: EventEncoder) -> bytes:
+        """Return the line for watches that see every change, encoded once for each view."""
         line = self._lines.get(view)
         if line is None:
             line = self._lines[view] = view.event(self.type, self.current or self.last)
         return line
 
     def forget_lines(self) -> None:
-        """Free the lines; they are made again if a slow watch still needs them."""
+        """Free the encoded lines; a slow watch that needs them encodes them again."""
         self._lines = {}
 
-    def _any(self) -> StoredObject:
+    @property
+    def _newest(self) -> StoredObject:
         found = self.current or self.previous
         assert found is not None
         return found
@@ -141,8 +148,8 @@ class EventLog:
     """The latest changes of a collection, in order, found by position or by version.
 
     Attributes:
-        floor: The version from which a watch can still begin.
-        start: The position of the oldest change that is still here.
+        floor: The oldest version from which a watch can start.
+        start: The position of the oldest change in the log.
     """
 
     def __init__(self, history: int, buffer: int) -> None:
@@ -159,7 +166,7 @@ class EventLog:
         return self.start + len(self._events)
 
     def append(self, event: StoredEvent) -> None:
-        """Add a change; the oldest make room."""
+        """Add a change; drop the oldest changes beyond the capacity."""
         events = self._events
         events.append(event)
         if len(events) > self._history:
@@ -172,20 +179,20 @@ class EventLog:
             self.start += self._slack
 
     def since(self, position: int, count: int) -> list[StoredEvent] | None:
-        """Up to `count` changes from a position on, or None if they are no longer here."""
+        """Return up to `count` changes from a position on, or None if the log has dropped them."""
         first = position - self.start
         if first < 0 or len(self._events) - first > self._capacity:
             return None
         return self._events[first : first + count]
 
     def after(self, resource_version: int) -> int:
-        """The position of the first change after a version."""
+        """Return the position of the first change after a version."""
         return self.start + bisect_right(
             self._events, resource_version, key=lambda event: event.resource_version
         )
 
     def backwards(self, resource_version: int) -> Iterator[StoredEvent]:
-        """The changes after a version, newest first."""
+        """Yield the changes after a version, newest first."""
         for event in reversed(self._events):
             if event.resource_version <= resource_version:
                 return
@@ -196,12 +203,12 @@ class Collection:
     """The objects of one resource.
 
     Attributes:
-        objects: By key.
-        keys: The keys in order, as etcd orders them.
+        objects: The objects by key.
+        keys: The keys in etcd's order.
         log: The latest changes.
         changed: The version of the latest change.
-        closed: Whether the resource is gone, or its history has begun anew; watches end.
-        watchers: Called at every change, in the order of their coming.
+        closed: True once the resource is removed or its history restarts; watches then end.
+        watchers: Callbacks for every change, in the order in which they were added.
     """
 
     _SNAPSHOTS = 8
@@ -216,7 +223,7 @@ class Collection:
         self._snapshots: OrderedDict[int, tuple[list[str], list[StoredObject]]] = OrderedDict()
 
     def apply(self, event: StoredEvent) -> None:
-        """Make a change and tell the watchers."""
+        """Apply a change and wake the watchers."""
         key = event.key
         if event.current is None:
             del self.objects[key]
@@ -230,7 +237,7 @@ class Collection:
         self.wake()
 
     def wake(self) -> None:
-        """Let every watcher look again."""
+        """Call every watcher."""
         for watcher in self.watchers:
             watcher()
 
@@ -240,7 +247,7 @@ class Collection:
         self.wake()
 
     def at(self, resource_version: int, namespace: str = "", start: str = "") -> list[StoredObject]:
-        """The objects as they were at a version, in order, from the key `start` on.
+        """Return the objects as they were at a version, in order, from the key `start` on.
 
         The version must not be older than `log.floor`.
         """
@@ -256,13 +263,13 @@ class Collection:
         return objects[first:last]
 
     def in_namespace(self, namespace: str) -> list[StoredObject]:
-        """The objects in a namespace now."""
+        """Return the current objects of a namespace."""
         first = bisect_left(self.keys, f"{namespace}/")
         last = bisect_left(self.keys, f"{namespace}0")
         return [self.objects[key] for key in self.keys[first:last]]
 
     def _snapshot(self, version: int) -> tuple[list[str], list[StoredObject]]:
-        """Keys and objects at a version; a few are kept, so that pages need not be made from the history anew."""
+        """Return keys and objects at a version; a few snapshots are kept for the next pages of lists."""
         snapshot = self._snapshots.get(version)
         if snapshot is not None:
             self._snapshots.move_to_end(version)
@@ -289,7 +296,7 @@ class Storage:
 
     Args:
         history: How many changes of each resource a watch can go back.
-        buffer: How many changes a slow watch may lie behind before it is ended.
+        buffer: How many changes a slow watch may lag behind before the server ends it.
     """
 
     def __init__(self, history: int = 10_000, buffer: int = 10_000) -> None:
@@ -300,7 +307,7 @@ class Storage:
         self._collections: dict[tuple[str, str], Collection] = {}
 
     def collection(self, group: str, plural: str) -> Collection:
-        """The collection of a resource, made at first use."""
+        """Return the collection of a resource, created at first use."""
         found = self._collections.get((group, plural))
         if found is None:
             found = self._collections[group, plural] = Collection(self._history, self._buffer)
@@ -308,7 +315,7 @@ class Storage:
         return found
 
     def begin(self, group: str, plural: str) -> None:
-        """Begin a resource's history now, with the objects that there are; its watches end."""
+        """Restart a resource's history with the current objects; its watches end."""
         before = self._collections.pop((group, plural), None)
         after = self.collection(group, plural)
         after.log.floor = self.resource_version
@@ -317,26 +324,26 @@ class Storage:
             before.close()
 
     def collections(self) -> list[tuple[tuple[str, str], Collection]]:
-        """Every collection by (group, plural)."""
+        """Return every collection by (group, plural)."""
         return list(self._collections.items())
 
     def drop(self, group: str, plural: str) -> None:
-        """Forget a resource's collection; its watches end."""
+        """Remove a resource's collection; its watches end."""
         collection = self._collections.pop((group, plural), None)
         if collection is not None:
             collection.close()
 
     def next_version(self) -> int:
-        """The number of the next change."""
+        """Return the number of the next change."""
         self.resource_version += 1
         return self.resource_version
 
     def expire_history(self, step: bool = True) -> int:
-        """Make every version handed out so far too old for a new watch or a further page; open watches go on.
+        """Expire every version issued so far for new watches and further pages; open watches continue.
 
-        The counter takes one step, as it does on a cluster where something else is always changing: so even
-        a client that has seen everything must list again, as after a restart of a real API server. Without `step`
-        who has seen everything can go on.
+        With `step` the counter advances by one, as on a cluster where other objects change all the time. Then even an
+        up-to-date client has to relist, as after a restart of a real API server. Without `step` an up-to-date client
+        can continue.
         """
         self._floor = self.next_version() if step else self.resource_version
         for collection in self._collections.values():

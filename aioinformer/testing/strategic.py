@@ -1,8 +1,7 @@
 """Strategic merge patch: lists of objects merge by a key, with directives to delete, replace and order.
 
-The real server reads merge keys off the Go types of its built-in resources. Here they are a table from the
-name of a list's field to its key, which covers the common resources; a list whose field is not in the table is
-replaced.
+The real server takes merge keys from the Go types of its built-in resources. Here a table maps the names of list fields
+to their keys for the common resources; other lists are replaced.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
 }
 
 SETS = frozenset(["finalizers", "podCIDRs"])
-"""The fields of lists of plain values that merge as sets."""
+"""Fields with lists of plain values that merge as sets."""
 
-# Fields of which the patch replaces the others: volumes' sources and the deployment's strategy.
+# Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
 
 
-# Lists of some kinds that are replaced, although others of their name merge.
+# Lists that some kinds replace, although lists of the same name merge elsewhere.
 _REPLACED = frozenset([("EndpointSlice", "ports"), ("ServiceAccount", "imagePullSecrets")])
 
 
 def merge_key(kind: str, field: str, items: list[Any]) -> str | None:
-    """The key by which a list of objects merges, or None if the list is replaced."""
+    """Return the key by which a list of objects merges, or None if the list is replaced."""
     if (kind, field) in _REPLACED:
         return None
     for key in _MERGE_KEYS.get(field, ()):
@@ -59,15 +58,15 @@ def merge_key(kind: str, field: str, items: list[Any]) -> str | None:
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any], kind: str = "") -> dict[str, Any]:
-    """An object, or a part of one, with a strategic merge patch applied; the arguments stay as they are.
+    """Return an object, or a part of it, with a strategic merge patch applied; the arguments are not modified.
 
     Args:
-        target: What is patched.
+        target: The object.
         patch: The patch.
-        kind: The object's kind: what some lists do depends on it.
+        kind: The object's kind, on which some lists depend.
 
     Raises:
-        StatusError: 400 for a directive that cannot be understood, 500 for an item without its key.
+        StatusError: 400 for an unknown directive, 500 for an item without its key.
     """
     directive = patch.get("$patch")
     if directive == "replace":
@@ -142,10 +141,10 @@ def _merge_list(kind: str, field: str, current: Any, patch: list[Any], order: li
 
 
 def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | None) -> list[Any]:
-    """Merged items in the real server's order.
+    """Return merged items in the real server's order.
 
-    Those that the patch names come in its order, the others in the order they had; between the two groups the
-    order before decides, and what is new goes first.
+    Items in the patch keep its order, the others keep their old order. Between the two groups the old order decides,
+    and new items come first.
     """
 
     def identity(item: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The columns of `kubectl get`, for the kinds that people look at most; others show name and age."""
+"""The columns of `kubectl get` for common kinds; other kinds show name and age."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AGE_ALONE = (("Age", ".metadata.creationTimestamp", "date", 0),)
 
 
 def columns(resource: ResourceType) -> list[dict[str, Any]]:
-    """The definitions of a resource's columns."""
+    """Return the definitions of a resource's columns."""
     described = [_definition("Name", "string", "name")]
     if own := _own(resource):
         return [*described, *(_definition(name, kind, priority=priority) for name, _, kind, priority in own)]
@@ -33,7 +33,7 @@ def columns(resource: ResourceType) -> list[dict[str, Any]]:
 
 
 def row(resource: ResourceType, obj: Object) -> list[Any]:
-    """The cells of an object, in the order of the columns."""
+    """Return the cells of an object, in the order of the columns."""
     cells: list[Any] = [obj["metadata"]["name"]]
     if own := _own(resource):
         return [*cells, *(_cell(obj, path, kind) for _, path, kind, _ in own)]
@@ -43,7 +43,7 @@ def row(resource: ResourceType, obj: Object) -> list[Any]:
 
 
 def _own(resource: ResourceType) -> tuple[tuple[str, str, str, int], ...]:
-    """The columns that a resource's definition names; those who name none have their age."""
+    """Return the columns of a custom resource's definition, or its age if it has none."""
     return resource.columns or (_AGE_ALONE if resource.custom else ())
 
 
@@ -52,7 +52,7 @@ def _definition(name: str, kind: str, form: str = "", priority: int = 0) -> dict
 
 
 def _cell(obj: Object, path: str, kind: str) -> Any:
-    """What a column of a custom resource shows: the first value at its path, if it is of the column's type."""
+    """Return a cell of a custom resource: the first value at the path, if it has the column's type."""
     value = next(iter(find(obj, path)), None)
     match kind, value:
         case _, None:
@@ -73,7 +73,7 @@ def _cell(obj: Object, path: str, kind: str) -> Any:
 
 
 def _age(created: Any, otherwise: str = "<unknown>") -> str:
-    """How long ago something was, as kubectl writes durations."""
+    """Return the age in kubectl's format of durations."""
     try:
         begun = datetime.fromisoformat(str(created))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Certificates for a server with TLS, and the kubeconfig that trusts it."""
+"""Certificates for a server with TLS, and a kubeconfig that trusts it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from aioinformer.testing.errors import MissingExtraError
 
 
 class Certificates:
-    """A certificate authority of its own and a server certificate for the loopback addresses.
+    """A certificate authority and a server certificate for the loopback addresses.
 
     Attributes:
-        ca_pem: The authority's certificate, for the client to trust.
-        server_context: What the server speaks TLS with.
+        ca_pem: The authority's certificate, which clients must trust.
+        server_context: The server's TLS context.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class Certificates:
 
 
 def kubeconfig(url: str, *, token: str | None, ca_pem: bytes | None) -> dict[str, Any]:
-    """A kubeconfig with one context, for one server."""
+    """Return a kubeconfig with a single context for a server."""
     cluster: dict[str, Any] = {"server": url}
     if ca_pem is not None:
         cluster["certificate-authority-data"] = base64.b64encode(ca_pem).decode()
-        token = token or "any"  # with TLS, kubectl asks whoever shows nothing for a name
+        token = token or "any"  # with TLS, kubectl asks for a user name if there is no credential
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -50,10 +50,10 @@ def kubeconfig(url: str, *, token: str | None, ca_pem: bytes | None) -> dict[str
 
 
 def write_kubeconfig(path: Path, config: dict[str, Any]) -> Path:
-    """Write a kubeconfig, readable by its owner alone, also where the file is there already; JSON is YAML too.
+    """Write a kubeconfig as JSON, which is YAML, too; only its owner can read it, also if the file existed before.
 
     Raises:
-        OSError: It cannot be written, or is a file of another user.
+        OSError: The file cannot be written, or belongs to another user.
     """
     text = msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n"
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

@@ -1,4 +1,4 @@
-"""What the server checks about metadata before it takes an object."""
+"""Validation of metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
 
 _ANNOTATIONS = 256 * 1024
-"""How many bytes the annotations of an object may have in all."""
+"""The limit of an object's annotations, in bytes."""
 
 _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
@@ -33,21 +33,21 @@ _OWNER = ("apiVersion", "kind", "name", "uid")
 _OWNER_OPTIONS = ("controller", "blockOwnerDeletion")
 _STANDARD_FINALIZERS = frozenset(["foregroundDeletion", "kubernetes", "orphan"])
 
-# Kinds whose names are DNS labels, and those whose names may be any path segment.
+# Kinds whose names are DNS labels, and kinds whose names are path segments.
 _LABEL_NAMES = frozenset(["Namespace", "Service", "StatefulSet"])
 _PATH_SEGMENT_NAMES = frozenset(["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"])
 
-# Kinds whose names leave room for what is appended to them.
+# Kinds whose names must leave room for a suffix.
 _SHORT_NAMES = {"CronJob": 52}
 
-# Built-in kinds whose finalizers need not be qualified, as those of custom resources need not.
+# Built-in kinds whose finalizers need no qualified name; neither do those of custom resources.
 _PLAIN_FINALIZERS = frozenset(["CustomResourceDefinition", "Lease", "PodDisruptionBudget"])
 
 
 def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> None:
     """Refuse an object of another kind.
 
-    One that does not say its kind is taken, but for a custom resource if `strict`.
+    An object without a kind is accepted, except for custom resources with `strict`.
 
     Raises:
         StatusError: 400, or 422 for the kind of a custom resource.
@@ -73,7 +73,7 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
 
 
 def check_place(resource: ResourceType, metadata: Object, namespace: str, name: str | None) -> None:
-    """Refuse an object whose namespace or name is not the request's.
+    """Refuse an object whose namespace or name differs from the request.
 
     Raises:
         StatusError: 400.
@@ -94,14 +94,14 @@ def check_place(resource: ResourceType, metadata: Object, namespace: str, name: 
 
 
 def check_metadata(resource: ResourceType, metadata: Object) -> None:
-    """Refuse a bad name or bad labels.
+    """Refuse invalid names, labels, annotations, owners and finalizers.
 
     Raises:
-        StatusError: 422, naming every cause.
+        StatusError: 422 with every cause.
     """
     name, base = metadata.get("name", ""), metadata.get("generateName", "")
     causes: list[dict[str, str]] = []
-    # Something follows a generateName, so that it may end with a dash.
+    # A generateName gets a suffix, so it may end with a dash.
     if base and (fault := _name_fault(resource, re.sub(r"(?<=.)-$", "a", base))):
         causes.append(field_invalid("metadata.generateName", base, fault))
     if not name:
@@ -128,7 +128,7 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
 
 
 def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
-    """Refuse a change of what nobody can change and is not put back silently.
+    """Refuse a change of immutable metadata that the server does not restore silently.
 
     Raises:
         StatusError: 422.
@@ -143,7 +143,7 @@ def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
 
 
 def check_secret(resource: ResourceType, old: Object, new: Object) -> None:
-    """Refuse another type of a Secret: one that an update does not say is the default.
+    """Refuse another type of a Secret; an update without a type means the default type.
 
     Raises:
         StatusError: 422.
@@ -154,7 +154,7 @@ def check_secret(resource: ResourceType, old: Object, new: Object) -> None:
 
 
 def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
-    """Refuse new finalizers on an object that is being deleted.
+    """Refuse new finalizers on a terminating object.
 
     Raises:
         StatusError: 422.
@@ -200,7 +200,7 @@ def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
 
 
 def _owner(owner: Object) -> Object:
-    """A reference as the real server writes it."""
+    """Return an owner reference in the real server's form."""
     given = {name: owner[name] for name in _OWNER_OPTIONS if name in owner}
     return {name: owner.get(name, "") for name in _OWNER} | given
 
@@ -237,7 +237,7 @@ def _name_fault(resource: ResourceType, name: str) -> str | None:
 
 
 def subdomain_fault(name: str) -> str | None:
-    """What is wrong with a DNS subdomain; None if nothing is."""
+    """Return why a name is no DNS subdomain, or None if it is valid."""
     if len(name) > 253:
         return "must be no more than 253 characters"
     return None if is_subdomain(name) else SUBDOMAIN_RULE

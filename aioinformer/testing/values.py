@@ -1,7 +1,6 @@
-"""Values of built-in kinds as Go's types hold them: read or refused, and written without what is zero.
+"""Values of built-in kinds, normalized or refused as by Go's types, and written without zeros.
 
-Of all fields only those that operators write themselves: data of ConfigMaps and Secrets, times, and what is counted in
-a status.
+This covers the fields that operators write: data of ConfigMaps and Secrets, times, and counters in a status.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ if TYPE_CHECKING:
 
 
 class _UnreadableError(Exception):
-    """A value is not one of its field's type; the message is Go's."""
+    """A value does not fit the type of its field; the message is Go's."""
 
 
 def decoded(
     resource: ResourceType, obj: Object, refused: Callable[[str], errors.StatusError] | None = None
 ) -> Object:
-    """An object with its values in the form in which the real server gives them back.
+    """Return an object with its values in the form that the real server returns.
 
     Args:
         resource: The object's type.
-        obj: The object; it is not changed.
-        refused: Makes the error of what Go says; that of an object which is written as a whole if None.
+        obj: The object; it is not modified.
+        refused: Builds the error from Go's message; by default the error of writing a whole object.
 
     Raises:
-        StatusError: A value is not one of its field's type.
+        StatusError: A value does not fit the type of its field.
     """
     if resource.custom:
         return obj
@@ -58,7 +57,7 @@ def decoded(
 
 
 def unpatched(patched: Object) -> Callable[[str], errors.StatusError]:
-    """What makes the error of a patch that leaves an unreadable value."""
+    """Return a function that builds the error of a patch with an invalid value."""
 
     def refused(why: str) -> errors.StatusError:
         causes = [errors.field_invalid("patch", msgspec.json.encode(patched).decode(), why)]
@@ -68,7 +67,7 @@ def unpatched(patched: Object) -> Callable[[str], errors.StatusError]:
 
 
 def unapplied(resource: ResourceType, name: str) -> Callable[[str], errors.StatusError]:
-    """What makes the error of a configuration with an unreadable value."""
+    """Return a function that builds the error of an applied configuration with an invalid value."""
     kind = f"{resource.api_version if resource.group else f'/{resource.version}'}, Kind={resource.kind}"
 
     def refused(why: str) -> errors.StatusError:
@@ -83,7 +82,7 @@ def unapplied(resource: ResourceType, name: str) -> Callable[[str], errors.Statu
 
 
 def without_zeros(obj: Object, kind: str) -> None:
-    """Leave out what Go leaves out of a status that counts, and put in what it never does, in place."""
+    """Remove the zero counters that Go omits and add those that it always writes, in place."""
     counted = _COUNTED.get(kind)
     if counted is None:
         return
@@ -97,7 +96,7 @@ def without_zeros(obj: Object, kind: str) -> None:
 
 
 def _taken(value: Any, expected: Any, field: str) -> Any:
-    """A value with what is expected in it read, itself if that changes nothing."""
+    """Return a value normalized by the expected types, or the same value if nothing changes."""
     if value is None:
         return None
     if callable(expected):
@@ -168,7 +167,7 @@ def _base64(value: Any, field: str) -> str:
         raise _UnreadableError(f"illegal base64 data at input byte {place}") from None
 
 
-# A layout's elements as Go writes them, each with what it takes.
+# The elements of Go's time layouts, each with its pattern.
 _DATE = (
     *(("2006", "[0-9]{4}"), ("-", "-"), ("01", "[0-9]{2}"), ("-", "-"), ("02", "[0-9]{2}"), ("T", "T")),
     *(("15", "[0-9]{2}"), (":", ":"), ("04", "[0-9]{2}"), (":", ":")),
@@ -246,7 +245,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 
 
 class _Counted(NamedTuple):
-    """Which of the fields of a part are there though zero."""
+    """The counters of a part of an object that Go writes although they are zero."""
 
     always: tuple[str, ...] = ()
     pointers: tuple[str, ...] = ()

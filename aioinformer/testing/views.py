@@ -1,4 +1,4 @@
-"""What answers show of objects: all of them, rows of a table, or their metadata alone."""
+"""Views of objects in answers: whole objects, rows of a table, or metadata only."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PARTIAL = "PartialObjectMetadata"
 
 
 class View(ABC):
-    """What a client is shown of a resource.
+    """The form in which a client sees a resource's objects.
 
     Attributes:
-        resource: What the objects are.
-        encoding: How they are written.
+        resource: The resource.
+        encoding: The encoding of the answers.
     """
 
     def __init__(self, resource: ResourceType, encoding: Encoding) -> None:
@@ -37,27 +37,27 @@ class View(ABC):
 
     @abstractmethod
     def one(self, stored: StoredObject) -> bytes:
-        """An object, as a body."""
+        """Return an object as a body."""
 
     @abstractmethod
     def page(self, page: Page) -> Iterator[bytes]:
-        """A list, as a body in pieces; see ``Encoding.page``."""
+        """Return a list as a body in pieces; see ``Encoding.page``."""
 
     @abstractmethod
     def event(self, kind: str, stored: StoredObject) -> bytes:
-        """An event of a watch."""
+        """Return an event of a watch."""
 
     @abstractmethod
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
-        """A bookmark of a watch."""
+        """Return a bookmark of a watch."""
 
     def error(self, status: Object) -> bytes:
-        """What tells a watch of an error."""
+        """Return an ERROR event of a watch."""
         return self.encoding.event("ERROR", status)
 
 
 class PlainView(View):
-    """Objects as they are; their JSON goes out unread. Get one by ``plain_view``."""
+    """Whole objects, whose stored JSON is sent without decoding. Call ``plain_view`` to get an instance."""
 
     def one(self, stored: StoredObject) -> bytes:
         return self.encoding.body(raw(self.resource, stored))
@@ -66,7 +66,7 @@ class PlainView(View):
         resource = self.resource
         metadata: dict[str, Any] = _list_metadata(page)
         listed: Object
-        if resource.custom:  # which are listed in the order of the alphabet, with a token in any case
+        if resource.custom:  # the real server sorts its fields and always sends a token
             metadata = dict(sorted({"continue": "", **metadata}.items()))
             listed = {"apiVersion": resource.api_version, "items": [], "kind": f"{resource.kind}List"}
             listed["metadata"] = metadata
@@ -90,18 +90,18 @@ class PlainView(View):
 
 @lru_cache(maxsize=256)
 def plain_view(resource: ResourceType, encoding: Encoding) -> PlainView:
-    """The one of a resource: what is kept of an event for a view is there for all watches."""
+    """Return the shared view of a resource, so that all its watches share encoded events."""
     return PlainView(resource, encoding)
 
 
 class MetadataView(View):
-    """`PartialObjectMetadata`: what informers that only want metadata ask for.
+    """`PartialObjectMetadata`, which metadata-only informers request.
 
     Args:
-        resource: What the objects are.
-        encoding: How they are written.
-        version: Of the group `meta.k8s.io`.
-        of_lists: Whether `PartialObjectMetadataList` was asked for, which an object is not; nor is a list the other.
+        resource: The resource.
+        encoding: The encoding of the answers.
+        version: The version of the group `meta.k8s.io`.
+        of_lists: True if the client accepts `PartialObjectMetadataList` only, False for `PartialObjectMetadata` only.
     """
 
     def __init__(self, resource: ResourceType, encoding: Encoding, version: str, *, of_lists: bool) -> None:
@@ -110,10 +110,10 @@ class MetadataView(View):
         self._of_lists = of_lists
 
     def one(self, stored: StoredObject) -> bytes:
-        """An object.
+        """Return an object as a body.
 
         Raises:
-            StatusError: 406 if a list was asked for.
+            StatusError: 406 if the client accepts lists only.
         """
         if self._of_lists:
             name = _name_in_go(self.resource, "")
@@ -122,10 +122,10 @@ class MetadataView(View):
         return self.encoding.body(self._partial(stored))
 
     def page(self, page: Page) -> Iterator[bytes]:
-        """A list.
+        """Return a list as a body in pieces.
 
         Raises:
-            StatusError: 406 if an object was asked for.
+            StatusError: 406 if the client accepts objects only.
         """
         if not self._of_lists:
             name = _name_in_go(self.resource, "List")
@@ -135,16 +135,16 @@ class MetadataView(View):
             "kind": f"{PARTIAL}List",
             "apiVersion": self._api_version,
             "metadata": _list_metadata(page),
-            "items": None,  # as Go has it
+            "items": None,  # Go encodes an empty list so
         }
         return self.encoding.page(listed, (self._partial(stored) for stored in page.items))
 
     def event(self, kind: str, stored: StoredObject) -> bytes:
-        """An event; nothing if lists were asked for."""
+        """Return an event, or nothing if the client accepts lists only."""
         return b"" if self._of_lists else self.encoding.event(kind, self._partial(stored))
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
-        """A bookmark; likewise."""
+        """Return a bookmark, or nothing if the client accepts lists only."""
         bookmark = partial_metadata({"metadata": metadata}, self._api_version)
         return b"" if self._of_lists else self.encoding.event("BOOKMARK", bookmark)
 
@@ -153,19 +153,19 @@ class MetadataView(View):
 
 
 class TableView(View):
-    """`Table`: what `kubectl get` asks for. In a watch only the first table names the columns.
+    """`Table`, which `kubectl get` requests. In a watch only the first table has column definitions.
 
     Args:
-        resource: What the rows are.
-        version: Of the group `meta.k8s.io`.
-        include: What of its object comes with a row: `"None"`, `"Object"`, or else its metadata.
+        resource: The resource.
+        version: The version of the group `meta.k8s.io`.
+        include: The part of the object in each row: `"None"`, `"Object"`, or anything else for its metadata.
     """
 
     def __init__(self, resource: ResourceType, version: str, include: str = "") -> None:
         super().__init__(resource, JSON)
         self._api_version = f"{META_GROUP}/{version}"
         self._include = include
-        self._named = False
+        self._columns_sent = False
 
     def one(self, stored: StoredObject) -> bytes:
         return self.encoding.body(self._table([stored], {"resourceVersion": str(stored.resource_version)}))
@@ -175,14 +175,14 @@ class TableView(View):
 
     def event(self, kind: str, stored: StoredObject) -> bytes:
         table = self._table([stored], {"resourceVersion": str(stored.resource_version)})
-        if self._named:
+        if self._columns_sent:
             del table["columnDefinitions"]
-        self._named = True
+        self._columns_sent = True
         return self.encoding.event(kind, table)
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
         table = self._table([], metadata)
-        if self._named:
+        if self._columns_sent:
             del table["columnDefinitions"]
         return self.encoding.event("BOOKMARK", table)
 
@@ -206,7 +206,7 @@ class TableView(View):
 
 
 def partial_metadata(obj: Object, api_version: str) -> Object:
-    """An object's metadata as an object of its own."""
+    """Return an object's metadata as a PartialObjectMetadata."""
     return {"kind": PARTIAL, "apiVersion": api_version, "metadata": obj["metadata"]}
 
 
@@ -220,7 +220,7 @@ def _list_metadata(page: Page) -> dict[str, Any]:
 
 
 def _name_in_go(resource: ResourceType, suffix: str) -> str:
-    """The type by which the real server knows a kind."""
+    """Return the Go type of a kind, as the real server's messages show it."""
     if resource.custom:
         return f"unstructured.Unstructured{suffix}"
     return f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}{suffix}"

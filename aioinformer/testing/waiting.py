@@ -1,4 +1,4 @@
-"""Waiting for what comes true by itself."""
+"""Wait for conditions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ async def eventually(
     """Wait for a condition.
 
     Args:
-        condition: A plain function, asked again and again. Where it raises a NotFoundError, or the embedded server's
-            StatusError of 404, it has not come true yet; any other error passes.
-        within: Seconds of the event loop's clock in which it has to come true.
-        what: What is waited for, for the error.
-        every: Seconds between two looks.
+        condition: A sync function that returns whether the condition holds. A NotFoundError, or the embedded server's
+            StatusError of 404, means not yet; any other error propagates.
+        within: Seconds of the event loop's clock until the wait fails.
+        what: A description of the condition, for the error.
+        every: Seconds between two calls.
 
     Raises:
-        AssertionError: It did not come true in time.
+        AssertionError: The condition did not hold in time.
         ConfigError: The condition is async.
     """
     __tracebackhide__ = True
@@ -46,12 +46,12 @@ async def eventually(
                 raise
             missing = error
         if loop.time() >= deadline:
-            why = "" if missing is None else f"; at last it raised {type(missing).__name__}: {missing}"
-            raise AssertionError(f"not within {within:g} s: {what or _told(condition)}{why}") from missing
+            why = "" if missing is None else f"; the last call raised {type(missing).__name__}: {missing}"
+            raise AssertionError(f"not within {within:g} s: {what or _source(condition)}{why}") from missing
         await asyncio.sleep(every)
 
 
-def _told(condition: Callable[[], object]) -> str:
+def _source(condition: Callable[[], object]) -> str:
     if not isinstance(condition, FunctionType) or condition.__name__ != "<lambda>":
         return repr(condition)
     code = condition.__code__

@@ -1,4 +1,4 @@
-"""WATCH: which lines a watch is sent, and the coroutine that sends them."""
+"""WATCH: the lines of a watch, and the coroutine that sends them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from aioinformer.testing.storage import Collection, StoredEvent, StoredObject
 
 _BATCH = 1000
-"""How many changes are looked at without letting others have a turn."""
+"""How many changes are processed before the watch yields to other tasks."""
 
-_AT_ONCE = 1 << 18
-"""About how many bytes one write takes: what is kept for a client that does not read."""
+_WRITE_SIZE = 1 << 18
+"""About how many bytes a write takes; this limits the buffer for a client that does not read."""
 
-_BEFORE_THE_END = 2.0
-"""How many seconds before its timeout a watch is sent the last bookmark; a shorter one gets none."""
+_LAST_BOOKMARK = 2.0
+"""Seconds before its timeout at which a watch gets the last bookmark; a shorter watch gets none."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """The parameters of a watch, as the query gives them."""
+    """The query parameters of a watch."""
 
     resource_version: str = ""
     resource_version_match: str = ""
@@ -47,10 +47,10 @@ class WatchOptions:
     continue_token: str = ""
 
     def validate(self, *, watch_list: bool) -> None:
-        """Refuse what the real server refuses; without `watch_list`, what one without the feature refuses.
+        """Check the parameters as the real server does, with or without the WatchList feature.
 
         Raises:
-            StatusError: 422.
+            StatusError: 422 for a combination that the real server refuses.
         """
         match, causes = self.resource_version_match, []
         path = "resourceVersionMatch"
@@ -75,18 +75,18 @@ class WatchOptions:
 
 
 class WatchCursor:
-    """Where a watch stands: first in the objects that were there, then in the log of changes.
+    """The position of a watch: first in the initial objects, then in the log of changes.
 
     Args:
-        view: What is shown of the resource, in the version that the watch is for.
-        collection: Its objects.
-        selection: Which of them.
-        options: The parameters.
-        current: Gives the server's version.
+        view: The view of the resource.
+        collection: The resource's objects.
+        selection: The selected objects.
+        options: The watch's parameters.
+        current: Returns the server's version.
         watch_list: Whether the server has the WatchList feature.
 
     Raises:
-        StatusError: 422 and 500 for bad parameters; 410 and 504, which the real server tells in the stream.
+        StatusError: 422 and 500 for bad parameters; 410 and 504, which the real server sends in the stream.
     """
 
     def __init__(
@@ -127,27 +127,27 @@ class WatchCursor:
 
     @property
     def up_to_date(self) -> bool:
-        """Whether everything that has happened was taken."""
+        """True if all changes so far were taken."""
         return not self._initial and self._position >= self.end
 
     @property
     def end(self) -> int:
-        """The position up to which changes are taken."""
+        """The position at which the watch stops taking changes."""
         return self._collection.log.end if self._end is None else self._end
 
     @property
     def lost(self) -> bool:
-        """Whether the watch lies so far behind that the changes it needs are gone, or its resource is."""
+        """True if the log has dropped the changes that the watch needs, or the resource is gone."""
         return self._collection.closed or self._collection.log.since(self._position, 0) is None
 
     def stop(self) -> None:
-        """Take nothing that happens from now on, nor a bookmark that knows of it."""
+        """Take no later changes, and no bookmark with a later version."""
         version = self._current()
         self._current = lambda: version
         self._end = self.end
 
     def take(self) -> list[bytes]:
-        """The next lines; none if there are none yet."""
+        """Return the next lines, possibly none."""
         if self._initial:
             return self._take_initial()
         events = self._collection.log.since(self._position, min(_BATCH, self.end - self._position))
@@ -161,12 +161,12 @@ class WatchCursor:
             if line := line_of(event):
                 lines.append(line)
                 size += len(line)
-                if size >= _AT_ONCE:
+                if size >= _WRITE_SIZE:
                     break
         return lines
 
     def bookmark(self, *, closing: bool = False) -> bytes:
-        """The line of a bookmark at the server's version; only right when the cursor is up to date."""
+        """Return a bookmark at the server's version; valid only if the cursor is up to date."""
         metadata: dict[str, Any] = {"resourceVersion": str(max(self._current(), self._from))}
         if closing:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
@@ -174,7 +174,7 @@ class WatchCursor:
 
     def _take_initial(self) -> list[bytes]:
         lines, size = [], 0
-        while self._initial and size < _AT_ONCE:
+        while self._initial and size < _WRITE_SIZE:
             line = self.view.event("ADDED", self._initial.popleft())
             lines.append(line)
             size += len(line)
@@ -198,23 +198,23 @@ class WatchCursor:
 
 
 class Sink(Protocol):
-    """Where a watch writes; an aiohttp response."""
+    """The output of a watch; an aiohttp response."""
 
     async def write(self, data: bytes) -> None:
-        """Write, waiting while the client is slow."""
+        """Write, and wait while the client is slow."""
 
 
 class OpenWatch:
-    """A watch with a client at its other end; faults reach it through `send`, `end` and `cut`.
+    """A watch that a client has open. Faults act on it through `send`, `end` and `cut`.
 
     Args:
-        request: What was asked.
-        cursor: Where it stands.
-        timeout: Seconds after which it ends.
-        bookmark_interval: Seconds between bookmarks, if the client wants any.
-        hang_up: Closes the connection; at once, or (True) after what was written has gone out.
-        keep_bookmark: Whether a bookmark (True: the closing one of the initial events) is to be sent.
-        thawed: The event to wait for while the connection is frozen, or None.
+        request: The request.
+        cursor: The watch's position.
+        timeout: Seconds after which the watch ends.
+        bookmark_interval: Seconds between bookmarks, if the client allows them.
+        hang_up: Closes the connection: immediately, or (True) after the written data is sent.
+        keep_bookmark: Returns whether to send a bookmark (True: the closing bookmark of the initial events).
+        thawed: Returns the event to wait for while the connection is frozen, or None.
     """
 
     def __init__(
@@ -245,39 +245,39 @@ class OpenWatch:
         self._schedule_bookmark()
 
     def wake(self) -> None:
-        """Look again: something has changed."""
+        """Wake the watch after a change."""
         self._wake.set()
 
     def send_error(self, status: dict[str, Any]) -> None:
-        """Send an error, after the lines that are due.
+        """Send an error after the due lines.
 
         Raises:
-            MarshalError: It cannot be said in the way in which this watch is written.
+            MarshalError: The watch's encoding cannot express the error.
         """
         self.send(self._cursor.view.error(status))
 
     def send(self, data: bytes) -> None:
-        """Send bytes as they are, after the lines that are due."""
+        """Send raw bytes after the due lines."""
         self._out.append(data)
         self.wake()
 
     def end(self) -> None:
-        """End the stream as a server does that is done with it, after the lines that are due by now."""
+        """End the stream cleanly after the due lines."""
         if self._writing or self._thawed(self.request) is not None:
-            self._hang_up(False)  # nothing gets through any more, not even an end
+            self._hang_up(False)  # the connection is blocked, so a clean end would not arrive
         self._cursor.stop()
         self._ending = True
         self.wake()
 
     def cut(self) -> None:
-        """Cut the connection in the middle of a line."""
+        """Reset the connection in the middle of a line."""
         if self._writing or self._thawed(self.request) is not None:
             self._hang_up(False)
         self._cutting = True
         self.wake()
 
     async def run(self, sink: Sink) -> None:
-        """Write lines until the timeout, a fault, or the client has gone."""
+        """Write lines until the timeout, a fault, or the client's disconnect."""
         while True:
             while (frozen := self._thawed(self.request)) is not None:
                 await frozen.wait()
@@ -286,7 +286,7 @@ class OpenWatch:
                 return
             lines = self._due()
             is_all = self._cursor.up_to_date or (self._cursor.lost and not lines)
-            is_last = is_all and self._done()  # told now: while this is written there may be more
+            is_last = is_all and self._done()  # decided before writing, during which more may happen
             if lines:
                 await self._write(sink, b"".join(lines))
             if is_last:
@@ -297,7 +297,7 @@ class OpenWatch:
                 await self._sleep()
 
     def _due(self) -> list[bytes]:
-        """The lines that can be written now."""
+        """Return the lines to write now."""
         cursor = self._cursor
         lines = cursor.take()
         if cursor.up_to_date:
@@ -314,9 +314,9 @@ class OpenWatch:
         return lines
 
     def _schedule_bookmark(self) -> None:
-        """The next bookmark is due after the interval; the last one shortly before the timeout."""
+        """Schedule the next bookmark after the interval, the last one shortly before the timeout."""
         now = self._loop.time()
-        last = float("inf") if self._deadline is None else self._deadline - _BEFORE_THE_END
+        last = float("inf") if self._deadline is None else self._deadline - _LAST_BOOKMARK
         self._next_bookmark = min(now + self._interval, last) if now < last else float("inf")
 
     def _done(self) -> bool:
@@ -354,5 +354,5 @@ class OpenWatch:
 
 
 def in_stream(error: StatusError) -> bool:
-    """Whether the real server tells this error inside the stream, with HTTP status 200."""
+    """Return whether the real server sends this error inside the stream, with HTTP status 200."""
     return error.code in (410, 504)

@@ -1,4 +1,4 @@
-"""A lively cluster, from a seed: pods that come, change and go, while watches are cut and history expires."""
+"""A seeded workload: pods are created, changed and deleted while watches end and history expires."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Workload:
     """Creates, changes, deletes and re-creates pods.
 
     Args:
-        server: Where.
-        seed: What it does; the same seed does the same.
+        server: The server.
+        seed: Determines the operations.
 
     Attributes:
-        done: How often each kind of operation was done.
+        done: The number of operations of each kind.
     """
 
     def __init__(self, server: APIServer, seed: int) -> None:
@@ -34,7 +34,7 @@ class Workload:
         self.done: Counter[str] = Counter()
 
     def populate(self, pods: int) -> None:
-        """Create pods to begin with."""
+        """Create the initial pods."""
         for _ in range(pods):
             self._create()
 
@@ -95,14 +95,14 @@ class Workload:
 
 
 class Troubles:
-    """What goes wrong in a cluster, one thing after the other.
+    """Injects random faults, one after the other.
 
     Args:
-        server: Where.
-        seed: What happens; the same seed does the same.
+        server: The server.
+        seed: Determines the faults.
 
     Attributes:
-        done: How often each kind of trouble happened.
+        done: The number of faults of each kind.
     """
 
     def __init__(self, server: APIServer, seed: int) -> None:
@@ -125,15 +125,15 @@ class Troubles:
         self.done: Counter[str] = Counter()
 
     def step(self) -> str:
-        """Let one thing go wrong, and say what."""
+        """Inject a fault and return its kind."""
         kind = self._random.choice(list(self._kinds))
         self._kinds[kind]()
         self.done[kind] += 1
         return kind
 
-    async def run(self, every: float, tell: Callable[[str], object] = lambda kind: None) -> None:
-        """Let things go wrong, the first after a second, then on average each so many seconds, until cancelled."""
+    async def run(self, every: float, on_fault: Callable[[str], object] = lambda kind: None) -> None:
+        """Inject faults until cancelled: the first after a second, then every `every` seconds on average."""
         await asyncio.sleep(1)
         while True:
-            tell(self.step())
+            on_fault(self.step())
             await asyncio.sleep(every * (0.5 + self._random.random()))

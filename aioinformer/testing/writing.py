@@ -1,4 +1,4 @@
-"""The requests that change something: POST, PUT, PATCH, DELETE."""
+"""The writing requests: POST, PUT, PATCH, DELETE."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from aioinformer.testing.storage import StoredObject
     from aioinformer.testing.views import View
 
-_AT_ONCE = 100
-"""How many objects of a collection are deleted without letting others have a turn."""
+_DELETES_PER_SLICE = 100
+"""How many objects of a collection are deleted before the handler yields to other tasks."""
 
 _RETURNS_DELETED = frozenset(
     [
@@ -76,12 +76,12 @@ _OPTIONS = {
 
 
 class Writer:
-    """Answers the requests that change something.
+    """Answers writing requests.
 
     Args:
-        cluster: What they change.
+        cluster: The cluster.
         changed: Called after each change.
-        reviews: Answers what is created and not kept.
+        reviews: Answers reviews, which are not stored.
     """
 
     def __init__(self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews) -> None:
@@ -90,7 +90,7 @@ class Writer:
         self._reviews = reviews
 
     async def create(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
-        """POST to a collection."""
+        """Answer a POST to a collection."""
         resource = view.resource
         obj = await read_object(http, resource)
         if not resource.stored:
@@ -102,10 +102,10 @@ class Writer:
     async def create_subresource(
         self, http: web.BaseRequest, request: Request, view: View
     ) -> web.StreamResponse:
-        """POST to an object: a pod's binding to a node, or its eviction.
+        """Answer a POST to a subresource: a pod's binding or eviction.
 
         Raises:
-            StatusError: 405 for any other.
+            StatusError: 405 for any other subresource.
         """
         body = await read_body(http) or b"{}"
         match request.subresource:
@@ -124,7 +124,7 @@ class Writer:
         return success(view.encoding, 201)
 
     async def update(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
-        """PUT."""
+        """Answer a PUT."""
         resource = view.resource
         if request.subresource == "scale":
             scale = value_in(await read_body(http), http, "autoscaling/v1", "Scale")
@@ -137,13 +137,13 @@ class Writer:
         return show(request, view, stored, 201 if created else 200)
 
     async def patch(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
-        """PATCH, of any type."""
+        """Answer a PATCH of any type."""
         resource, content_type, body = view.resource, http.content_type, await read_body(http)
         if content_type == APPLY_PATCH:
             return self._apply(http, request, view, body)
         if content_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
             raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-        if content_type == STRATEGIC_PATCH and resource.custom:  # whether it is there or not
+        if content_type == STRATEGIC_PATCH and resource.custom:  # even for a missing object
             raise unsupported_patch(resource)
         patch = parse(body, "error decoding patch")
 
@@ -163,7 +163,7 @@ class Writer:
         options = _options(http, request, applying=True)
         applied = parse_yaml(body)
         if not isinstance(applied, dict):
-            raise errors.bad_request("error decoding YAML: what is applied is no object")
+            raise errors.bad_request("error decoding YAML: the configuration is no object")
         if request.subresource == "scale":
             applied = applied_scale(resource, applied, request.name)
         stored, created = self._cluster.apply(
@@ -196,7 +196,7 @@ class Writer:
         return show(request, view, stored)
 
     async def delete(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
-        """DELETE of an object."""
+        """Answer a DELETE of an object."""
         resource = view.resource
         options = await _options_of_delete(http, request)
         outcome = delete(self._cluster, resource, request.namespace, request.name, options)
@@ -224,19 +224,19 @@ class Writer:
         resource: ResourceType,
         objects: Iterable[StoredObject],
     ) -> list[StoredObject]:
-        """DELETE of a collection, or of a page of it; what was deleted."""
+        """Delete a collection or a page of it; return the deleted objects."""
         options = await _options_of_delete(http, request)
         deleted: list[StoredObject] = []
         for stored in delete_collection(self._cluster, resource, objects, options):
             deleted.append(stored)
-            if len(deleted) % _AT_ONCE == 0:
+            if len(deleted) % _DELETES_PER_SLICE == 0:
                 await asyncio.sleep(0)
         self._changed()
         return deleted
 
 
 def _named(posted: Any, name: str, kind: str, group: str) -> Object:
-    """What is posted to an object; refused if it is of another kind or for another object."""
+    """Return the posted object; refuse another kind or another name."""
     given: Object = posted if isinstance(posted, dict) else {}
     other, api_version = given.get("kind") or kind, given.get("apiVersion")
     if other != kind:
@@ -281,7 +281,7 @@ def _options(http: web.BaseRequest, request: Request, *, applying: bool = False)
 
 
 async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOptions:
-    """The options in the body; the query's count only where there is no body."""
+    """Return the options from the body, or from the query if there is no body."""
     body = await read_body(http)
     if body.strip():
         return _delete_options(value_in(body, http, "v1", "DeleteOptions"))

@@ -16,7 +16,7 @@ from tests.e2e.processes import PATIENCE
 
 
 class Terminal:
-    """What a program on a terminal has written there.
+    """The output of a program on a terminal.
 
     Attributes:
         text: All of it, with the terminal's control sequences.
@@ -30,7 +30,7 @@ class Terminal:
         asyncio.get_running_loop().add_reader(fd, self._read)
 
     async def shows(self, pattern: str) -> str:
-        """Wait for what matches; it, and what has come after it."""
+        """Wait for a match; return it and the output after it."""
         async with asyncio.timeout(PATIENCE):
             while (found := re.search(pattern, self.text)) is None:
                 self._news.clear()

@@ -1,4 +1,4 @@
-"""Which resource a name means."""
+"""Finding a resource by its name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def client(server: APIServer) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def gateways(server: APIServer) -> None:
-    """A group whose preferred version has not all that its other one has."""
+    """The preferred version of a group lacks a resource of its other version."""
     for version, plural, kind in (
         ("v1", "gateways", "Gateway"),
         ("v1alpha2", "gateways", "Gateway"),
@@ -53,9 +53,7 @@ def gateways(server: APIServer) -> None:
         (f"tcproutes.v1alpha2.{GROUP}", "v1alpha2 tcproutes"),
     ],
 )
-async def test_a_group_s_preferred_version_counts_first_its_others_then(
-    client: Client, name: str, found: str
-) -> None:
+async def test_preferred_version_of_a_group_comes_first(client: Client, name: str, found: str) -> None:
     resource = await find_resource(client, name)
     assert f"{resource.api_version} {resource.plural}" == f"{GROUP}/{found}"
 
@@ -102,17 +100,17 @@ async def test_a_built_in_resource_of_a_group_that_refuses_to_be_read(
     assert (await find_resource(client, "deployments")).api_version == "apps/v1"
     (said,) = caplog.messages
     assert "get /apis/apps/v1: 403" in said
-    assert said.endswith("deployments is taken for the built-in deployments of apps/v1")
+    assert said.endswith("assuming that deployments means the built-in deployments of apps/v1")
 
 
 @pytest.mark.parametrize("name", ["pods", "deployments"])
-async def test_a_built_in_resource_that_a_server_says_not_to_have_is_not_there(name: str) -> None:
+async def test_built_in_resource_missing_in_discovery_is_an_error(name: str) -> None:
     client = Client(Documents({"/api/v1": {"resources": []}, "/apis": {"groups": []}}))
     with pytest.raises(ConfigError, match=f"has no resource '{name}'"):
         await find_resource(client, name)
 
 
-async def test_a_server_that_knows_nobody_is_said(server: APIServer, client: Client) -> None:
+async def test_unauthorized_server_is_an_error(server: APIServer, client: Client) -> None:
     server.faults.fail(401, times=None, matching=lambda request: not request.resource)
     with pytest.raises(ApiError, match="401 Unauthorized"):
         await find_resource(client, "pods")
@@ -134,7 +132,7 @@ async def test_a_built_in_resource_is_watched_where_apis_cannot_be_read(
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("name", ["pods", "pods.v1", "events"])
-async def test_a_core_that_does_not_answer_is_said(
+async def test_unavailable_core_group_is_an_error(
     server: APIServer, client: Client, status: int, name: str
 ) -> None:
     server.faults.fail(status, message="etcd is away", matching=lambda request: request.path == "/api/v1")
@@ -143,12 +141,12 @@ async def test_a_core_that_does_not_answer_is_said(
 
 
 @pytest.mark.usefixtures("gateways")
-async def test_a_group_that_does_not_answer_hides_no_other(server: APIServer, client: Client) -> None:
+async def test_unavailable_group_does_not_hide_others(server: APIServer, client: Client) -> None:
     server.faults.fail(503, times=None, matching=lambda request: request.path == f"/apis/{GROUP}/v1")
     assert (await find_resource(client, "deploy")).plural == "deployments"
     assert (await find_resource(client, "tcproutes")).plural == "tcproutes"
     with pytest.raises(
-        TransportError, match=rf"'podz'\. Did you mean 'pods'\? .*failed: get /apis/{GROUP}/v1: 503"
+        TransportError, match=rf"'podz'\. Did you mean 'pods'\? .*may have it: get /apis/{GROUP}/v1: 503"
     ):
         await find_resource(client, "podz")
     with pytest.raises(ApiError, match=f"get /apis/{GROUP}/v1: 503"):
@@ -160,20 +158,20 @@ async def test_a_group_that_does_not_answer_hides_no_other(server: APIServer, cl
     ("status", "kind"),
     [(403, ConfigError), (500, ConfigError), *((each, TransportError) for each in (429, 502, 503, 504))],
 )
-async def test_a_group_that_is_away_may_have_it_one_that_refuses_has_it_not(
+async def test_unavailable_group_may_have_the_resource(
     server: APIServer, client: Client, status: int, kind: type[Exception]
 ) -> None:
     server.faults.fail(status, times=None, matching=lambda request: request.path == f"/apis/{GROUP}/v1")
     with pytest.raises(
-        kind, match=f"'caves' .unless it is where this failed: get /apis/{GROUP}/v1: {status}"
+        kind, match=f"'caves' .unreadable API groups may have it: get /apis/{GROUP}/v1: {status}"
     ):
         await find_resource(client, "caves")
 
 
 @pytest.mark.usefixtures("gateways")
-async def test_a_group_that_is_away_is_asked_again_within_a_timeout(server: APIServer) -> None:
+async def test_unavailable_group_is_retried_within_the_timeout(server: APIServer) -> None:
     away = server.faults.fail(503, times=None, matching=lambda request: GROUP in request.path)
-    why = f"has no resource 'tcproutes' .unless it is where this failed: get /apis/{GROUP}/v1: 503"
+    why = f"has no resource 'tcproutes' .unreadable API groups may have it: get /apis/{GROUP}/v1: 503"
     with pytest.raises(SyncTimeout, match=why):
         await watch_resource(Client.from_url(server.url), asking_for("tcproutes", timeout=2))
     asyncio.get_running_loop().call_later(1, away.remove)
@@ -238,7 +236,7 @@ DEPLOYMENTS = {"name": "deployments", "namespaced": True, "verbs": ["list", "wat
 
 
 class Documents(Server):
-    """A server by what it says of its resources."""
+    """A transport that returns given discovery documents."""
 
     def __init__(self, documents: dict[str, Any]) -> None:
         super().__init__()
@@ -272,11 +270,11 @@ UNREADABLE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
-async def test_a_group_that_says_nothing_readable_hides_no_other(answer: Any) -> None:
+async def test_unreadable_group_does_not_hide_others(answer: Any) -> None:
     client = Client(Documents({BROKEN: answer}))
     assert (await find_resource(client, "deployments")).api_version == "apps/v1"
     kind = TransportError if isinstance(answer, TransportError) else ConfigError  # to be asked again
-    with pytest.raises(kind, match=f"'caves' .unless it is where this failed: get {BROKEN}: "):
+    with pytest.raises(kind, match=f"'caves' .unreadable API groups may have it: get {BROKEN}: "):
         await find_resource(client, "caves")
     with pytest.raises((DecodeError, TransportError), match=f"get {BROKEN}: "):
         await find_resource(client, "caves.broken.io")
@@ -302,13 +300,13 @@ INCOMPLETE = {
 
 
 @pytest.mark.parametrize("documents", INCOMPLETE.values(), ids=INCOMPLETE)
-async def test_what_a_group_leaves_out_hides_no_other(documents: dict[str, Any]) -> None:
+async def test_missing_fields_of_a_group_do_not_hide_others(documents: dict[str, Any]) -> None:
     assert (await find_resource(Client(Documents(documents)), "deployments")).api_version == "apps/v1"
 
 
 @pytest.mark.parametrize("path", ["/apis", "/api/v1"])
 @pytest.mark.parametrize("answer", [b"<html>", None, []], ids=str)
-async def test_a_server_that_says_nothing_readable(path: str, answer: Any) -> None:
+async def test_unreadable_discovery_is_an_error(path: str, answer: Any) -> None:
     client = Client(Documents({path: answer}))
     with pytest.raises(DecodeError, match=f"get {path}: the answer is n"):
         await find_resource(client, "caves")
@@ -316,14 +314,14 @@ async def test_a_server_that_says_nothing_readable(path: str, answer: Any) -> No
 
 
 @pytest.mark.usefixtures("gateways")
-async def test_a_group_that_never_answers_holds_nobody_up_for_long(server: APIServer, client: Client) -> None:
+async def test_hanging_group_delays_others_only_briefly(server: APIServer, client: Client) -> None:
     server.faults.freeze(matching=lambda request: request.path == f"/apis/{GROUP}/v1")
     assert (await find_resource(client, "pods")).plural == "pods", "no group comes before the core"
-    assert (await find_resource(client, "deployments", patience=1.0)).plural == "deployments"
+    assert (await find_resource(client, "deployments", group_timeout=1.0)).plural == "deployments"
 
 
 @pytest.mark.usefixtures("gateways")
-async def test_a_group_that_never_answers_leaves_time_for_the_list(
+async def test_hanging_group_leaves_time_for_the_list(
     server: APIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.create("apps/v1", "deployments", {"metadata": {"name": "web"}})
@@ -336,9 +334,9 @@ async def test_a_group_that_never_answers_leaves_time_for_the_list(
         await watch_resource(Client.from_url(server.url), asking_for("caves", timeout=4))
 
 
-async def test_what_cannot_be_watched_is_said_to_be_there() -> None:
-    with pytest.raises(ConfigError, match="'componentstatuses', but not to be watched"):
+async def test_unwatchable_resource_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="'componentstatuses', but it cannot be watched"):
         await find_resource(Client(Documents({})), "cs")
-    # What can be watched is meant rather than what cannot.
+    # A watchable resource is preferred.
     hidden = {"resources": [{**DEPLOYMENTS, "verbs": ["get"]}]}
     assert (await find_resource(Client(Documents({BROKEN: hidden})), "deployments")).api_version == "apps/v1"

@@ -1,4 +1,4 @@
-"""What makes the changes of ``aioinformer bench``."""
+"""The load process of ``aioinformer bench``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from aioinformer.cli.load import change_at
 
 
-async def test_what_waits_for_its_turn_is_not_stamped_yet() -> None:
+async def test_waiting_change_gets_no_time_stamp() -> None:
     under_way, most = 0, 0
 
     async def change(name: str, patch: dict[str, Any]) -> None:

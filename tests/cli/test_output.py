@@ -1,4 +1,4 @@
-"""What is printed of an object."""
+"""Output of objects."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rich.cells import cell_len
 from rich.console import Group
 
 from aioinformer import AioInformerError, KubeObject
-from aioinformer.cli.output import JsonLines, LogLines, Screen, Table, age_of, status_of, tell
+from aioinformer.cli.output import JsonLines, LogLines, Screen, Table, age_of, print_error, status_of
 
 
 def cave(**fields: Any) -> KubeObject:
     return KubeObject.from_dict({"metadata": {"name": "deep", "namespace": "default"}, **fields})
 
 
-def test_what_a_server_says_forges_no_row_and_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_text_cannot_forge_rows(capsys: pytest.CaptureFixture[str]) -> None:
     table = Table(namespaced=False, wide=False)
     table.event("ADDED", "default/evil", cave(status={"phase": "ok\nADDED\x1b[2J\x07\u202e é東"}), True)
     table.event("ADDED", "default/deep", cave(), True)
@@ -35,7 +35,7 @@ UNSAFE = (
 )
 
 
-def test_lines_of_json_move_no_cursor_and_turn_no_text_around(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lines_escape_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     obj = KubeObject.from_dict({"metadata": {"name": "deep"}, "data": {UNSAFE: UNSAFE}})
     lines = JsonLines(full=True)
     lines.event(UNSAFE, UNSAFE, obj, True)
@@ -48,7 +48,7 @@ def test_lines_of_json_move_no_cursor_and_turn_no_text_around(capsys: pytest.Cap
     assert "é東🙂" in event, "what can be printed is"
 
 
-def test_what_a_server_says_forges_no_line_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_text_cannot_forge_log_lines(capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.Logger("client")
     logger.addHandler(handler := LogLines())
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
@@ -58,7 +58,7 @@ def test_what_a_server_says_forges_no_line_of_the_log(capsys: pytest.CaptureFixt
         raise AioInformerError(said)
     except AioInformerError:
         logger.exception("handler: %s", said)
-    tell(f"not synced: {said}")
+    print_error(f"not synced: {said}")
     shown = r"away\nERROR root: all is lost\r\x85\u2028synced: 5 objects"
     first, second, *traceback, last = capsys.readouterr().err.split("\n")[:-1]
     assert first == f"WARNING client: list pods: {shown}"
@@ -70,7 +70,7 @@ def test_what_a_server_says_forges_no_line_of_the_log(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("phase", ["x" * 500_000, "東" * 250_000, "\x1b" * 250_000])
-def test_a_long_cell_makes_no_other_row_longer(capsys: pytest.CaptureFixture[str], phase: str) -> None:
+def test_long_cell_does_not_widen_the_column(capsys: pytest.CaptureFixture[str], phase: str) -> None:
     table = Table(namespaced=True, wide=True)
     table.event("ADDED", "default/deep", cave(), True)
     table.event("ADDED", "default/evil", cave(status={"phase": phase}), True)
@@ -112,7 +112,7 @@ UNDECODABLE = {
 
 
 @pytest.mark.parametrize(("meta", "rest", "said"), UNDECODABLE.values(), ids=UNDECODABLE)
-def test_of_what_cannot_be_decoded_the_rest_is_printed(
+def test_undecodable_field_does_not_hide_the_rest(
     capsys: pytest.CaptureFixture[str], meta: bytes, rest: bytes, said: list[str]
 ) -> None:
     raw = b'{"metadata":{"name":"odd","uid":"u","resourceVersion":"5",%s}%s}' % (meta, rest)
@@ -121,7 +121,7 @@ def test_of_what_cannot_be_decoded_the_rest_is_printed(
     assert row.split() == ["ADDED", "odd", *said]
 
 
-def test_an_object_that_cannot_be_decoded_has_a_line_that_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_undecodable_object_has_an_error_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     obj = KubeObject.from_bytes(b'{"metadata":{"name":"odd"},"data":{"a":1e999}}')
     JsonLines(full=True).event("ADDED", "odd", obj, True)
     line = json.loads(capsys.readouterr().out)
@@ -129,7 +129,7 @@ def test_an_object_that_cannot_be_decoded_has_a_line_that_says_so(capsys: pytest
     assert line["error"]
 
 
-def test_a_screen_shows_strings_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_screen_prints_strings_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     said = "failed [/healthz] at [fd00::1]:2379 :ok: [red]"
     Screen().print(Group(said))
     assert capsys.readouterr().out == f"{said}\n"
@@ -151,7 +151,7 @@ def test_a_screen_shows_strings_as_they_are(capsys: pytest.CaptureFixture[str]) 
         ({"status": [], "spec": 5}, "-"),
     ],
 )
-def test_the_status_of_whatever_a_custom_resource_holds(fields: dict[str, Any], status: str) -> None:
+def test_status_of_arbitrary_custom_resources(fields: dict[str, Any], status: str) -> None:
     assert status_of(cave(**fields)) == status
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: where nobody reads, while the program starts, and once it has done all."""
+"""Ctrl-C and SIGTERM: with a blocked reader, during the start, and after the list."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PIPE = 60_000
         (signal.SIGTERM, ["--until-synced"], 143),
     ],
 )
-async def test_it_ends_at_once_while_nobody_reads(
+async def test_signal_ends_a_blocked_write(
     server: APIServer, form: str, full: int, number: int, args: list[str], code: int
 ) -> None:
     for each in range(800):
@@ -70,7 +70,7 @@ async def test_it_ends_at_once_while_nobody_reads(
 
 @ON_ONE_LOOP
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-async def test_a_second_one_ends_what_a_full_standard_error_holds(number: int, code: int) -> None:
+async def test_second_signal_exits_despite_full_stderr(number: int, code: int) -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with suppress(BlockingIOError):
@@ -92,7 +92,7 @@ async def test_a_second_one_ends_what_a_full_standard_error_holds(number: int, c
             while _waiting(reading) < full:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.05)
             process.send_signal(number)
-            await asyncio.sleep(1.5)  # what comes sooner is the same interruption
+            await asyncio.sleep(1.5)  # an earlier signal counts as the same interruption
             process.send_signal(number)
             assert await process.wait() == code
     finally:
@@ -103,7 +103,7 @@ async def test_a_second_one_ends_what_a_full_standard_error_holds(number: int, c
 
 
 def _waiting(pipe: int) -> int:
-    """Bytes that nobody has read yet."""
+    """Return the number of unread bytes."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return count[0]
@@ -124,7 +124,7 @@ class _Output(io.StringIO):
 
 
 @pytest.mark.parametrize(("told_at", "ends_well"), [("ADDED", False), ("SYNCED", True)])
-async def test_once_the_whole_list_is_printed_nothing_is_unfinished(
+async def test_cancellation_after_the_list_is_no_error(
     server: APIServer, monkeypatch: pytest.MonkeyPatch, told_at: str, ends_well: bool
 ) -> None:
     server.create("v1", "pods", {"metadata": {"name": "web"}})

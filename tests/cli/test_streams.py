@@ -1,4 +1,4 @@
-"""Where lines go: rows to standard output as they are, all else to standard error as far as that is there."""
+"""Streams: rows go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANY = 100
 
 @pytest.fixture
 def url(server: APIServer) -> str:
-    """Of a server with objects whose lines are wider than a terminal."""
+    """The URL of a server with objects wider than a terminal."""
     for number in range(MANY):
         name = f"{number}-{'x' * 100}"
         server.create("v1", "configmaps", {"metadata": {"name": name}})
@@ -31,12 +31,12 @@ def url(server: APIServer) -> str:
 
 
 def in_shell(command: str, **environment: str) -> AbstractAsyncContextManager[Running]:
-    """Run it with its errors where a shell leads them."""
+    """Run the program in a shell."""
     return running("bash", "-c", f"exec {sys.executable} -m aioinformer {command}", environment=environment)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "table"])
-async def test_on_a_terminal_rows_go_where_the_output_leads(url: str, tmp_path: Path, form: str) -> None:
+async def test_rows_go_to_redirected_stdout(url: str, tmp_path: Path, form: str) -> None:
     output = tmp_path / "rows"
     args = ("watch", "cm", "--server", url, "--until-synced", "-o", form)
     async with on_terminal(*args, output=output) as program:
@@ -49,9 +49,7 @@ async def test_on_a_terminal_rows_go_where_the_output_leads(url: str, tmp_path: 
         assert json.loads(rows[-1])["count"] == MANY
 
 
-async def test_on_a_terminal_the_state_is_there_until_rows_come_and_rows_are_not_cut(
-    server: APIServer, url: str
-) -> None:
+async def test_terminal_shows_the_state_until_rows_come(server: APIServer, url: str) -> None:
     frozen = server.faults.freeze(resource="configmaps")
     async with on_terminal("watch", "cm", "--server", url, "--until-synced", "-o", "jsonl") as program:
         await program.terminal.shows(f"{SPINNER} not synced, 0 objects")
@@ -64,11 +62,9 @@ async def test_on_a_terminal_the_state_is_there_until_rows_come_and_rows_are_not
 
 @pytest.mark.parametrize(
     ("frozen", "said"),
-    [("/api/v1", "waiting for {url} to say"), ("/api/v1/configmaps", "not synced, 0 objects")],
+    [("/api/v1", "waiting for {url} to list"), ("/api/v1/configmaps", "not synced, 0 objects")],
 )
-async def test_what_is_waited_for_is_said_now_and_then_where_there_is_no_terminal(
-    server: APIServer, url: str, frozen: str, said: str
-) -> None:
+async def test_progress_lines_without_a_terminal(server: APIServer, url: str, frozen: str, said: str) -> None:
     fault = server.faults.freeze(matching=lambda request: request.path == frozen)
     async with in_shell(f"watch cm -A --server {url} --until-synced -o jsonl") as program:
         for _ in range(2):
@@ -79,17 +75,17 @@ async def test_what_is_waited_for_is_said_now_and_then_where_there_is_no_termina
     assert [json.loads(line)["type"] for line in ended.output.splitlines()] == ["ADDED"] * MANY + ["SYNCED"]
 
 
-async def test_on_a_terminal_a_server_that_says_nothing_is_named(server: APIServer, url: str) -> None:
+async def test_terminal_shows_the_silent_server(server: APIServer, url: str) -> None:
     server.pause()
     async with on_terminal("watch", "cm", "--server", url) as program:
-        await program.terminal.shows(rf"{SPINNER} waiting for {url} to say")
+        await program.terminal.shows(rf"{SPINNER} waiting for {url} to list")
         server.resume()
         await program.terminal.shows("ADDED")
         program.signal(signal.SIGTERM)
         assert await program.end() == 0
 
 
-async def test_a_state_is_shown_as_it_is(server: APIServer, url: str) -> None:
+async def test_state_is_shown_unchanged(server: APIServer, url: str) -> None:
     server.faults.fail(500, times=None, resource="configmaps", message="no [/healthz] at [fd00::1]:2379")
     async with on_terminal("watch", "cm", "--server", url) as program:
         await program.terminal.shows(rf"{SPINNER}[^⠋]*no \[/healthz\]\s+at\s+\[fd00::1\]:2379")
@@ -97,7 +93,7 @@ async def test_a_state_is_shown_as_it_is(server: APIServer, url: str) -> None:
         assert await program.end() == 0
 
 
-async def test_colors_that_are_forced_make_no_terminal(url: str) -> None:
+async def test_force_color_is_no_terminal(url: str) -> None:
     async with in_shell(f"watch cm --server {url} --until-synced", FORCE_COLOR="1") as program:
         code, output, errors = await program.end()
     assert (code, output.count("ADDED")) == (0, MANY)
@@ -106,9 +102,7 @@ async def test_colors_that_are_forced_make_no_terminal(url: str) -> None:
 
 
 @pytest.mark.parametrize("errors", ["2>&-", "2>/dev/full"])
-async def test_errors_that_cannot_be_written_change_nothing_else(
-    server: APIServer, url: str, errors: str
-) -> None:
+async def test_unwritable_stderr_changes_nothing_else(server: APIServer, url: str, errors: str) -> None:
     async with in_shell(f"-v watch cm --server {url} {errors}") as program:
         header, *rows = [await program.output.next() for _ in range(1 + MANY)]
         assert header.startswith("EVENT")
@@ -121,7 +115,7 @@ async def test_errors_that_cannot_be_written_change_nothing_else(
         assert await program.end() == (1, "", "")
 
 
-async def test_bad_usage_where_errors_are_closed() -> None:
+async def test_bad_usage_with_closed_stderr() -> None:
     async with in_shell("absent 2>&-") as program:
         assert await program.end() == (2, "", "")
 

@@ -9,7 +9,7 @@ from aioinformer.cli.target import Target
 
 
 async def test_in_a_pod_no_kubeconfig_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for kubectl; one that is there, or asked for, comes first."""
+    """As for kubectl: an existing or requested kubeconfig comes first."""
     path = tmp_path / "config"
     monkeypatch.setenv("KUBECONFIG", str(path))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)

@@ -1,4 +1,4 @@
-"""Requests to an API server, embedded or real: JSON in, JSON out, or what protobuf says."""
+"""Requests to the embedded or the real API server, in JSON or protobuf."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 class Resource(NamedTuple):
-    """Which collection of the API."""
+    """A collection of the API."""
 
     api_version: str
     plural: str
@@ -53,11 +53,11 @@ class Answer(NamedTuple):
 
 
 class Refused(Exception):  # noqa: N818 - what it is
-    """The server did not do it."""
+    """The server refused a request."""
 
 
 class API:
-    """Sends requests to one server, as somebody who may do everything. An async context manager.
+    """Sends requests to a server as the administrator. An async context manager.
 
     Args:
         url: The server.
@@ -93,7 +93,7 @@ class API:
         content_type: str = JSON,
         accept: str = JSON,
     ) -> Answer:
-        """Send a request and read the answer, whatever it is."""
+        """Send a request and return any answer."""
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
         async with self._session.request(
@@ -106,7 +106,7 @@ class API:
     async def do(
         self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None, **how: str
     ) -> Object:
-        """Send a request that has to succeed; what was answered."""
+        """Send a request that must succeed and return the answer."""
         answer = await self.ask(method, path, body, query, **how)
         if answer.status not in (200, 201, 202):
             raise Refused(f"{method} {path}: {answer.status} {answer.body}")
@@ -114,7 +114,7 @@ class API:
         return answer.body
 
     async def events(self, path: str, query: dict[str, str], accept: str = JSON) -> Answer:
-        """Everything of a watch until the server ends it: a list of events, or the refusal."""
+        """Return all events of a watch until the server ends it, or its refusal."""
         params, headers = {"watch": "true", **query}, {"Accept": accept}
         async with self._session.get(path, params=params, headers=headers) as response:
             kind = response.headers.get("Content-Type", "").partition(";")[0]

@@ -42,15 +42,15 @@ class Cluster(ABC):
 
     @abstractmethod
     async def forbid(self) -> Client:
-        """A client of somebody who may not read the configmaps of the test's namespace."""
+        """Return a client of a user without permission to read the test namespace's configmaps."""
 
     @abstractmethod
     async def permit(self) -> None:
-        """From now on that somebody may."""
+        """Give that user the permission."""
 
     @abstractmethod
     async def expire_history(self) -> None:
-        """Every version handed out so far is expired, for who comes with it anew."""
+        """Expire every version issued so far for new requests."""
 
     # Clients
 
@@ -161,7 +161,7 @@ class EmbeddedCluster(Cluster):
 
 
 class KubernetesCluster(Cluster):
-    """The real server. It is the session's: what kills it starts it again."""
+    """The session's real server; a test that kills it must restart it."""
 
     def __init__(self, control_plane: ControlPlane, api: API, folder: Path) -> None:
         super().__init__(api, control_plane.kubeconfig, folder)

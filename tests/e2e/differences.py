@@ -15,7 +15,7 @@ WORDS = "words"
 """Status code and reason are equal; message and details may differ."""
 
 ANYTHING = "anything"
-"""What is answered is another thing altogether."""
+"""The answers differ completely."""
 
 
 class Known(NamedTuple):
@@ -85,7 +85,7 @@ def known(recorded: Recorded) -> Known | None:
 
 
 def compare(embedded: Recorded, real: Recorded) -> tuple[Any, Any]:
-    """What has to be equal of two answers to a request."""
+    """Return the parts of two answers that must be equal."""
     difference = known(embedded)
     if difference is not None and difference.differs == ANYTHING:
         return None, None
@@ -114,7 +114,7 @@ _EMPTY_COUNTS = ("items", "continue", "labels")
 
 
 def _masked(value: Any) -> Any:
-    """Without what is nobody's concern: see the comments."""
+    """Remove irrelevant differences; see the comments."""
     if isinstance(value, list):
         return [_masked(each) for each in value if not _is_ordinary_bookmark(each)]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A gate between a client and its server: shut, the client is cut off while others go in and out as before."""
+"""A gate between a client and its server; closed, it disconnects this client only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHUNK = 256 * 1024
 
 
 class Gate:
-    """Passes bytes on to a server; TLS goes through it untouched. An async context manager.
+    """Forwards bytes to a server, including TLS. An async context manager.
 
     Args:
         url: The server.
@@ -29,15 +29,15 @@ class Gate:
 
     @property
     def url(self) -> str:
-        """Where the client is to go."""
+        """The URL for the client."""
         return f"{self._parts.scheme}://127.0.0.1:{self._port}"
 
     async def open(self) -> None:
-        """Take connections."""
+        """Accept connections."""
         self._server = await asyncio.start_server(self._enter, "127.0.0.1", self._port)
 
     async def shut(self) -> None:
-        """Cut every connection, refuse new ones."""
+        """Reset every connection and refuse new ones."""
         if self._server is not None:
             self._server.close()
             self._server = None

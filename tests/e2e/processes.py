@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 PATIENCE = 90.0
-"""Seconds; a program begins slowly where others want the processors too. Below pytest's timeout."""
+"""Seconds, for programs on a busy machine; below pytest's timeout."""
 
 
 class Ended(NamedTuple):
-    """How a program ended: its exit code and all that it had not yet been read from."""
+    """The end of a program: its exit code and its unread output."""
 
     code: int
     output: str
@@ -28,7 +28,7 @@ class Lines:
         self._stream = stream
 
     async def next(self) -> str:
-        """The next line; fails where none comes."""
+        """Return the next line; fail at the end of the output."""
         async with asyncio.timeout(PATIENCE):
             line = await self._stream.readline()
         assert line.endswith(b"\n"), f"the program has ended with {line!r}"

@@ -1,4 +1,4 @@
-"""One bad object, line, handler or key function: named in the log, counted, and nobody else's concern."""
+"""A bad object, line, handler or key function is logged and counted, and affects nothing else."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_a_key_function_that_raises(cluster: EmbeddedCluster, list_watch: 
     ],
     ids=["no JSON", "no text", "no metadata", "half a line", "number for a name", "type", "deep", "blank"],
 )
-async def test_a_line_that_says_nothing(
+async def test_meaningless_lines(
     cluster: EmbeddedCluster, list_watch: ListWatch, log: Log, line: bytes, said: tuple[str, ...]
 ) -> None:
     if cluster.protobuf:
@@ -113,7 +113,7 @@ class Cave(msgspec.Struct):
 async def test_an_object_that_ceases_to_fit_its_type_stays_as_it_was(
     cluster: EmbeddedCluster, client: Client, log: Log, use_watch_list: bool
 ) -> None:
-    """What cannot be read is not gone."""
+    """An unreadable object is not a deleted one."""
     key = cluster.key("a")
     await cluster.define(CAVE_DEFINITION)
     await cluster.create(CAVES, cave("a", depth=1))

@@ -1,4 +1,4 @@
-"""The command line as a program: what it prints, how it ends."""
+"""The command line as a program: output and exit codes."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def aioinformer(*args: str) -> AbstractAsyncContextManager[Running]:
 
 
 async def outcome(*args: str) -> Ended:
-    """Run it to its end."""
+    """Run the program to its end."""
     async with aioinformer(*args) as program:
         return await program.end()
 
 
 async def in_shell(command: str) -> Ended:
-    """Run it to its end with its output where a shell leads it; the code is its own, not that of who reads."""
+    """Run the program in a shell pipeline; return its own exit code."""
     command = f"{sys.executable} -m aioinformer {command}; exit ${{PIPESTATUS[0]}}"
     async with running("bash", "-c", command) as program:
         return await program.end()
@@ -160,13 +160,13 @@ async def test_tables(cluster: Cluster) -> None:
     assert row.split()[-1] == "app=web"
 
 
-async def test_what_lives_in_no_namespace(open_server: APIServer) -> None:
+async def test_cluster_scoped_resource_ignores_namespace(open_server: APIServer) -> None:
     open_server.create("v1", "nodes", {"metadata": {"name": "node-1"}})
     code, output, errors = await outcome(
         "watch", "no", "-n", "one", "--server", open_server.url, "--until-synced"
     )
     assert (code, output.split()[4:6]) == (0, ["ADDED", "node-1"])
-    assert "nodes live in no namespace: -n makes no difference" in errors.splitlines()[0]
+    assert "nodes are cluster-scoped: -n is ignored" in errors.splitlines()[0]
 
 
 async def test_all_namespaces_of_a_server_by_its_url(open_server: APIServer) -> None:
@@ -213,7 +213,7 @@ async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> No
 
 @pytest.mark.parametrize("what", ["the server", "the list"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-async def test_interrupted_until_synced_is_not_the_whole_list(
+async def test_interruption_with_until_synced_is_an_error(
     open_server: APIServer, what: str, number: int, code: int
 ) -> None:
     open_server.create("v1", "pods", pod("web"))
@@ -229,21 +229,21 @@ async def test_interrupted_until_synced_is_not_the_whole_list(
     assert ended.errors.endswith("aioinformer: interrupted before the whole list was printed\n")
 
 
-async def test_a_list_that_does_not_come_in_time(open_server: APIServer) -> None:
+async def test_timeout_of_the_list(open_server: APIServer) -> None:
     open_server.faults.freeze(resource="pods")
     args = ("watch", "pods", "--server", open_server.url, "--until-synced", "--timeout")
     for seconds in ("5", "60"):  # in which a busy machine has found the resource
         ended = await outcome(*args, seconds)
-        if "to say which resources it has" not in ended.errors:
+        if "to list its resources" not in ended.errors:
             break
     hopeless(ended, f"not synced after {seconds} s: not synced, 0 objects, 0 queued; pods")
     open_server.faults.freeze(matching=lambda request: request.path == "/api/v1")
-    hopeless(await outcome(*args, "0.5"), f"not synced after 0.5 s: waiting for {open_server.url} to say")
+    hopeless(await outcome(*args, "0.5"), f"not synced after 0.5 s: waiting for {open_server.url} to list")
     open_server.faults.clear()
     assert (await outcome(*args, "30")).code == 0
 
 
-async def test_with_a_timeout_a_server_that_is_only_starting_is_waited_for(open_server: APIServer) -> None:
+async def test_timeout_waits_for_an_unavailable_server(open_server: APIServer) -> None:
     args = ("watch", "pods", "--server", open_server.url, "--until-synced", "--timeout")
     open_server.faults.refuse()
     async with aioinformer(*args, "60") as program:
@@ -263,18 +263,16 @@ async def test_with_a_timeout_a_server_that_is_only_starting_is_waited_for(open_
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_server_that_says_when_to_come_again_is_asked_again(
-    open_server: APIServer, status: int
-) -> None:
+async def test_retry_after_is_respected(open_server: APIServer, status: int) -> None:
     args = ("watch", "pods", "--server", open_server.url, "--until-synced")
     open_server.faults.fail(status, retry_after=1)
     code, _, errors = await outcome(*args)
-    assert (code, errors.count("; trying again")) == (0, 1)
+    assert (code, errors.count("; retrying")) == (0, 1)
     open_server.faults.fail(status)
     hopeless(await outcome(*args), f"get /api/v1: {status}")
 
 
-async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
+async def test_closed_pipe_is_no_error(open_server: APIServer) -> None:
     for number in range(2000):
         open_server.create("v1", "pods", pod(f"web-{number}"))
     code, output, errors = await in_shell(f"watch pods --server {open_server.url} | head -1")
@@ -285,14 +283,14 @@ async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
     assert output.startswith("an API server at")
 
 
-async def test_a_disk_that_is_full(open_server: APIServer) -> None:
+async def test_full_disk_is_an_error(open_server: APIServer) -> None:
     open_server.create("v1", "pods", pod("web"))
     for command in ("--help", "watch --help", "--version", f"watch pods --server {open_server.url}", "demo"):
         hopeless(await in_shell(f"{command} > /dev/full"), "cannot be written: No space left on device")
 
 
 @pytest.mark.parametrize("command", ["watch pods --server", "bench --server"])
-async def test_an_output_that_is_closed(open_server: APIServer, command: str) -> None:
+async def test_closed_stdout_is_an_error(open_server: APIServer, command: str) -> None:
     hopeless(await in_shell(f"{command} {open_server.url} >&-"), "cannot be written: Bad file descriptor")
     assert not open_server.count("list")
 
@@ -311,7 +309,7 @@ REASONS = {
 
 
 @pytest.mark.parametrize(("args", "reason"), REASONS.values(), ids=REASONS)
-async def test_what_cannot_be_is_said_in_a_line(cluster: Cluster, args: list[str], reason: str) -> None:
+async def test_errors_are_one_line(cluster: Cluster, args: list[str], reason: str) -> None:
     hopeless(await outcome(*args, *to(cluster)), reason)
 
 
@@ -329,7 +327,7 @@ async def test_a_wrong_token(cluster: Cluster) -> None:
     hopeless(await outcome("watch", "pods", "--kubeconfig", str(path)), "401 Unauthorized")
 
 
-async def test_nobody_there(tmp_path: Path) -> None:
+async def test_unreachable_server(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     hopeless(await outcome("watch", "pods", "--server", f"http://127.0.0.1:{port}"), "cannot connect")
     hopeless(await outcome("watch", "pods", "--kubeconfig", str(tmp_path / "absent")), "no such file")
@@ -372,20 +370,20 @@ async def test_bad_usage(args: list[str]) -> None:
 @pytest.mark.parametrize(
     ("resource", "hint"),
     [
-        ("pods,svc", "one is watched at a time"),
+        ("pods,svc", "a single resource at a time"),
         ("pods/web-0", "--field-selector metadata.name=NAME"),
         ("deployments.apps/v1", "deployments.v1.apps"),
         ("apps/v1/deployments", "deployments.v1.apps"),
     ],
 )
-async def test_names_of_something_else_than_a_resource(resource: str, hint: str) -> None:
+async def test_invalid_resource_names(resource: str, hint: str) -> None:
     ended = await outcome("watch", resource, "--server", "http://127.0.0.1:1")
     assert (ended.code, ended.output) == (2, "")
     assert hint in ended.errors
 
 
 @pytest.mark.parametrize("args", [["-v", "watch", "pods"], ["watch", "pods", "-v"]], ids=" ".join)
-async def test_verbose_is_said_before_the_command_or_after(open_server: APIServer, args: list[str]) -> None:
+async def test_verbose_works_before_and_after_the_command(open_server: APIServer, args: list[str]) -> None:
     open_server.create("v1", "pods", pod("web"))
     ended = await outcome(*args, "--server", open_server.url, "--until-synced")
     assert (ended.code, len(ended.output.splitlines())) == (0, 2)
@@ -409,7 +407,7 @@ async def test_ctrl_c_ends_the_demo() -> None:
 
 
 def hopeless(ended: Ended, reason: str) -> None:
-    """It ended with one line on why it cannot go on."""
+    """Check that the program ended with a one-line error."""
     assert (ended.code, ended.output) == (1, "")
     (line,) = ended.errors.splitlines()
     assert line.startswith("aioinformer: ")
@@ -417,6 +415,6 @@ def hopeless(ended: Ended, reason: str) -> None:
 
 
 def powerless(cluster: Cluster) -> tuple[str, ...]:
-    """Who may not, where that is somebody else than the administrator."""
+    """Return the options for a user without permissions, if the cluster has one."""
     contexts = [each["name"] for each in json.loads(cluster.kubeconfig.read_text())["contexts"]]
     return ("--context", "powerless") if "powerless" in contexts else ()

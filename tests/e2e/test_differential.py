@@ -1,4 +1,4 @@
-"""The same requests to the embedded server and to the real one: the same answers, but for differences.py."""
+"""The embedded and the real server give the same answers, except for the rules in differences.py."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_random_requests(seed: int, control_plane: ControlPlane, tmp_path:
 
 
 async def alike(scenario: Scenario, control_plane: ControlPlane, folder: Path) -> None:
-    """Send a scenario to both servers at once; fails with all that differs."""
+    """Send a scenario to both servers and fail with all differences."""
     async with (
         APIServer(token="administrator", seed=1, control_plane=False) as server,
         API(server.url, server.token, None) as to_embedded,
@@ -59,7 +59,7 @@ async def recorded(scenario: Scenario, cluster: EmbeddedCluster | KubernetesClus
 
 
 def difference(embedded: Recorded, real: Recorded) -> list[str]:
-    """What differs, for people; nothing if nothing does."""
+    """Return a readable difference, or an empty text."""
     ours, theirs = compare(embedded, real)
     if ours == theirs:
         return []

@@ -1,4 +1,4 @@
-"""Cut off from the server: what was missed is told afterwards, whether the server still has the history or not."""
+"""After a disconnect, handlers get the missed changes, with or without the server's history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("soon_again")
 
 
 async def cut_off(cluster: Cluster, gate: Gate, witness: Witness) -> None:
-    """Cut the informer off, in the middle of a watch that has brought something: one that has not is suspect."""
+    """Disconnect the informer during a watch that has had events; a watch without events is suspect."""
     await cluster.create(CONFIGMAPS, configmap("seen"))
     await witness.until(lambda: cluster.key("seen") in witness.shadow)
     await gate.shut()
@@ -24,7 +24,7 @@ async def cut_off(cluster: Cluster, gate: Gate, witness: Witness) -> None:
 
 
 async def change_everything(cluster: Cluster) -> None:
-    """Of the configmaps kept, changed, gone and again: change, delete and make anew what their names say."""
+    """Change, delete and re-create the configmaps as their names say."""
     await cluster.patch(CONFIGMAPS, "changed", {"data": {"k": "2"}})
     await cluster.delete(CONFIGMAPS, "gone")
     await cluster.delete(CONFIGMAPS, "again")
@@ -35,7 +35,7 @@ async def change_everything(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
-async def test_history_that_has_expired_ends_in_tombstones(cluster: Cluster, use_watch_list: bool) -> None:
+async def test_expired_history_gives_tombstones(cluster: Cluster, use_watch_list: bool) -> None:
     for name in ("kept", "changed", "gone", "again"):
         await cluster.create(CONFIGMAPS, configmap(name, k="1"))
     async with Gate(cluster.api.url) as gate, cluster.client_through(gate.url) as client:
@@ -72,7 +72,7 @@ async def test_history_that_has_expired_ends_in_tombstones(cluster: Cluster, use
             await witness.until(lambda: witness.kinds(cluster.key("kept")) == ["add", "delete"])
 
 
-async def test_history_that_is_still_there_is_told_as_it_was(cluster: Cluster) -> None:
+async def test_available_history_is_replayed(cluster: Cluster) -> None:
     for name in ("kept", "changed", "gone", "again"):
         await cluster.create(CONFIGMAPS, configmap(name, k="1"))
     async with (
@@ -96,10 +96,10 @@ async def test_history_that_is_still_there_is_told_as_it_was(cluster: Cluster) -
         }
 
 
-async def test_history_that_has_expired_meanwhile_is_no_reason_to_wait_again(
+async def test_expiry_after_backoff_does_not_wait_again(
     embedded: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else, after a long outage, the longest wait would come twice: until the server is found well, and then again."""
+    """Otherwise the longest wait would happen twice after a long outage."""
     waits = 0
     original = Retry.wait
 

@@ -1,4 +1,4 @@
-"""What an object holds keeps it out of no cache: what a real API server stores is read."""
+"""Every object that a real API server stores gets into the cache, whatever it contains."""
 
 from __future__ import annotations
 

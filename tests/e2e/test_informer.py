@@ -1,4 +1,4 @@
-"""An informer against a server, embedded and real: what happens there is what handlers and cache say."""
+"""An informer against the embedded and the real server: handlers and cache match the server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Qu
 
 
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
-async def test_adds_updates_and_deletes_are_told_and_cached(
+async def test_adds_updates_and_deletes_reach_handlers_and_cache(
     cluster: Cluster, client: Client, use_watch_list: bool
 ) -> None:
     await cluster.create(CONFIGMAPS, configmap("before", k="1"))
@@ -111,7 +111,7 @@ async def test_indexes_and_listers_follow(cluster: Cluster, client: Client) -> N
             lister.get("a")
 
 
-async def test_a_late_handler_misses_nothing_and_a_removed_one_hears_nothing(
+async def test_late_handler_gets_all_and_removed_handler_gets_nothing(
     cluster: Cluster, client: Client
 ) -> None:
     for name in ("a", "b"):
@@ -133,7 +133,7 @@ async def test_a_late_handler_misses_nothing_and_a_removed_one_hears_nothing(
         assert [state.name for state in informer.state.handlers] == ["Witness", "Witness (3)"]
 
 
-async def test_a_resync_tells_of_everything_again(cluster: Cluster, client: Client) -> None:
+async def test_resync_notifies_of_every_object(cluster: Cluster, client: Client) -> None:
     await cluster.create(CONFIGMAPS, configmap("a"))
     informer = SharedIndexInformer(cluster.list_watch(client, CONFIGMAPS), KubeObject, 1.0)
     resynced, never = Witness(), Witness()

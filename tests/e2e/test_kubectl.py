@@ -167,7 +167,7 @@ async def test_a_watch_begins_with_what_is_there(kubectl: Kubectl, command: list
         assert (await lines.next()).split()[:2] == ["settings", "2"]
 
 
-async def test_who_shows_no_token_is_refused(kubectl: Kubectl, secure: EmbeddedCluster) -> None:
+async def test_request_without_token_is_refused(kubectl: Kubectl, secure: EmbeddedCluster) -> None:
     config = json.loads(secure.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": "wrong"}
     secure.kubeconfig.write_text(json.dumps(config))

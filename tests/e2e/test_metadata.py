@@ -21,7 +21,7 @@ class Partial(msgspec.Struct):
 
 
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
-async def test_metadata_alone(cluster: Cluster, client: Client, use_watch_list: bool) -> None:
+async def test_metadata_only(cluster: Cluster, client: Client, use_watch_list: bool) -> None:
     await cluster.create(CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1"))
     list_watch = ListWatch.for_resource(client, "v1", "configmaps", cluster.namespace, metadata_only=True)
     async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):

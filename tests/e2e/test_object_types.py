@@ -1,4 +1,4 @@
-"""What an object is, is the user's choice, and how it arrived makes no difference to it."""
+"""The object type is the user's choice and does not depend on how an object arrived."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Settings(msgspec.Struct):
 
 
 def value(obj: Any) -> str:
-    """data["k"], of whatever it is."""
+    """Return data["k"] of an object of any type."""
     data = obj["data"] if isinstance(obj, (dict, KubeObject)) else obj.data
     return str(data["k"])
 

@@ -1,4 +1,4 @@
-"""What can be listed and not watched, at a real API server."""
+"""A collection that can be listed but not watched, at a real API server."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ THERE = (
     Resource("flowcontrol.apiserver.k8s.io/v1", "flowschemas", namespaced=False),
     Resource("scheduling.k8s.io/v1", "priorityclasses", namespaced=False),
 )
-"""What a real server has from the beginning."""
+"""Objects that a real server has from the start."""
 
 both_ways = pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
 
@@ -75,7 +75,7 @@ def is_protobuf(informer: SharedIndexInformer[KubeObject]) -> bool:
 
 @both_ways
 @pytest.mark.parametrize("metadata_only", [False, True], ids=["whole", "metadata"])
-async def test_both_see_the_same(
+async def test_json_and_protobuf_caches_are_equal(
     cluster: Cluster, client: Client, use_watch_list: bool, metadata_only: bool
 ) -> None:
     for number in range(5):
@@ -154,7 +154,7 @@ async def test_trouble(embedded: EmbeddedCluster, use_watch_list: bool) -> None:
         assert not pair.protobuf.is_stopped
 
 
-async def test_a_refusal_says_the_same(embedded: EmbeddedCluster) -> None:
+async def test_refusals_are_equal_in_json_and_protobuf(embedded: EmbeddedCluster) -> None:
     embedded.server.faults.fail(403, message="not for you", times=None, resource="configmaps")
     async with embedded.client() as client:
         for protobuf in (True, False):

@@ -162,7 +162,7 @@ def by_key(objects: list[KubeObject]) -> dict[str, KubeObject]:
 
 
 @pytest.mark.timeout(300)
-async def test_every_kind_says_the_same(real: KubernetesCluster) -> None:
+async def test_every_kind_is_equal_in_json_and_protobuf(real: KubernetesCluster) -> None:
     for resource, obj in OBJECTS.items():
         await real.create(resource, obj)
     async with real.client() as client:
@@ -187,7 +187,7 @@ async def test_every_kind_says_the_same(real: KubernetesCluster) -> None:
 
 
 @pytest.mark.parametrize("resource", OBJECTS, ids=lambda resource: resource.plural)
-async def test_what_was_written_is_read(real: KubernetesCluster, resource: Resource) -> None:
+async def test_written_protobuf_is_read_back(real: KubernetesCluster, resource: Resource) -> None:
     """The object that the server gave in JSON, field by field."""
     created = await real.create(resource, OBJECTS[resource])
     async with real.client() as client:

@@ -1,4 +1,4 @@
-"""What was written is in the cache once wait_for has returned, on either server, with either queue."""
+"""A write is in the cache when wait_for returns, on both servers and with both queues."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_many_writers_each_see_what_they_wrote(cluster: Cluster, client: C
 
 
 async def test_an_object_that_the_selector_does_not_pick(cluster: Cluster, client: Client) -> None:
-    """Where nothing else happens only a bookmark would tell; here the next object does."""
+    """Without other changes only a bookmark has the version; here the next object has it."""
     list_watch = cluster.list_watch(client, CONFIGMAPS, label_selector="app=web")
     async with informed(list_watch, KubeObject) as (informer, _):
         hidden = await cluster.create(CONFIGMAPS, configmap("hidden"))

@@ -1,4 +1,4 @@
-"""A server that says no: the informer says what was refused and why, and goes on once it is mended."""
+"""Refusing servers: the informer logs what was refused and why, and continues once it is fixed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_an_unknown_resource_is_named_and_read_once_it_exists(cluster: Clu
         await witness.until(lambda: informer.state.phase is Phase.WATCHING)
 
 
-async def test_who_may_not_read_is_told_so_and_reads_once_permitted(cluster: Cluster) -> None:
+async def test_forbidden_reader_reads_once_permitted(cluster: Cluster) -> None:
     await cluster.create(CONFIGMAPS, configmap("a"))
     async with (
         await cluster.forbid() as client,
@@ -59,9 +59,7 @@ async def test_who_may_not_read_is_told_so_and_reads_once_permitted(cluster: Clu
         assert informer.store.list_keys() == [cluster.key("a")]
 
 
-async def test_a_wrong_token_is_told_and_a_right_one_in_its_file_mends_it(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+async def test_wrong_token_is_reported_until_its_file_is_fixed(cluster: Cluster, tmp_path: Path) -> None:
     await cluster.create(CONFIGMAPS, configmap("a"))
     token_file = tmp_path / "token"
     token_file.write_text("wrong")
@@ -84,7 +82,7 @@ async def test_a_wrong_token_is_told_and_a_right_one_in_its_file_mends_it(
     ],
     ids=["label", "field", "syntax"],
 )
-async def test_a_bad_selector_is_told_and_stops_no_other_informer(
+async def test_bad_selector_does_not_stop_other_informers(
     cluster: Cluster, client: Client, resource: Resource, selector: dict[str, str], said: str
 ) -> None:
     bad, good = (
@@ -99,7 +97,7 @@ async def test_a_bad_selector_is_told_and_stops_no_other_informer(
         assert informer.state.phase in (Phase.LISTING, Phase.BACKING_OFF)
 
 
-async def test_forbidden_while_it_runs_it_keeps_what_it_has(embedded: EmbeddedCluster) -> None:
+async def test_forbidden_running_informer_keeps_its_cache(embedded: EmbeddedCluster) -> None:
     await embedded.create(CONFIGMAPS, configmap("a"))
     async with (
         embedded.client() as client,

@@ -51,7 +51,7 @@ async def test_after_a_kill_all_caches_are_equal_again(
 
 
 @pytest.mark.usefixtures("soon_again")
-async def test_what_was_deleted_while_informers_were_away_is_told(real: KubernetesCluster) -> None:
+async def test_deletions_during_downtime_reach_handlers(real: KubernetesCluster) -> None:
     await outlive_a_kill(real, 0, kept_off=True)
 
 
@@ -134,7 +134,7 @@ async def until_known(real: KubernetesCluster, other: str) -> None:
 
 
 async def server_side(real: KubernetesCluster, name: str, other: str) -> dict[str, str]:
-    """What the server holds of what an informer reads."""
+    """Return the server's objects of an informer's collection."""
     if name == "namespaces":
         return versions(await real.list(NAMESPACES))
     if name.startswith("configmaps"):

@@ -62,7 +62,7 @@ async def test_objects_enter_and_leave_a_label_selector(
         await cluster.patch(CONFIGMAPS, "in", {"metadata": {"labels": {"hidden": ""}}})
         await cluster.patch(CONFIGMAPS, "out", {"metadata": {"labels": {"app": "www"}}})
         await cluster.patch(CONFIGMAPS, "out", {"data": {"k": "1"}})
-        await cluster.delete(CONFIGMAPS, "in")  # which nobody is told of
+        await cluster.delete(CONFIGMAPS, "in")  # handlers get no notification
         await cluster.create(CONFIGMAPS, configmap("last", labels={"app": "web"}))
         await witness.until(lambda: cluster.key("last") in witness.shadow)
         assert witness.kinds(cluster.key("in")) == ["add", "delete"]

@@ -39,7 +39,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class MoreTroubles:
-    """What Troubles leaves out: answers that break off, connections that fall silent, a server that is away."""
+    """Faults beyond Troubles: truncated answers, silent connections, an unavailable server."""
 
     def __init__(self, server: APIServer, seed: int) -> None:
         faults = server.faults
@@ -126,7 +126,7 @@ async def test_after_the_storm_cache_handlers_and_server_are_equal(
 
 
 async def until_stormy_enough(troubles: Troubles, seconds: float) -> None:
-    """So many seconds; longer where the machine is too slow to have had its troubles in them."""
+    """Return the duration, extended on machines too slow for the faults."""
     await asyncio.sleep(seconds)
     while sum(troubles.done.values()) < TROUBLES_AT_LEAST:  # noqa: ASYNC110 - it is for tests, and announces nothing
         await asyncio.sleep(0.05)
@@ -143,7 +143,7 @@ def check_index(informer: SharedIndexInformer[KubeObject], server: APIServer) ->
 
 
 def check_calls(witness: Witness, history: History) -> None:
-    """Every call is true, in order, and every pod that was told of and is gone was told to be gone."""
+    """Check that every call is true and in order, and that every deleted pod was reported as deleted."""
     assert not witness.illegal
     present: dict[str, str] = {}
     newest: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A server in trouble: the informer says what is the matter, keeps what it has, and goes on when it is over."""
+"""A failing server: the informer logs the problem, keeps its cache, and continues afterwards."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def list_watch(cluster: EmbeddedCluster, client: Client) -> ListWatch:
 
 
 def change(cluster: EmbeddedCluster) -> dict[str, str]:
-    """Delete, change and create something behind the informer's back; what there is now."""
+    """Delete, change and create objects while the informer is disconnected; return the new state."""
     server, namespace = cluster.server, cluster.namespace
     server.delete("v1", "configmaps", "c1", namespace)
     server.patch("v1", "configmaps", "c2", {"data": {"k": "2"}}, namespace)
@@ -51,7 +51,7 @@ def change(cluster: EmbeddedCluster) -> dict[str, str]:
 
 
 def expire(server: APIServer) -> None:
-    """Have the informer list again."""
+    """Make the informer relist."""
     server.faults.expire_history()
     server.faults.drop_watches(mid_line=True)
 
@@ -159,7 +159,7 @@ async def test_a_watch_that_falls_silent(
     soon_again: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Half-open: the connection stands, and nothing comes, not even its end."""
+    """Half-open: the connection stays open, but no data and no end arrive."""
     monkeypatch.setattr(watch, "IDLE_GRACE", 0.3)
     async with informed(list_watch, KubeObject, min_watch_timeout=1) as (informer, witness):
         old = [id(request) for request in server.requests]
@@ -175,7 +175,7 @@ async def test_a_watch_that_falls_silent(
 
 
 @soon_again
-async def test_a_closing_bookmark_that_never_comes_is_not_asked_for_again(
+async def test_missing_closing_bookmark_falls_back_to_a_list(
     cluster: EmbeddedCluster, server: APIServer, list_watch: ListWatch, log: Log
 ) -> None:
     lost = server.faults.lose_closing_bookmark(times=None)

@@ -62,7 +62,7 @@ async def test_a_version_that_is_too_old_is_the_end(cluster: Cluster, client: Cl
         await until(cluster.list_watch(client, CONFIGMAPS), "1", lambda event: True, timeout=PATIENCE)
 
 
-async def test_who_may_not_watch_is_told(cluster: Cluster) -> None:
+async def test_forbidden_watch_is_reported(cluster: Cluster) -> None:
     async with await cluster.forbid() as client, asyncio.timeout(PATIENCE):
         events = [event async for event in RetryWatcher(cluster.list_watch(client, CONFIGMAPS), "1")]
     assert [(event.type, event.object["code"]) for event in events] == [("ERROR", 403)]

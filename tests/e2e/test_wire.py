@@ -1,4 +1,4 @@
-"""Objects, items and lines that are not what they should be: said, counted, and nobody else's concern."""
+"""Malformed objects, items and lines are logged and counted, and affect nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("soon_again")
 
 
 def broken(**metadata: Any) -> dict[str, Any]:
-    """A ConfigMap whose metadata is not as it should be."""
+    """Return a ConfigMap with malformed metadata."""
     obj = configmap("broken", 7)
     obj["metadata"] |= metadata
     return obj
@@ -48,7 +48,7 @@ OBJECTS: dict[str, bytes] = {
     "half a surrogate": b'{"metadata":{"name":"\\ud800","namespace":"default"}}',
     "no UTF-8 in the name": b'{"metadata":{"name":"\xff","namespace":"default"}}',
 }
-"""JSON that is no ConfigMap; none of these may be cached."""
+"""JSON that is no ConfigMap and must not be cached."""
 
 
 @pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS.keys())
@@ -63,7 +63,7 @@ async def test_an_item_of_a_list_that_is_no_object(obj: bytes, log: Log) -> None
 @pytest.mark.parametrize("how", ["watch", "stream"])
 @pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS.keys())
 async def test_an_event_whose_object_is_none(obj: bytes, how: str, log: Log) -> None:
-    """In a streamed list, too: where its name cannot be read the collection is listed instead."""
+    """Also in a streamed list; an object without a readable name causes a list instead."""
     event = b'{"type":"ADDED","object":%s}\n' % obj
     if how == "watch":
         events = OK + event + line("ADDED", configmap("c", 8)) + event + line("ADDED", configmap("d", 9))
@@ -102,7 +102,7 @@ LINES: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("bad", LINES.values(), ids=LINES.keys())
-async def test_a_line_of_a_watch_that_says_nothing(bad: bytes, log: Log) -> None:
+async def test_meaningless_watch_lines(bad: bytes, log: Log) -> None:
     good = line("ADDED", configmap("c", 8)), line("ADDED", configmap("d", 9))
     async with informed(Script(watches=[[OK + good[0] + bad + good[1], None]])) as subject:
         await subject.until_cached(BOTH | {"default/c": "8", "default/d": "9"})
@@ -135,7 +135,7 @@ HARMLESS: dict[str, tuple[bytes, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(("sent", "more"), HARMLESS.values(), ids=HARMLESS.keys())
-async def test_what_is_odd_and_no_mistake(sent: bytes, more: dict[str, str], log: Log) -> None:
+async def test_odd_but_valid_answers(sent: bytes, more: dict[str, str], log: Log) -> None:
     async with informed(
         Script(watches=[[OK + sent + line("ADDED", configmap("last", 99)), None]])
     ) as subject:

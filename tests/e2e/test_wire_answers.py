@@ -1,4 +1,4 @@
-"""Answers that are not what was asked for, or no answers at all."""
+"""Wrong answers and missing answers."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ LISTS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "said"), LISTS.values(), ids=LISTS.keys())
-async def test_what_is_no_list_replaces_nothing(answer: bytes, said: str, log: Log) -> None:
-    """Neither at first nor when all is cached."""
+async def test_invalid_list_replaces_nothing(answer: bytes, said: str, log: Log) -> None:
+    """Neither at the start nor with a full cache."""
     gone = [OK + line("ADDED", configmap("c", 8)) + line("ERROR", failure(410, "Gone"))]
     lists = [[answer], [whole(A_AND_B)], [answer], [whole(body_of([configmap("e", 20)], 21))]]
     async with informed(Script(lists, [gone, [OK, None]])) as subject:
@@ -88,7 +88,7 @@ WATCHES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "said"), WATCHES.values(), ids=WATCHES.keys())
-async def test_what_ends_a_watch_ends_nothing_else(answer: bytes, said: str, log: Log) -> None:
+async def test_watch_ends_do_not_stop_the_informer(answer: bytes, said: str, log: Log) -> None:
     lists = [[whole(A_AND_B)], [whole(body_of([configmap("a", 1), configmap("b", 2), configmap("e", 9)], 9))]]
     events = OK + line("ADDED", configmap("e", 9))
     async with informed(Script(lists, [[answer], [events, None]])) as subject:
@@ -104,7 +104,7 @@ async def test_a_server_that_asks_to_wait_for_ever_is_asked_again_all_the_same(s
 
 
 async def test_a_wait_of_four_hundred_digits() -> None:
-    """Found by this: it ended the informer."""
+    """This once ended the informer."""
     status = dumps(failure(429, "TooManyRequests")).replace(
         b'"code"', b'"details":{"retryAfterSeconds":1%s},"code"' % (b"0" * 400)
     )
@@ -112,7 +112,7 @@ async def test_a_wait_of_four_hundred_digits() -> None:
         await subject.witness.until(lambda: 500 < (subject.state.retry_seconds or 0) <= 600)
 
 
-async def test_encoding_of_nothing_is_none() -> None:
+async def test_empty_content_encoding_is_none() -> None:
     plain = HEAD + b"Content-Encoding: identity\r\n\r\n"
     async with informed(
         Script([[plain + A_AND_B]], [[plain + line("ADDED", configmap("c", 8))], [OK, None]])
@@ -120,8 +120,8 @@ async def test_encoding_of_nothing_is_none() -> None:
         await subject.until_cached(BOTH | {"default/c": "8"})
 
 
-async def test_a_version_out_of_a_damaged_event_is_given_up() -> None:
-    """Found by fuzzing: the server refuses a version that is none, and would have for ever."""
+async def test_version_of_a_damaged_event_is_dropped() -> None:
+    """Found by fuzzing: the server would refuse an invalid version forever."""
 
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         version = asked.query.get("resourceVersion", "")

@@ -1,4 +1,4 @@
-"""What never ends, and what comes in tiny pieces."""
+"""Endless answers, and answers in tiny pieces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("soon_again")
 
 
 class TestWithoutEnd:
-    """What never ends ends all the same, or says what it is doing."""
+    """Endless answers are cut off, or the state shows the progress."""
 
     @pytest.mark.parametrize("data", [b"x" * 10_000, b" " * 10_000, b"[" * 10_000, b'"' + b"x" * 9_999])
     async def test_a_line(self, data: bytes, log: Log) -> None:
@@ -99,7 +99,7 @@ class TestWithoutEnd:
             await subject.until_cached(BOTH)
 
     async def test_the_same_page_again_and_again(self, log: Log) -> None:
-        """Here even without a limit: nothing is cached, and it is tried again with backoff."""
+        """Even without a limit nothing is cached, and the informer retries with back-off."""
         script = Script([[whole(body_of([configmap("a", 1)], 5, token="more"))]])
         async with informed(script) as subject:
             await log.until("WARNING", "configmaps", "the server sent the same continue token twice")
@@ -107,7 +107,7 @@ class TestWithoutEnd:
             assert len(subject.server.asked) < 100
 
     async def test_pages_of_different_versions(self) -> None:
-        """The first page's version counts: what came later comes again, by the watch."""
+        """The first page's version counts; the watch repeats later changes."""
         pages = [
             [whole(body_of([configmap("a", 1)], 5, token="more"))],
             [whole(body_of([configmap("b", 2)], 9))],
@@ -118,7 +118,7 @@ class TestWithoutEnd:
 
     @pytest.mark.parametrize("how", ["list", "stream"])
     async def test_a_collection(self, how: str) -> None:
-        """Nobody can tell it from a large one: but the state says how much has come, and it can be stopped."""
+        """It looks like a large list: the state shows the progress, and the informer can be stopped."""
 
         async def answer(asked: Asked) -> AsyncIterator[bytes]:
             if asked.is_watch and how == "list":

@@ -1,4 +1,4 @@
-"""An informer on a server that answers with bytes of the test's choosing."""
+"""An informer on a server that answers with given bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Bytes = bytes | None
 
 
 class Script:
-    """Answers lists, watches and WatchLists with bytes, one answer after the other; the last one again and again."""
+    """Answers lists, watches and WatchLists with given bytes in order; repeats the last answer."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A handler that remembers what it was told, and that tests wait with."""
+"""A handler that records its calls and lets tests wait for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from aioinformer.objects.keys import resource_version_of
 T = TypeVar("T")
 
 PATIENCE = 40.0
-"""Seconds until what is waited for has to have come: the backoff's cap and some more."""
+"""Seconds until a wait fails: longer than the longest back-off."""
 
 
 class Told(NamedTuple):
@@ -44,7 +44,7 @@ class Told(NamedTuple):
 
 
 class Witness(ResourceEventHandler[Any]):
-    """Remembers every call, makes a copy of the collection out of nothing else, and notes what contradicts itself.
+    """Records every call, builds a copy of the collection from them, and records contradictions.
 
     Attributes:
         told: The calls.
@@ -62,7 +62,7 @@ class Witness(ResourceEventHandler[Any]):
         self.errors: list[Exception] = []
         self.illegal: list[str] = []
 
-    # What it is told
+    # Handler methods
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> None:
         key = meta_namespace_key_func(obj)
@@ -108,7 +108,7 @@ class Witness(ResourceEventHandler[Any]):
         return [told.kind for told in self.of(key)]
 
     async def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> None:
-        """Wait until a condition holds; it is looked at again after every call and every error, and now and then."""
+        """Wait until a condition holds; check it after every call and error, and periodically."""
         __tracebackhide__ = True
         try:
             async with asyncio.timeout(timeout):
@@ -123,7 +123,7 @@ class Witness(ResourceEventHandler[Any]):
             ) from None
 
     async def until_shadow(self, versions: Mapping[str, str], timeout: float = PATIENCE) -> None:
-        """Wait until the copy made of the calls is this."""
+        """Wait until the copy equals these versions."""
         __tracebackhide__ = True
         await self.until(lambda: self.shadow == versions, timeout)
 
@@ -139,7 +139,7 @@ def cached(informer: SharedIndexInformer[Any]) -> dict[str, str]:
 
 
 class Log(logging.Handler):
-    """What the package logs, to be waited for."""
+    """The package's log, which tests can wait for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ async def informed(
     logged: bool = False,
     **options: Any,
 ) -> AsyncIterator[tuple[SharedIndexInformer[T], Witness]]:
-    """An informer that runs and has synced, with a witness; at the end nothing illegal may have been told."""
+    """Run a synced informer with a witness; at the end, fail if there were illegal notifications."""
     async with unsynced(list_watch, object_type, logged=logged, **options) as (informer, witness):
         await informer.wait_synced(PATIENCE)
         await witness.until(lambda: len(witness.shadow) == len(informer.store))
@@ -190,7 +190,7 @@ async def unsynced(
     logged: bool = False,
     **options: Any,
 ) -> AsyncIterator[tuple[SharedIndexInformer[T], Witness]]:
-    """As ``informed``, without waiting for the sync. With ``logged`` errors go to the log and not to the witness."""
+    """Like ``informed``, without waiting for the sync. With ``logged``, errors go to the log instead of the witness."""
     informer = SharedIndexInformer(list_watch, object_type, **options)
     witness = Witness()
     informer.add_event_handler(witness)

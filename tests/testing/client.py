@@ -65,7 +65,7 @@ def short(event: dict[str, Any]) -> tuple[str, str]:
 
 
 class APIClient:
-    """Asks the server."""
+    """Sends requests to the server."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self.session = session

@@ -1,4 +1,4 @@
-"""An embedded server and an HTTP client for each test that wants them."""
+"""Fixtures: an embedded server and an HTTP client."""
 
 from __future__ import annotations
 

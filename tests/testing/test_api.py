@@ -106,7 +106,7 @@ async def test_options_of_writes_are_checked(api: APIClient) -> None:
         assert (answer.status, answer.body["message"].startswith(start)) == (422, True), answer.body
 
 
-async def test_a_json_body_is_asked_for(api: APIClient) -> None:
+async def test_missing_json_body_is_refused(api: APIClient) -> None:
     assert (await api.post(CONFIGMAPS, b'{"a')).body["reason"] == "BadRequest"
     assert (await api.post(CONFIGMAPS, b"[]")).status == 400
     assert (await api.ask("POST", CONFIGMAPS, b"a", content_type="text/plain")).status == 415
@@ -226,7 +226,7 @@ async def test_a_namespace_is_emptied_in_the_background(api: APIClient, server: 
     assert server.snapshot("v1", "configmaps") == {}
 
 
-async def test_a_read_from_the_future(api: APIClient) -> None:
+async def test_get_of_a_future_version_is_refused(api: APIClient) -> None:
     await api.post(CONFIGMAPS, configmap("a"))
     early = await api.get(f"{CONFIGMAPS}/a", resourceVersion="999")
     assert (early.status, early.body["details"]["causes"][0]["reason"]) == (504, "ResourceVersionTooLarge")
@@ -410,7 +410,7 @@ async def test_versions_of_a_list(api: APIClient, server: APIServer) -> None:
         ({"labelSelector": "=="}, 400, "found '=='"),
     ],
 )
-async def test_lists_that_are_refused(
+async def test_invalid_list_options_are_refused(
     api: APIClient, query: dict[str, str], status: int, message: str
 ) -> None:
     answer = await api.get(CONFIGMAPS, **query)

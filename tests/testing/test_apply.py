@@ -85,13 +85,13 @@ def test_applying_the_same_again_changes_nothing(appliers: Appliers) -> None:
     assert appliers.apply("me", data={"a": "1"}) == first
 
 
-def test_what_is_left_out_is_removed(appliers: Appliers) -> None:
+def test_omitted_fields_are_removed(appliers: Appliers) -> None:
     appliers.apply("me", data={"a": "1", "b": "2"}, metadata={"labels": {"x": "y"}})
     assert appliers.apply("me", data={"a": "1"})["data"] == {"a": "1"}
     assert "labels" not in appliers.apply("me", data={"a": "1"})["metadata"]
 
 
-def test_what_another_also_applies_stays(appliers: Appliers) -> None:
+def test_field_with_another_applier_stays(appliers: Appliers) -> None:
     appliers.apply("me", data={"a": "1", "b": "2"})
     appliers.apply("you", data={"a": "1"})
     obj = appliers.apply("me", data={"b": "2"})
@@ -99,7 +99,7 @@ def test_what_another_also_applies_stays(appliers: Appliers) -> None:
     assert owned(obj) == {("me", "Apply"): {"f:data": {"f:b": {}}}, ("you", "Apply"): {"f:data": {"f:a": {}}}}
 
 
-def test_what_others_own_in_what_is_left_out_stays(appliers: Appliers) -> None:
+def test_fields_of_other_owners_inside_an_omitted_field_stay(appliers: Appliers) -> None:
     appliers.apply("me", CAVES, spec={"a": {}})
     appliers.apply("you", CAVES, spec={"a": {"b": {"c": 1}}})
     obj = appliers.apply("me", CAVES)
@@ -112,7 +112,7 @@ def test_what_others_own_in_what_is_left_out_stays(appliers: Appliers) -> None:
     assert owned(obj) == {}
 
 
-def test_what_is_gone_is_nobodys(appliers: Appliers) -> None:
+def test_removed_fields_have_no_owner(appliers: Appliers) -> None:
     appliers.apply("you", DEPLOYMENTS, **container("sidecar", "side:1"))
     both = appliers.apply("me", DEPLOYMENTS, **container("app", "app:1"))
     both["spec"]["template"]["spec"]["containers"][1]["image"] = "app:2"
@@ -147,7 +147,7 @@ def test_a_conflict_names_the_owner(appliers: Appliers) -> None:
     assert owned(obj) == {("me", "Apply"): {"f:data": {"f:b": {}}}, ("you", "Apply"): {"f:data": {"f:a": {}}}}
 
 
-def test_what_was_there_before_is_owned_too(appliers: Appliers) -> None:
+def test_fields_before_the_first_apply_have_an_owner(appliers: Appliers) -> None:
     appliers.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a"}, "data": {"a": "1", "b": "2"}})
     with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using v1: \.data\.a'):
         appliers.apply("me", data={"a": "2"})
@@ -156,13 +156,13 @@ def test_what_was_there_before_is_owned_too(appliers: Appliers) -> None:
     assert appliers.apply("me", data={"c": "3"})["data"] == {"a": "1", "b": "2", "c": "3"}
 
 
-def test_the_zeros_of_a_new_status_are_nobodys(appliers: Appliers) -> None:
+def test_zeros_of_a_new_status_have_no_owner(appliers: Appliers) -> None:
     appliers.cluster.create(DAEMONS, "default", {"metadata": {"name": "a"}})
     obj = appliers.apply("me", DAEMONS, sub="status", status={"numberReady": 1})
     assert owned(obj) == {("me", "Apply"): {"f:status": {"f:numberReady": {}}}}
 
 
-def test_an_update_takes_what_it_changes(appliers: Appliers) -> None:
+def test_update_owns_the_fields_that_it_changes(appliers: Appliers) -> None:
     appliers.apply("me", data={"a": "1", "b": "2"})
     obj = appliers.update("editor", data={"a": "1", "b": "3", "c": "4"})
     assert owned(obj) == {
@@ -175,7 +175,7 @@ def test_an_update_takes_what_it_changes(appliers: Appliers) -> None:
     assert ("me", "Apply") not in owned(appliers.update("editor", data={}))
 
 
-def test_an_object_that_nobody_applied_is_not_followed(appliers: Appliers) -> None:
+def test_owners_are_not_tracked_before_the_first_apply(appliers: Appliers) -> None:
     appliers.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a"}})
     assert "managedFields" not in appliers.update("editor", data={"a": "1"})["metadata"]
 
@@ -195,7 +195,7 @@ def test_lists_merge_by_their_keys(appliers: Appliers) -> None:
     assert obj["spec"] == {"replicas": 1, **container("sidecar", "side:1")["spec"]}
 
 
-def test_ports_are_told_apart_by_their_protocols(appliers: Appliers) -> None:
+def test_ports_merge_by_number_and_protocol(appliers: Appliers) -> None:
     udp = {"name": "dns", "port": 53, "protocol": "UDP"}
     tcp = {"name": "dns-tcp", "port": 53}
     for _ in range(2):
@@ -211,7 +211,7 @@ def test_ports_are_told_apart_by_their_protocols(appliers: Appliers) -> None:
         assert obj["spec"]["topologySpreadConstraints"] == spread
 
 
-def test_lists_of_a_custom_resource_are_whole(appliers: Appliers) -> None:
+def test_lists_of_a_custom_resource_are_atomic(appliers: Appliers) -> None:
     appliers.apply("me", CAVES, spec={"containers": [{"name": "a"}]})
     with pytest.raises(StatusError, match=r"\.spec\.containers"):
         appliers.apply("you", CAVES, spec={"containers": [{"name": "b"}]})
@@ -219,7 +219,7 @@ def test_lists_of_a_custom_resource_are_whole(appliers: Appliers) -> None:
     assert obj["spec"]["containers"] == [{"name": "b"}]
 
 
-def test_some_fields_have_one_owner_for_all_that_is_in_them(appliers: Appliers) -> None:
+def test_atomic_fields_have_a_single_owner(appliers: Appliers) -> None:
     appliers.apply("me", SERVICES, spec={"selector": {"a": "b"}})
     with pytest.raises(StatusError, match=r'conflict with "me": \.spec\.selector$'):
         appliers.apply("you", SERVICES, spec={"selector": {"c": "d"}})
@@ -234,7 +234,7 @@ def test_some_fields_have_one_owner_for_all_that_is_in_them(appliers: Appliers) 
 
 
 @pytest.mark.parametrize("resource", [CONFIGMAPS, CAVES], ids=lambda resource: resource.kind)
-def test_an_owner_reference_has_one_owner(appliers: Appliers, resource: ResourceType) -> None:
+def test_owner_reference_has_a_single_owner(appliers: Appliers, resource: ResourceType) -> None:
     mine, yours = ({"apiVersion": "v1", "kind": "Pod", "name": uid, "uid": uid} for uid in ("u1", "u2"))
     appliers.apply("me", resource, metadata={"ownerReferences": [mine]})
     with pytest.raises(StatusError, match=r'conflict with "me": \.metadata\.ownerReferences\[uid="u1"\]$'):
@@ -247,7 +247,7 @@ def test_an_owner_reference_has_one_owner(appliers: Appliers, resource: Resource
     assert "ownerReferences" not in appliers.apply("you", resource)["metadata"]
 
 
-def test_a_key_is_applied_once(appliers: Appliers) -> None:
+def test_duplicate_merge_key_is_refused(appliers: Appliers) -> None:
     twice = container("app", "app:1")
     containers = twice["spec"]["template"]["spec"]["containers"]
     containers += containers
@@ -280,7 +280,9 @@ def test_finalizers_are_a_set(appliers: Appliers) -> None:
         ),
     ],
 )
-def test_what_is_applied_empty_is_owned(appliers: Appliers, empty: Object, filled: Object, path: str) -> None:
+def test_empty_applied_fields_have_an_owner(
+    appliers: Appliers, empty: Object, filled: Object, path: str
+) -> None:
     mine = appliers.apply("me", **empty)
     assert show(next(iter(decode(owned(mine)["me", "Apply"])))) == path
     for applied in (filled, empty):
@@ -289,10 +291,10 @@ def test_what_is_applied_empty_is_owned(appliers: Appliers, empty: Object, fille
     assert ("me", "Apply") in owned(appliers.apply("you", immutable=True))
     assert ("me", "Apply") not in owned(appliers.apply("you", force=True, **filled))
     appliers.apply("me", **empty)
-    appliers.apply("another", **filled)  # it is there, so that nobody's is new
+    appliers.apply("another", **filled)  # existing fields, so that no owner is new
 
 
-def test_an_update_takes_what_was_empty(appliers: Appliers) -> None:
+def test_update_owns_a_field_that_was_empty(appliers: Appliers) -> None:
     appliers.apply("me", data={}, immutable=False)
     obj = appliers.update("editor", data={"x": "y"})
     assert owned(obj) == {
@@ -301,12 +303,12 @@ def test_an_update_takes_what_was_empty(appliers: Appliers) -> None:
     }
 
 
-def test_an_empty_map_that_a_custom_resource_has_is_no_difference(appliers: Appliers) -> None:
+def test_empty_map_of_a_custom_resource_is_no_change(appliers: Appliers) -> None:
     appliers.apply("me", CAVES, spec={"a": {}})
     assert appliers.apply("you", CAVES, spec={"a": {"b": 1}})["spec"] == {"a": {"b": 1}}
 
 
-def test_metadata_that_a_status_does_not_take_along_is_not_applied(appliers: Appliers) -> None:
+def test_status_apply_ignores_metadata_that_status_writes_ignore(appliers: Appliers) -> None:
     for resource, others in ((CAVES, {"finalizers": ["x/y"]}), (DEPLOYMENTS, {})):
         appliers.apply("me", resource, spec={"paused": True}, metadata={"labels": {"x": "1"}})
         metadata = {"labels": {"x": "2"}, **others}
@@ -317,7 +319,7 @@ def test_metadata_that_a_status_does_not_take_along_is_not_applied(appliers: App
             appliers.apply("you", resource, sub="status", metadata={"resourceVersion": "1"}, status={"a": 1})
 
 
-def test_the_status_is_applied_apart(appliers: Appliers) -> None:
+def test_status_is_applied_separately(appliers: Appliers) -> None:
     with pytest.raises(StatusError, match="404 NotFound"):
         appliers.apply("me", CAVES, sub="status", status={"ok": True})
     appliers.apply("me", CAVES, spec={"depth": 1})
@@ -326,15 +328,15 @@ def test_the_status_is_applied_apart(appliers: Appliers) -> None:
     assert [entry.get("subresource") for entry in obj["metadata"]["managedFields"]] == ["status", None]
 
 
-def test_what_cannot_be_applied(appliers: Appliers) -> None:
+def test_invalid_applies_are_refused(appliers: Appliers) -> None:
     with pytest.raises(StatusError, match=r"metadata.managedFields must be nil"):
         appliers.apply("me", metadata={"managedFields": []})
-    appliers.apply("me", metadata={"resourceVersion": "1"})  # of what is not there any version is taken
+    appliers.apply("me", metadata={"resourceVersion": "1"})  # for a missing object any version is accepted
     with pytest.raises(StatusError, match="409 Conflict"):
         appliers.apply("me", metadata={"resourceVersion": "1"}, data={"a": "1"})
 
 
-def test_paths_and_back() -> None:
+def test_fieldsets_round_trip() -> None:
     obj = {
         "kind": "Deployment",
         "metadata": {"name": "a", "finalizers": ["x"], "labels": {}},
@@ -357,7 +359,7 @@ def test_paths_and_back() -> None:
     assert paths(DEPLOYMENTS, {"metadata": {"name": "a"}}) == {}
 
 
-def test_fields_are_removed_with_what_is_left_empty() -> None:
+def test_removing_fields_removes_empty_parents() -> None:
     obj = {"spec": {"env": [{"name": "A", "value": "1"}, {"name": "B"}], "args": ["x"]}, "data": {"a": "1"}}
     assert remove(obj, ("f:data", "f:a")) == {"spec": obj["spec"]}
     assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}', ".")) == {
@@ -441,10 +443,10 @@ async def test_a_scale_is_applied(api: APIClient, server: APIServer) -> None:
             "invalid object type: /v1, Kind=Pod",
         ),
         (b"a: [", {"fieldManager": "me"}, 400, "error decoding YAML: "),
-        (b"7", {"fieldManager": "me"}, 400, "error decoding YAML: what is applied is no object"),
+        (b"7", {"fieldManager": "me"}, 400, "error decoding YAML: the configuration is no object"),
     ],
 )
-async def test_applies_that_are_refused(
+async def test_invalid_apply_requests_are_refused(
     api: APIClient, body: bytes, query: dict[str, str], status: int, message: str
 ) -> None:
     answer = await api.patch(PATH, body, APPLY, **query)
@@ -457,7 +459,7 @@ async def test_a_yaml_body(api: APIClient) -> None:
     assert (answer.status, answer.body["metadata"]["name"]) == (201, "y")
 
 
-async def test_a_time_in_another_form_than_the_stored_one_is_another_value(api: APIClient) -> None:
+async def test_time_in_another_format_counts_as_a_change(api: APIClient) -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a"
     lease: dict[str, Any] = {
         "apiVersion": "coordination.k8s.io/v1",

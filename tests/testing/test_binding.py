@@ -1,4 +1,4 @@
-"""Pods are bound and evicted by what is posted to them."""
+"""Binding and eviction of pods."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> 
     assert server.snapshot("v1", "pods") == {}
 
 
-async def test_what_a_binding_brings(api: APIClient, server: APIServer) -> None:
+async def test_binding_copies_labels_and_annotations(api: APIClient, server: APIServer) -> None:
     old = {"type": "PodScheduled", "status": "False"}
     status = {"nominatedNodeName": "n2", "conditions": [old, {"type": "Other", "status": "True"}]}
     server.create("v1", "pods", {"metadata": {"name": "a", "labels": {"a": "1", "b": "1"}}, "status": status})
@@ -87,7 +87,7 @@ async def test_pods_that_cannot_be_bound(
         ),
     ],
 )
-async def test_what_is_posted_to_a_pod_and_not_for_it(
+async def test_binding_for_another_pod_is_refused(
     api: APIClient, server: APIServer, subresource: str, body: object, code: int, why: str
 ) -> None:
     server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})

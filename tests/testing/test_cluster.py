@@ -87,7 +87,7 @@ def test_a_seed_makes_names_and_uids_repeatable() -> None:
     assert first["metadata"]["name"] == second["metadata"]["name"]
 
 
-def test_what_cannot_be_created(cluster: Cluster) -> None:
+def test_invalid_objects_are_refused(cluster: Cluster) -> None:
     create(cluster, PODS, {"metadata": {"name": "a"}})
     for obj, code, reason in [
         ({"metadata": {"name": "a"}}, 409, "AlreadyExists"),
@@ -115,7 +115,7 @@ def test_what_cannot_be_created(cluster: Cluster) -> None:
     assert len(cluster.collection(PODS).objects) == 1
 
 
-def test_what_is_refused_in_a_namespace_that_is_going_has_no_name_made_up(cluster: Cluster) -> None:
+def test_refusal_in_a_terminating_namespace_shows_the_generate_name(cluster: Cluster) -> None:
     cluster.create(NAMESPACES, "", {"metadata": {"name": "going"}})
     delete(cluster, NAMESPACES, "", "going", DeleteOptions())
     with pytest.raises(StatusError, match='configmaps "made-" is forbidden: unable to create new content'):
@@ -185,7 +185,7 @@ def test_an_update_from_an_old_version_conflicts(cluster: Cluster) -> None:
         cluster.update(PODS, "default", "a", pod)
 
 
-def test_a_change_of_nothing_changes_nothing(cluster: Cluster) -> None:
+def test_update_without_changes_keeps_the_version(cluster: Cluster) -> None:
     create(cluster, CONFIGMAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}})
     before = cluster.resource_version
     stored = cluster.modify(CONFIGMAPS, "default", "a", lambda obj: obj)
@@ -217,7 +217,7 @@ def test_system_metadata_cannot_be_changed(cluster: Cluster) -> None:
     assert metadata == pod["metadata"]
 
 
-def test_some_metadata_is_refused_rather_than_put_back(cluster: Cluster) -> None:
+def test_changes_of_immutable_metadata_are_refused(cluster: Cluster) -> None:
     pod = create(cluster, PODS, {"metadata": {"name": "a"}})
     for name, value in (
         ("uid", "another"),
@@ -289,7 +289,7 @@ def test_names_that_have_to_be_short_or_without_dots(cluster: Cluster) -> None:
         create(cluster, KINDS["CronJob"], {"metadata": {"name": "a" * 53}})
 
 
-def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:
+def test_status_and_spec_are_written_separately(cluster: Cluster) -> None:
     create(cluster, CAVES, {"metadata": {"name": "a"}, "spec": {"x": 1}, "status": {"lost": True}})
     cave = load(CAVES, cluster.get(CAVES, "default", "a"))
     assert "status" not in cave
@@ -309,7 +309,7 @@ def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:
     assert spec["metadata"]["generation"] == 2
 
 
-def test_the_status_of_a_builtin_takes_labels_along(cluster: Cluster) -> None:
+def test_status_update_of_a_builtin_writes_labels(cluster: Cluster) -> None:
     pod = create(cluster, PODS, {"metadata": {"name": "a"}, "spec": {"x": 1}})
     new = {"metadata": {**pod["metadata"], "labels": {"a": "b"}}, "status": {"phase": "Running"}, "spec": {}}
     changed = load(PODS, cluster.modify(PODS, "default", "a", lambda _: new, STATUS))
@@ -317,7 +317,7 @@ def test_the_status_of_a_builtin_takes_labels_along(cluster: Cluster) -> None:
     assert (changed["spec"], changed["status"]) == ({"x": 1}, {"phase": "Running"})
 
 
-def test_the_status_of_a_deployment_takes_no_labels_along(cluster: Cluster) -> None:
+def test_status_update_of_a_deployment_keeps_labels(cluster: Cluster) -> None:
     made = create(cluster, DEPLOYMENTS, {"metadata": {"name": "a", "labels": {"a": "b"}}})
     metadata = {**made["metadata"], "labels": {"c": "d"}, "annotations": {"e": "f"}, "finalizers": ["x/y"]}
     new = {**made, "metadata": metadata, "status": {"replicas": 1}}
@@ -352,7 +352,7 @@ def test_the_generation_counts_what_the_kind_says(
     assert load(resource, changed)["metadata"]["generation"] == (2 if counts else 1)
 
 
-def test_an_approval_is_written_as_a_status_is(cluster: Cluster) -> None:
+def test_approval_is_written_like_a_status(cluster: Cluster) -> None:
     requests = KINDS["CertificateSigningRequest"]
     obj = create(cluster, requests, {"metadata": {"name": "a"}, "spec": {"signerName": "example.com/s"}})
     approved = {**obj, "spec": {}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}
@@ -396,7 +396,7 @@ def test_some_resources_are_created_by_an_update(cluster: Cluster) -> None:
                 cluster.update(resource, "default", "b", {"metadata": metadata})
 
 
-def test_a_uid_is_never_that_of_an_object_yet_to_be_created(cluster: Cluster) -> None:
+def test_update_with_a_uid_never_creates(cluster: Cluster) -> None:
     gone = {"metadata": {"name": "a", "uid": "gone"}}
     with pytest.raises(
         StatusError, match=r"^409 Conflict: .*UID in precondition: gone, UID in object meta: $"

@@ -1,4 +1,4 @@
-"""Deletion: grace, finalizers, and what the control plane does about them; without a server."""
+"""Deletion: grace periods, finalizers and the control plane, without a server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from aioinformer.testing import ResourceType, StatusError, UnknownNameError
 from aioinformer.testing.builtin import BUILTIN, CLAIMS, DEFINITIONS, NAMESPACES, PODS, VOLUMES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
-from aioinformer.testing.controller import settle
+from aioinformer.testing.controller import work_all
 from aioinformer.testing.controlplane import CONTROLLERS, control_plane
 from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import Deletion, delete, delete_collection
@@ -36,7 +36,7 @@ class World:
         metadata = {"name": name, **content.pop("metadata", {})}
         obj = {"metadata": metadata, **content}
         stored = self.cluster.create(resource, namespace if resource.namespaced else "", obj, WHOLE)
-        self.settle()
+        self.work_all()
         self.events.clear()
         return load(resource, stored)
 
@@ -45,13 +45,13 @@ class World:
     ) -> Deletion:
         where = namespace if resource.namespaced else ""
         outcome = delete(self.cluster, resource, where, name, DeleteOptions(**options))
-        self.settle()
+        self.work_all()
         return outcome
 
     def patch(self, resource: ResourceType, name: str, namespace: str = "default", **content: Any) -> None:
         where = namespace if resource.namespaced else ""
         self.cluster.modify(resource, where, name, lambda obj: {**obj, **content}, WHOLE)
-        self.settle()
+        self.work_all()
 
     def finalizers(self, resource: ResourceType, name: str, finalizers: list[str]) -> None:
         def change(obj: Object) -> Object:
@@ -59,14 +59,14 @@ class World:
             return obj
 
         self.cluster.modify(resource, "default" if resource.namespaced else "", name, change)
-        self.settle()
+        self.work_all()
 
     def get(self, resource: ResourceType, name: str, namespace: str = "default") -> Object | None:
         stored = self.cluster.find(resource, namespace if resource.namespaced else "", name)
         return None if stored is None else load(resource, stored)
 
-    def settle(self) -> None:
-        settle(self.controllers)
+    def work_all(self) -> None:
+        work_all(self.controllers)
         assert not any(controller.busy for controller in self.controllers)
 
 
@@ -80,7 +80,7 @@ def bare() -> World:
     return World(())
 
 
-def test_an_object_without_finalizers_goes_at_once(world: World) -> None:
+def test_object_without_finalizers_is_deleted_immediately(world: World) -> None:
     world.create(CONFIGMAPS, "a")
     assert world.delete(CONFIGMAPS, "a").gone
     assert world.events == [("DELETED", "default/a")]
@@ -126,7 +126,7 @@ def test_finalizers_keep_an_object(world: World) -> None:
     assert [kind for kind, _ in world.events] == ["MODIFIED", "MODIFIED", "DELETED"]
 
 
-def test_a_pod_on_no_node_is_marked_and_goes(bare: World) -> None:
+def test_pod_on_no_node_is_marked_and_deleted(bare: World) -> None:
     bare.create(PODS, "a", spec={})
     assert bare.delete(PODS, "a").gone
     assert [kind for kind, _ in bare.events] == ["MODIFIED", "DELETED"]
@@ -151,7 +151,7 @@ def test_a_pod_on_a_node_waits_for_its_kubelet(bare: World) -> None:
     assert bare.get(PODS, "a") is None
 
 
-def test_a_pod_that_has_ended_goes_at_once(bare: World) -> None:
+def test_ended_pod_is_deleted_immediately(bare: World) -> None:
     bare.create(PODS, "a", spec={"nodeName": "n"}, status={"phase": "Succeeded"})
     assert bare.delete(PODS, "a").gone
 
@@ -207,7 +207,7 @@ def test_a_namespace_waits_for_what_is_in_it(world: World) -> None:
         return obj
 
     world.cluster.modify(CONFIGMAPS, "team", "a", free)
-    world.settle()
+    world.work_all()
     assert world.get(NAMESPACES, "team") is None
 
 
@@ -246,7 +246,7 @@ def test_a_claim_in_use_stays_until_its_pods_are_gone(world: World) -> None:
     assert world.get(CLAIMS, "data") is None
 
 
-def test_an_unused_claim_and_an_unbound_volume_go(world: World) -> None:
+def test_unused_claim_and_unbound_volume_are_deleted(world: World) -> None:
     world.create(CLAIMS, "data")
     volume = world.create(VOLUMES, "disk")
     assert volume["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
@@ -266,7 +266,7 @@ def test_a_bound_volume_stays_until_its_claim_is_gone(world: World) -> None:
     assert world.get(VOLUMES, "disk") is None
 
 
-def test_a_volume_that_is_released_goes(world: World) -> None:
+def test_released_volume_is_deleted(world: World) -> None:
     world.create(CLAIMS, "data")
     world.create(
         VOLUMES,
@@ -293,7 +293,7 @@ def owned(owner: Object, *others: Object, blocking: bool = False) -> dict[str, A
     return {"ownerReferences": references}
 
 
-def test_what_is_owned_goes_after_its_owner(world: World) -> None:
+def test_dependents_are_deleted_after_their_owner(world: World) -> None:
     deployment = world.create(DEPLOYMENTS, "web")
     replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment))
     world.create(PODS, "web-1-a", metadata=owned(replicas), spec={"nodeName": "n"})
@@ -302,7 +302,7 @@ def test_what_is_owned_goes_after_its_owner(world: World) -> None:
     assert gone == ["default/web", "default/web-1", "default/web-1-a"]
 
 
-def test_what_is_owned_goes_before_its_owner_in_the_foreground(world: World) -> None:
+def test_foreground_deletion_deletes_dependents_first(world: World) -> None:
     deployment = world.create(DEPLOYMENTS, "web")
     replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment, blocking=True))
     world.create(PODS, "web-1-a", metadata=owned(replicas, blocking=True), spec={"nodeName": "n"})
@@ -322,7 +322,7 @@ def test_orphans_stay(world: World) -> None:
     assert "ownerReferences" not in orphan["metadata"]
 
 
-def test_what_has_another_owner_stays(world: World) -> None:
+def test_object_with_another_owner_stays(world: World) -> None:
     first, second = world.create(DEPLOYMENTS, "a"), world.create(DEPLOYMENTS, "b")
     world.create(CONFIGMAPS, "c", metadata=owned(first, second))
     world.delete(DEPLOYMENTS, "a")
@@ -427,7 +427,7 @@ def test_a_definition_takes_its_objects_along(world: World) -> None:
     assert world.cluster.registry.find("example.com", "v1", "caves") is None
 
 
-def test_what_is_still_there_of_a_collection_is_deleted(world: World) -> None:
+def test_delete_collection_skips_objects_that_are_gone(world: World) -> None:
     for name in "abc":
         world.create(CONFIGMAPS, name)
     found = list(world.cluster.collection(CONFIGMAPS).objects.values())
@@ -446,11 +446,11 @@ def test_the_work_is_done_in_small_steps(world: World) -> None:
     assert world.get(NAMESPACES, "team") is None
 
 
-def test_an_owner_that_never_was_counts_as_gone(world: World) -> None:
+def test_missing_owner_counts_as_deleted(world: World) -> None:
     nobody = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "uid": "u"}}
     world.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a", **owned(nobody)}})
     assert world.get(CONFIGMAPS, "a") is not None
-    world.settle()
+    world.work_all()
     assert world.get(CONFIGMAPS, "a") is None
 
 
@@ -460,8 +460,8 @@ def test_an_owner_of_an_unknown_kind_keeps_what_it_owns(world: World) -> None:
     assert world.get(CONFIGMAPS, "a") is not None
 
 
-def test_a_volume_of_a_pod_alone_goes_with_it() -> None:
-    """A claim of an ephemeral volume, even where a finalizer keeps the pod: it has been shut down."""
+def test_ephemeral_volume_is_deleted_with_its_pod() -> None:
+    """A claim of an ephemeral volume is deleted even if a finalizer keeps the stopped pod."""
     world = World(["persistentvolumeclaim-protection-controller"])
     spec = {"nodeName": "n", "volumes": [{"name": "v", "ephemeral": {}}]}
     pod = world.create(PODS, "p", spec=spec, metadata={"finalizers": ["x/y"]})
@@ -481,5 +481,5 @@ def test_controllers_can_be_chosen_by_name() -> None:
     world.create(NAMESPACES, "team")
     world.delete(NAMESPACES, "team")
     assert world.get(NAMESPACES, "team") is None
-    with pytest.raises(UnknownNameError, match="no controller named 'job-controller'"):
+    with pytest.raises(UnknownNameError, match="there is no controller 'job-controller'"):
         World(["job-controller"])

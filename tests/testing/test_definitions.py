@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what is refused, whose the names are, what the status says, and what they serve."""
+"""CustomResourceDefinitions: validation, names, status, and the served resources."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def conditions(server: APIServer, name: str) -> dict[str, tuple[str, str]]:
         (definition(names={"kind": 7}), "^400 .*names.kind"),
     ],
 )
-def test_what_is_refused(refused: dict[str, Any], why: str) -> None:
+def test_invalid_definitions_are_refused(refused: dict[str, Any], why: str) -> None:
     with pytest.raises(StatusError, match=why):
         APIServer().create(*CRDS, refused)
 
 
-def test_groups_of_kubernetes_own_want_to_be_approved() -> None:
+def test_kubernetes_groups_need_an_approval() -> None:
     server = APIServer()
     wanted = definition(group="example.k8s.io")
     wanted["metadata"]["name"] = "caves.example.k8s.io"
@@ -92,7 +92,7 @@ def test_groups_of_kubernetes_own_want_to_be_approved() -> None:
         server.patch(*CRDS, "caves.example.k8s.io", {"metadata": {"annotations": {approved: None}}})
 
 
-def test_what_cannot_be_changed() -> None:
+def test_immutable_fields_of_definitions() -> None:
     server = APIServer()
     server.create(*CRDS, definition())
     for changed, field in (
@@ -133,7 +133,7 @@ def test_versions_that_were_stored_stay() -> None:
         ),
     ],
 )
-def test_a_name_is_given_once(other: dict[str, Any], reason: str, message: str) -> None:
+def test_name_of_another_definition_is_refused(other: dict[str, Any], reason: str, message: str) -> None:
     server = APIServer()
     server.create(*CRDS, definition(names={"shortNames": ["cv"]}))
     server.create(*CRDS, other)
@@ -154,7 +154,7 @@ def test_a_name_is_given_once(other: dict[str, Any], reason: str, message: str) 
     assert server.resource("example.com/v1", "holes").kind == other["spec"]["names"]["kind"]
 
 
-def test_a_name_asked_for_later_leaves_what_is_served() -> None:
+def test_conflicting_new_name_keeps_the_served_names() -> None:
     server = APIServer()
     server.create(*CRDS, definition(names={"shortNames": ["cv"]}))
     server.create(*CRDS, definition("holes", kind="Hole", names={"shortNames": ["h"]}))
@@ -172,7 +172,7 @@ def test_a_name_asked_for_later_leaves_what_is_served() -> None:
     assert server.resource("example.com/v1", "caves").short_names == ()
 
 
-def test_nothing_is_created_while_its_definition_goes() -> None:
+def test_terminating_definition_refuses_new_objects() -> None:
     server = APIServer()
     server.create(*CRDS, definition())
     held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
@@ -187,7 +187,7 @@ def test_nothing_is_created_while_its_definition_goes() -> None:
         server.get(*CRDS, "caves.example.com")
 
 
-def test_the_status_is_the_servers() -> None:
+def test_clients_cannot_set_the_status() -> None:
     server = APIServer()
     settled = {"type": "Established", "status": "True"}
     server.create(*CRDS, {**definition(), "status": {"conditions": [settled], "storedVersions": ["v7"]}})

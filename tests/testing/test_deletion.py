@@ -1,4 +1,4 @@
-"""DELETE: what it leaves for later, what it says, what it refuses."""
+"""DELETE: policies, warnings and refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
     ("api_version", "plural", "kind"),
     [("batch/v1", "jobs", "Job"), ("v1", "replicationcontrollers", "ReplicationController")],
 )
-def test_some_leave_their_pods_behind_unless_asked(api_version: str, plural: str, kind: str) -> None:
+def test_jobs_and_replication_controllers_orphan_by_default(api_version: str, plural: str, kind: str) -> None:
     server = APIServer()
     for policy, left in ((None, ["web"]), ("Orphan", ["web"]), ("Background", []), ("Foreground", [])):
         owner = server.create(api_version, plural, {"metadata": {"name": "web"}})["metadata"]["uid"]
@@ -27,7 +27,7 @@ def test_some_leave_their_pods_behind_unless_asked(api_version: str, plural: str
         server.delete_collection("v1", "pods")
 
 
-def test_a_finalizer_that_is_there_is_a_policy() -> None:
+def test_existing_finalizer_is_the_policy() -> None:
     server = APIServer(control_plane=False)
     server.create("batch/v1", "jobs", {"metadata": {"name": "web", "finalizers": ["foregroundDeletion"]}})
     server.delete("batch/v1", "jobs", "web")
@@ -35,7 +35,7 @@ def test_a_finalizer_that_is_there_is_a_policy() -> None:
     assert metadata["finalizers"] == ["foregroundDeletion"]
 
 
-async def test_who_deletes_a_job_without_a_policy_is_warned(api: APIClient, server: APIServer) -> None:
+async def test_delete_of_a_job_without_a_policy_has_a_warning(api: APIClient, server: APIServer) -> None:
     for body, warned in (
         (None, True),
         ({"orphanDependents": True}, False),

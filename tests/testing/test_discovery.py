@@ -1,4 +1,4 @@
-"""Discovery, health, tables and metadata: what kubectl and others ask besides objects."""
+"""Discovery, health, tables and metadata."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ async def test_ages(ago: int, shown: str) -> None:
     assert row(server.resource("v1", "pods"), pod)[4] == "<unknown>"
 
 
-async def test_metadata_alone(api: APIClient, server: APIServer) -> None:
+async def test_metadata_only(api: APIClient, server: APIServer) -> None:
     assert (await api.get(PODS, METADATA_LIST)).body["items"] is None
     for name in "ab":
         server.create("v1", "pods", {"metadata": {"name": name}, "spec": {"x": 1}})

@@ -1,4 +1,4 @@
-"""What is checked of Events of the core group; those of events.k8s.io are held in `tests/events`."""
+"""Validation of Events of the core group; `tests/events` covers events.k8s.io."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def create(namespace: str, about: str | None, **content: Any) -> None:
         ("kube-system", None, NEW),
     ],
 )
-def test_one_that_is_taken(namespace: str, about: str | None, content: dict[str, str]) -> None:
+def test_valid_event_is_accepted(namespace: str, about: str | None, content: dict[str, str]) -> None:
     create(namespace, about, **content)
 
 
@@ -48,7 +48,9 @@ def test_one_that_is_taken(namespace: str, about: str | None, content: dict[str,
         ("team", "team", {"firstTimestamp": "2024-01-01T00:00:00"}, r'^400 .*cannot parse "" as "Z07:00"'),
     ],
 )
-def test_one_that_is_refused(namespace: str, about: str | None, content: dict[str, str], why: str) -> None:
+def test_invalid_event_is_refused(
+    namespace: str, about: str | None, content: dict[str, str], why: str
+) -> None:
     with pytest.raises(StatusError, match=why):
         create(namespace, about, **content)
 

@@ -1,4 +1,4 @@
-"""Trouble on command."""
+"""Fault injection."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_watches_are_dropped_cleanly(api: APIClient, server: APIServer) ->
     assert server.faults.drop_watches() == 0
 
 
-async def test_what_happens_after_a_watch_was_dropped_is_not_on_it(api: APIClient, server: APIServer) -> None:
+async def test_dropped_watch_has_no_later_changes(api: APIClient, server: APIServer) -> None:
     for selector in ({}, {"labelSelector": "!app"}):
         async with api.watch(ALL, resourceVersion=now(server), **selector) as lines:
             server.create("v1", "configmaps", {"metadata": {"name": "before"}})
@@ -50,7 +50,7 @@ async def test_what_happens_after_a_watch_was_dropped_is_not_on_it(api: APIClien
             assert [short(event) for event in await lines.rest()] == [("ADDED", "before")]
 
 
-async def test_a_dropped_watch_does_not_tell_that_the_history_has_expired(
+async def test_dropped_watch_sends_no_expiry_error(
     http: aiohttp.ClientSession,
 ) -> None:
     async with APIServer(bookmark_interval=0.01) as server:
@@ -149,7 +149,7 @@ async def test_requests_are_delayed(api: APIClient, server: APIServer) -> None:
 
 
 async def silent(lines: Lines) -> bool:
-    """Whether a stream stays silent for a moment."""
+    """Return whether a stream stays silent for a moment."""
     try:
         await asyncio.wait_for(lines._response.content.readany(), 0.05)
     except TimeoutError:
@@ -239,7 +239,7 @@ async def test_an_empty_list_breaks_off(api: APIClient, server: APIServer) -> No
         await api.get(CONFIGMAPS)
 
 
-async def test_a_replica_lies_behind(api: APIClient, server: APIServer) -> None:
+async def test_stale_replica_answers_lists(api: APIClient, server: APIServer) -> None:
     create(server, "a")
     seen = now(server)
     create(server, "b")
@@ -255,7 +255,9 @@ async def test_a_replica_lies_behind(api: APIClient, server: APIServer) -> None:
     assert len((await api.get(ALL, resourceVersion="0")).body["items"]) == 2
 
 
-async def test_history_is_lost_and_who_has_seen_all_goes_on(api: APIClient, server: APIServer) -> None:
+async def test_expired_history_without_a_step_spares_up_to_date_clients(
+    api: APIClient, server: APIServer
+) -> None:
     before = now(server)
     create(server, "a")
     server.faults.expire_history(step=False)
@@ -295,8 +297,8 @@ async def test_faults_are_cleared(api: APIClient, server: APIServer) -> None:
     assert (await api.get(ALL)).status == 200
 
 
-async def test_what_the_server_does_not_have_is_found_out(server: APIServer) -> None:
-    """A fault about a misspelt name would never be met, and a test with it would pass for nothing."""
+async def test_unknown_names_are_refused(server: APIServer) -> None:
+    """A fault with a misspelt name would never match, and its test would pass wrongly."""
     faults = server.faults
     asked: list[Callable[[], object]] = [
         lambda: faults.drop_watches("configmap"),
@@ -312,10 +314,10 @@ async def test_what_the_server_does_not_have_is_found_out(server: APIServer) -> 
     ]
     for ask in asked:
         with pytest.raises(
-            UnknownNameError, match=r"no resource named 'configmap'; there are: .*\bconfigmaps\b"
+            UnknownNameError, match=r"there is no resource 'configmap'; use one of: .*\bconfigmaps\b"
         ):
             ask()
-    with pytest.raises(UnknownNameError, match=r"no verb named 'lists'; there are: .*\blist\b"):
+    with pytest.raises(UnknownNameError, match=r"there is no verb 'lists'; use one of: .*\blist\b"):
         faults.fail(verb="lists")
     for name in ("configmaps", "deployments.apps", "deployments"):
         faults.fail(resource=name).remove()
@@ -344,11 +346,12 @@ def of_a_body(request: Request) -> bool:
         lambda server: server.forbid(matching=of_a_body),
     ],
 )
-async def test_what_matching_raises_is_raised_in_the_test(break_it: Callable[[APIServer], Fault]) -> None:
-    """The requests are answered as if there were no such fault; or nobody would know that there was none."""
+async def test_error_of_matching_is_raised_on_stop(break_it: Callable[[APIServer], Fault]) -> None:
+    """Without the error on stop, a test would not notice that its fault never matched."""
     server = APIServer()
     with pytest.raises(
-        MatchingError, match=r"AttributeError: 'Request' object has no attribute 'body'; .* has: method, "
+        MatchingError,
+        match=r"AttributeError: 'Request' object has no attribute 'body'; .* attributes: method, ",
     ) as caught:
         async with server, aiohttp.ClientSession() as session:
             fault = break_it(server)
@@ -362,7 +365,7 @@ async def test_what_matching_raises_is_raised_in_the_test(break_it: Callable[[AP
     await server.stop()
 
 
-async def test_an_async_matching_would_meet_every_request(server: APIServer) -> None:
+async def test_async_matching_is_refused(server: APIServer) -> None:
     async def never(request: Request) -> bool:
         return False
 
@@ -380,8 +383,8 @@ async def test_an_async_matching_would_meet_every_request(server: APIServer) -> 
         await server.stop()
 
 
-def test_a_success_is_no_failure(server: APIServer) -> None:
-    with pytest.raises(ValueError, match="200 is the status of no error"):
+def test_fail_needs_an_error_status(server: APIServer) -> None:
+    with pytest.raises(ValueError, match="needs an error status of 400 or above, not 200"):
         server.faults.fail(200)
 
 

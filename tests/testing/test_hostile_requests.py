@@ -1,4 +1,4 @@
-"""Requests that are made to do harm: by what they bring along, and by where they come from."""
+"""Malicious requests: harmful bodies and foreign origins."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_yaml_that_explodes_is_a_bad_request(
     assert server.list("v1", "configmaps") == []
 
 
-async def test_ordinary_aliases_and_merges_are_written_out(server: APIServer, api: APIClient) -> None:
+async def test_ordinary_yaml_aliases_are_expanded(server: APIServer, api: APIClient) -> None:
     body = HEAD + b"data: &a {x: 'y'}\ny: *a\nz: {<<: *a, w: *a}"
     assert (await api.ask("POST", CONFIGMAPS, body, content_type=YAML)).status == 201
     made = server.get("v1", "configmaps", "one")
@@ -124,7 +124,7 @@ PODS = "/api/v1/namespaces/default/pods"
         "scale",
     ],
 )
-async def test_what_is_nested_too_deep_is_a_bad_request_and_changes_nothing(
+async def test_deeply_nested_body_is_a_bad_request(
     server: APIServer, api: APIClient, method: str, path: str, kind: str, body: bytes
 ) -> None:
     server.create("v1", "configmaps", {"metadata": {"name": "one"}, "data": {"a": "b"}})
@@ -164,7 +164,7 @@ async def test_a_json_patch_has_no_more_than_10000_operations(server: APIServer,
     assert answer.body["message"].endswith("a JSON patch is 10000, got 10001")
 
 
-async def test_what_is_compressed_is_not_inflated(api: APIClient) -> None:
+async def test_compressed_body_is_not_inflated(api: APIClient) -> None:
     body = gzip.compress(b'{"metadata":{"name":"one"},"data":{"k":"%s"}}' % (b"x" * 1_000_000))
     answer = await api.ask("POST", CONFIGMAPS, body, headers={"Content-Encoding": "gzip"})
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
@@ -175,7 +175,7 @@ OTHERS = ["evil.example", "evil.example:8001", "localhost.evil.example", "127.0.
 
 
 @pytest.mark.parametrize("host", OWN)
-async def test_a_host_and_an_origin_of_the_loopback_interface_are_taken(api: APIClient, host: str) -> None:
+async def test_loopback_host_and_origin_are_accepted(api: APIClient, host: str) -> None:
     assert (await api.get("/version", {"Host": host})).status == 200
     assert (await api.get("/version", {"Origin": f"http://{host}"})).status == 200
 
@@ -190,10 +190,10 @@ async def test_a_host_and_an_origin_of_the_loopback_interface_are_taken(api: API
         ("Origin", "http://["),
     ],
 )
-async def test_a_page_of_another_host_reads_and_writes_nothing(
+async def test_foreign_host_or_origin_gets_403(
     server: APIServer, api: APIClient, header: str, value: str
 ) -> None:
-    """By a name of its own that leads here (DNS rebinding), or by a request that a browser sends without asking."""
+    """Through a host name that resolves to loopback (DNS rebinding), or a cross-origin request."""
     server.create("v1", "secrets", {"metadata": {"name": "s"}, "stringData": {"k": "v"}})
     read = await api.get("/api/v1/secrets", {header: value})
     assert (read.status, read.body["reason"]) == (403, "Forbidden")
@@ -212,7 +212,7 @@ async def test_a_page_of_another_host_reads_and_writes_nothing(
     ("method", "path"),
     [("POST", CONFIGMAPS), ("PUT", ONE), ("DELETE", ONE), ("PATCH", ONE), ("POST", f"{PODS}/one/eviction")],
 )
-async def test_a_body_of_another_form_is_refused(
+async def test_body_of_an_unknown_media_type_is_refused(
     server: APIServer, api: APIClient, kind: str, method: str, path: str
 ) -> None:
     server.create("v1", "configmaps", {"metadata": {"name": "one"}})
@@ -223,9 +223,7 @@ async def test_a_body_of_another_form_is_refused(
 
 
 @pytest.mark.parametrize("kind", [None, ""])
-async def test_a_body_without_a_form_is_json_as_for_the_real_server(
-    server: APIServer, api: APIClient, kind: str | None
-) -> None:
+async def test_body_without_content_type_is_json(server: APIServer, api: APIClient, kind: str | None) -> None:
     async with api.session.post(
         api.url + CONFIGMAPS,
         data=b'{"metadata":{"name":"one"}}',
@@ -235,7 +233,7 @@ async def test_a_body_without_a_form_is_json_as_for_the_real_server(
         assert response.status == 201
 
 
-def test_a_kubeconfig_in_a_file_that_is_there_is_its_owner_s_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_an_overwritten_kubeconfig(tmp_path: Path) -> None:
     server = APIServer(port=1, token="secret")
     there, new = tmp_path / "there", tmp_path / "new"
     there.write_text("x" * 10_000)
@@ -247,7 +245,7 @@ def test_a_kubeconfig_in_a_file_that_is_there_is_its_owner_s_alone(tmp_path: Pat
     assert stat.S_IMODE(Path("/dev/null").stat().st_mode) == 0o666
 
 
-async def test_owners_by_the_thousand_are_compared_in_no_time(server: APIServer, api: APIClient) -> None:
+async def test_thousands_of_owners_are_compared_quickly(server: APIServer, api: APIClient) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x"}
     owners = [{**owner, "uid": str(n % 20_000)} for n in range(25_000)]
     obj = {"metadata": {"name": "one", "ownerReferences": owners, "finalizers": ["example.com/x"]}}

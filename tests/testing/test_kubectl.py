@@ -113,7 +113,7 @@ autoscale deployment web --max=5
 cordon node-1
 drain node-1
 """
-"""What kubectl makes itself; most of it is sent, and wanted back, as protobuf."""
+"""Objects that kubectl builds itself; it sends and reads most of them as protobuf."""
 
 
 async def test_all_that_kubectl_creates(kubectl: Kubectl) -> None:

@@ -1,4 +1,4 @@
-"""Starting, stopping, who may ask, and what is recorded."""
+"""Start, stop, permissions, and recorded requests."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_a_restart_keeps_port_and_objects(api: APIClient, server: APIServe
 
 
 async def elsewhere(loop: str, call: Callable[[], object]) -> None:
-    """Call it in another thread, with an event loop there or without."""
+    """Call a function in another thread, with or without an event loop there."""
 
     async def calling() -> None:
         call()
@@ -99,14 +99,14 @@ async def elsewhere(loop: str, call: Callable[[], object]) -> None:
         lambda server: server.faults.clear(),
     ],
 )
-async def test_while_it_runs_another_loop_or_thread_changes_nothing(
+async def test_writes_from_another_loop_or_thread_are_refused(
     change: Callable[[APIServer], object], loop: str
 ) -> None:
     server = APIServer()
     await elsewhere(loop, lambda: create(server, "a"))
     async with server:
         version = server.resource_version
-        with pytest.raises(WrongEventLoopError, match=r"server runs in another event loop: .*loop_scope"):
+        with pytest.raises(WrongEventLoopError, match=r"server runs in another event loop\. .*loop_scope"):
             await elsewhere(loop, lambda: change(server))
         assert server.resource_version == version
         assert await asyncio.to_thread(server.list, "v1", "configmaps")  # who only reads may
@@ -114,8 +114,8 @@ async def test_while_it_runs_another_loop_or_thread_changes_nothing(
     await elsewhere(loop, lambda: change(server))
 
 
-def test_where_no_loop_runs_its_thread_may_change_it() -> None:
-    """As plain fixtures of pytest-asyncio do, between what it runs in the loop."""
+def test_sync_code_in_the_servers_thread_can_write() -> None:
+    """As sync fixtures of pytest-asyncio do, between runs of the loop."""
     with asyncio.Runner() as runner:
         server = APIServer()
         runner.run(server.start())
@@ -134,7 +134,7 @@ def test_where_no_loop_runs_its_thread_may_change_it() -> None:
 
 def test_the_url_is_known_once_it_was_started() -> None:
     assert APIServer(port=6443).url == "http://127.0.0.1:6443"
-    with pytest.raises(RuntimeError, match=r"no port before it is entered \(async with\)"):
+    with pytest.raises(RuntimeError, match=r"no port yet: enter it \(async with\)"):
         _ = APIServer().url
 
 
@@ -146,7 +146,7 @@ async def test_a_server_starts_once() -> None:
             assert other.port != server.port
 
 
-async def test_refusing_a_stopped_server_is_nothing() -> None:
+async def test_refuse_on_a_stopped_server_does_nothing() -> None:
     server = APIServer()
     server.faults.refuse()
     assert server.faults.cut_connections() == 0
@@ -156,7 +156,7 @@ async def test_refusing_a_stopped_server_is_nothing() -> None:
         assert server.port != 0
 
 
-async def test_what_was_begun_before_the_start_is_finished(http: aiohttp.ClientSession) -> None:
+async def test_work_queued_before_start_is_done(http: aiohttp.ClientSession) -> None:
     server = APIServer()
     create(server, "a", "team")
     server.delete("v1", "namespaces", "team")
@@ -203,7 +203,7 @@ async def test_tokens(http: aiohttp.ClientSession) -> None:
         ("/version", 'forbidden: User "system:anonymous" cannot get path "/version"'),
     ],
 )
-async def test_what_is_forbidden(api: APIClient, server: APIServer, path: str, message: str) -> None:
+async def test_forbidden_requests_get_403(api: APIClient, server: APIServer, path: str, message: str) -> None:
     rule = server.forbid()
     refused = await api.get(path)
     assert (refused.status, refused.body["message"]) == (403, message)
@@ -211,7 +211,7 @@ async def test_what_is_forbidden(api: APIClient, server: APIServer, path: str, m
     assert (await api.get(path)).status == 200
 
 
-async def test_only_some_is_forbidden(api: APIClient, server: APIServer) -> None:
+async def test_matching_limits_forbidden_requests(api: APIClient, server: APIServer) -> None:
     server.forbid("watch", "pods")
     assert (await api.get("/api/v1/pods")).status == 200
     assert (await api.get("/api/v1/pods", watch="1")).status == 403

@@ -1,4 +1,4 @@
-"""What an Accept header brings: every answer here is that of kube-apiserver 1.36, but for YAML, which is not served."""
+"""Content negotiation: the answers are those of kube-apiserver 1.36, except YAML, which is not supported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Found = tuple[type[View], Encoding] | None
 
 
 def found(accept: str, resource: ResourceType) -> Found:
-    """What is served; None for 406."""
+    """Return the served type, or None for 406."""
     try:
         view = negotiate(accept, resource)
     except StatusError as error:
@@ -70,7 +70,7 @@ def found(accept: str, resource: ResourceType) -> Found:
         (f"{J}{AS_NONSENSE},{P}", (PLAIN, PROTOBUF)),
     ],
 )  # fmt: skip
-def test_of_what_is_built_in(accept: str, expected: Found) -> None:
+def test_negotiation_for_builtin_resources(accept: str, expected: Found) -> None:
     assert found(accept, APIServer().resource("v1", "pods")) == expected
 
 
@@ -86,12 +86,12 @@ def test_of_what_is_built_in(accept: str, expected: Found) -> None:
         (f"{P}{AS_TABLE}", None),
     ],
 )
-def test_of_a_custom_resource_the_metadata_alone_has_protobuf(accept: str, expected: Found) -> None:
+def test_custom_resource_has_protobuf_for_metadata_only(accept: str, expected: Found) -> None:
     assert found(accept, CAVES) == expected
 
 
-def test_of_built_in_kinds_without_a_schema_there_is_no_protobuf() -> None:
-    """Other than on the real server."""
+def test_builtin_kind_without_a_schema_has_no_protobuf() -> None:
+    """This differs from the real server."""
     definitions = APIServer().resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
     assert found(P, definitions) is None
     assert found(f"{P},{J}", definitions) == (PLAIN, JSON)
@@ -111,11 +111,11 @@ def test_of_built_in_kinds_without_a_schema_there_is_no_protobuf() -> None:
         (f"{P};stream=x", JSON),
     ],
 )
-def test_of_a_status(accept: str, expected: Encoding) -> None:
+def test_negotiation_for_a_status(accept: str, expected: Encoding) -> None:
     assert encoding_of_status(accept) is expected
 
 
-def test_what_the_refusals_say() -> None:
+def test_messages_of_refusals() -> None:
     pods = APIServer().resource("v1", "pods")
     types = f"{J}, {P}"
     told: list[tuple[str, Any]] = []

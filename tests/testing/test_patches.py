@@ -38,7 +38,7 @@ def test_json_patch() -> None:
     assert POD["spec"]["containers"][0]["image"] == "app:1"
 
 
-def test_json_patch_replaces_what_is_not_there() -> None:
+def test_json_patch_replaces_a_missing_field() -> None:
     patch = [{"op": "replace", "path": "/metadata/labels", "value": {"b": "c"}}]
     assert apply_patch(PODS, POD, patch, JSON_PATCH)["metadata"]["labels"] == {"b": "c"}
     whole = [{"op": "replace", "path": "", "value": {"metadata": {}}}]
@@ -183,7 +183,7 @@ async def test_a_custom_resource_takes_no_strategic_merge_patch(api: APIClient, 
 
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_PATCH])
-def test_a_patch_must_be_an_object_and_leave_one(content_type: str) -> None:
+def test_patch_and_result_must_be_objects(content_type: str) -> None:
     patches: tuple[Any, ...] = ([], {"metadata": None})
     for patch in patches:
         with pytest.raises(StatusError) as refused:

@@ -1,4 +1,4 @@
-"""Reviews: who may do what, and who somebody is."""
+"""Reviews: permissions and users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_what_is_forbidden_is_not_allowed(api: APIClient, server: APIServe
     assert await allowed(api, local, user="bob", resourceAttributes=reading)
 
 
-async def test_who_somebody_is(api: APIClient, server: APIServer) -> None:
+async def test_self_subject_review_returns_the_user(api: APIClient, server: APIServer) -> None:
     server.users["secret"] = "ada"
     headers = {"Authorization": "Bearer secret"}
     path = f"{IDENTITY}/selfsubjectreviews"
@@ -70,7 +70,7 @@ async def test_the_rules_allow_everything(api: APIClient) -> None:
         ({"kind": "Pod", "apiVersion": "v1"}, 400),
     ],
 )
-async def test_what_asks_for_nothing(api: APIClient, body: object, code: int) -> None:
+async def test_invalid_reviews_are_refused(api: APIClient, body: object, code: int) -> None:
     assert (await api.post(f"{ACCESS}/selfsubjectaccessreviews", body)).status == code
 
 

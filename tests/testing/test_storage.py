@@ -84,7 +84,7 @@ def test_keys_are_in_the_order_of_etcd() -> None:
     assert [key for key, _ in objects.at(4, "a", "a/a\0")] == ["a/b"]
 
 
-def test_the_past_can_be_seen() -> None:
+def test_objects_at_a_past_version() -> None:
     objects = Objects()
     objects.put("a")
     objects.put("b")
@@ -121,7 +121,7 @@ def test_the_log_is_read_by_position_and_by_version() -> None:
     assert log.since(0, 1) == log.since(0, 4)[:1]  # type: ignore[index]
 
 
-def test_the_history_has_an_end() -> None:
+def test_history_is_limited() -> None:
     log = EventLog(history=3, buffer=5)
     assert log.floor == 0
     for version in range(1, 30):
@@ -158,7 +158,7 @@ def test_a_deletion_shows_the_last_state_with_its_own_version() -> None:
     assert b'"data":{"k":"v"}' in line
 
 
-def test_watchers_are_told() -> None:
+def test_watchers_are_called() -> None:
     objects = Objects()
     woken: list[int] = []
     objects.collection.watchers[lambda: woken.append(objects.version)] = None
@@ -178,7 +178,7 @@ def test_expiring_the_history_leaves_nothing_old() -> None:
     assert storage.collection("", "secrets").log.floor == 4
 
 
-def test_a_history_begins_anew_with_what_there_is() -> None:
+def test_restarted_history_keeps_the_objects() -> None:
     storage = Storage()
     storage.begin("example.com", "caves")
     first = storage.collection("example.com", "caves")
@@ -191,7 +191,7 @@ def test_a_history_begins_anew_with_what_there_is() -> None:
     assert (second.log.floor, second.at(1)) == (1, [entry])
 
 
-def test_a_dropped_collection_ends_and_starts_anew() -> None:
+def test_dropped_collection_is_closed_and_created_again() -> None:
     storage = Storage()
     first = storage.collection("example.com", "caves")
     storage.drop("example.com", "caves")

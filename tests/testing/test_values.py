@@ -1,4 +1,4 @@
-"""Values of built-in kinds: what is read into another form, what is refused, and what is left out as it is zero."""
+"""Values of built-in kinds: normalized, refused, or omitted because they are zero."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_bytes(given: str | None, taken: str) -> None:
         ({}, r"cannot unmarshal object into Go struct field Secret\.data of type \[\]uint8"),
     ],
 )
-def test_what_is_no_bytes(given: object, why: str) -> None:
+def test_invalid_base64_is_refused(given: object, why: str) -> None:
     with pytest.raises(StatusError, match=f'^400 BadRequest: Secret in version "v1" cannot be .*{why}$'):
         read("Secret", data={"k": given})
 
@@ -58,7 +58,7 @@ def test_what_is_no_bytes(given: object, why: str) -> None:
         (["k"], r"array into Go struct field ConfigMap\.data of type map\[string\]string$"),
     ],
 )
-def test_what_is_no_text(data: object, why: str) -> None:
+def test_invalid_text_is_refused(data: object, why: str) -> None:
     with pytest.raises(StatusError, match=why):
         read("ConfigMap", data=data)
 
@@ -87,7 +87,7 @@ def test_what_is_no_text(data: object, why: str) -> None:
         ),
     ],
 )
-def test_what_is_no_object(kind: str, content: Object, why: str) -> None:
+def test_invalid_object_is_refused(kind: str, content: Object, why: str) -> None:
     with pytest.raises(StatusError) as refused:
         Cluster().create(
             KINDS[kind], "default" if KINDS[kind].namespaced else "", {"metadata": {"name": "a"}, **content}
@@ -95,7 +95,7 @@ def test_what_is_no_object(kind: str, content: Object, why: str) -> None:
     assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
 
 
-def test_a_text_that_is_null_is_empty() -> None:
+def test_null_text_is_empty() -> None:
     assert read("ConfigMap", data={"k": None})["data"] == {"k": ""}
 
 
@@ -125,13 +125,13 @@ def test_a_time_in_microseconds(given: str | None, taken: str | None) -> None:
         (5, "cannot unmarshal number into Go struct field Lease.spec.renewTime of type string"),
     ],
 )
-def test_what_is_no_time_in_microseconds(given: object, why: str) -> None:
+def test_invalid_micro_time_is_refused(given: object, why: str) -> None:
     with pytest.raises(StatusError) as refused:
         read("Lease", spec={"renewTime": given})
     assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
 
 
-def test_what_is_as_go_writes_it_is_taken_as_it_is() -> None:
+def test_canonical_values_are_unchanged() -> None:
     condition = {"lastTransitionTime": f"{DAY}T00:00:00Z", "lastProbeTime": None}
     for kind, content in (
         ("Pod", {"status": {"conditions": [condition]}}),
@@ -141,7 +141,7 @@ def test_what_is_as_go_writes_it_is_taken_as_it_is() -> None:
         assert decoded(KINDS[kind], content) is content
 
 
-def test_a_time_is_of_a_day_that_there_is() -> None:
+def test_time_on_a_nonexistent_day_is_refused() -> None:
     for day in (f"2023-{month:02}-{day:02}" for month in range(14) for day in range(33)):
         status = {"startTime": f"{day}T00:00:00Z"}
         try:
@@ -182,7 +182,7 @@ def test_the_times_of_conditions_are_whole_seconds_of_utc(kind: str) -> None:
         decoded(KINDS[kind], {"status": {"conditions": [{"lastTransitionTime": f"{DAY}T00:00:00"}]}})
 
 
-def test_a_custom_resource_is_taken_as_it_is() -> None:
+def test_custom_resource_is_unchanged() -> None:
     odd = {"data": {"k": 5}, "status": {"conditions": [{"lastTransitionTime": "soon"}]}}
     assert decoded(ResourceType("example.com", "v1", "secrets", "Secret"), odd) is odd
 
@@ -201,7 +201,7 @@ async def test_a_time_in_yaml_is_a_text(api: APIClient) -> None:
     assert (made.status, made.body.get("spec")) == (201, {"renewTime": f"{DAY}T00:00:00.123456Z"}), made.body
 
 
-async def test_how_a_value_is_refused_says_how_it_came(api: APIClient, server: APIServer) -> None:
+async def test_refusal_depends_on_the_kind_of_write(api: APIClient, server: APIServer) -> None:
     maps = "/api/v1/namespaces/default/configmaps"
     odd = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": 5}}
     assert (await api.post(maps, odd)).status == 400
@@ -253,13 +253,13 @@ def test_zeros_of_a_status(kind: str, status: Object | None, kept: Object) -> No
         assert changed is made
 
 
-def test_a_node_that_is_uncordoned_does_not_say_so() -> None:
+def test_uncordoned_node_has_no_unschedulable_field() -> None:
     server = APIServer()
     server.create("v1", "nodes", {"metadata": {"name": "a"}, "spec": {"unschedulable": True}})
     assert server.patch("v1", "nodes", "a", {"spec": {"unschedulable": False}})["spec"] == {}
 
 
-def test_what_is_filled_in_is_so_at_each_write() -> None:
+def test_defaults_apply_on_every_write() -> None:
     server = APIServer()
     server.create("v1", "secrets", {"metadata": {"name": "a"}})
     secret = server.update("v1", "secrets", {"metadata": {"name": "a"}, "stringData": {"a": "b"}})

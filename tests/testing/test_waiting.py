@@ -10,19 +10,19 @@ from aioinformer import ConfigError, NotFoundError
 from aioinformer.testing import StatusError, eventually
 
 
-async def test_what_comes_true_is_waited_for() -> None:
+async def test_waits_until_the_condition_holds() -> None:
     seen: list[int] = []
     asyncio.get_running_loop().call_later(0.02, seen.append, 1)
     await eventually(lambda: seen)
     assert seen == [1]
 
 
-async def test_what_does_not_come_true_is_named() -> None:
+async def test_timeout_names_the_condition() -> None:
     with pytest.raises(AssertionError, match=r"not within 0\.05 s: peace"):
         await eventually(lambda: False, within=0.05, what="peace")
 
 
-async def test_what_is_not_found_yet_is_waited_for() -> None:
+async def test_not_found_means_not_yet() -> None:
     seen: list[int] = []
 
     def found() -> bool:
@@ -37,20 +37,20 @@ async def test_what_is_not_found_yet_is_waited_for() -> None:
     assert len(seen) == 3
 
 
-async def test_what_is_never_found_is_told() -> None:
+async def test_timeout_shows_the_last_not_found_error() -> None:
     missing = NotFoundError("default/a")
 
     def find() -> bool:
         raise missing
 
-    told = r"not within 0\.01 s: peace; at last it raised NotFoundError: object 'default/a' not found$"
+    told = r"not within 0\.01 s: peace; the last call raised NotFoundError: object 'default/a' not found$"
     with pytest.raises(AssertionError, match=told) as caught:
         await eventually(find, within=0.01, what="peace")
     assert caught.value.__cause__ is missing
 
 
 @pytest.mark.parametrize("error", [StatusError(409), KeyError("a"), ConfigError("no")], ids=repr)
-async def test_what_a_condition_raises_otherwise_is_raised_at_once(error: Exception) -> None:
+async def test_other_errors_propagate_immediately(error: Exception) -> None:
     def fail() -> bool:
         raise error
 
@@ -58,7 +58,7 @@ async def test_what_a_condition_raises_otherwise_is_raised_at_once(error: Except
         await eventually(fail)
 
 
-async def test_a_condition_without_a_name_is_told_by_its_line() -> None:
+async def test_lambda_is_named_by_its_source_line() -> None:
     with pytest.raises(
         AssertionError, match=r"not within 0\.01 s: await eventually\(lambda: .* \(test_waiting\.py:\d+\)$"
     ):
@@ -70,7 +70,7 @@ async def test_a_condition_without_a_name_is_told_by_its_line() -> None:
         await eventually(event.is_set, within=0.01)
 
 
-async def test_an_async_condition_would_count_as_true() -> None:
+async def test_async_condition_is_refused() -> None:
     async def never() -> bool:
         return False
 

@@ -38,7 +38,7 @@ def now(server: APIServer) -> str:
     return str(server.resource_version)
 
 
-async def test_changes_are_told(api: APIClient, server: APIServer) -> None:
+async def test_watch_sends_changes(api: APIClient, server: APIServer) -> None:
     async with api.watch(ALL, resourceVersion=now(server)) as lines:
         create(server, "a")
         label(server, "a", "x")
@@ -50,7 +50,7 @@ async def test_changes_are_told(api: APIClient, server: APIServer) -> None:
     assert list(events[0]["object"]) == ["kind", "apiVersion", "metadata"]
 
 
-async def test_a_watch_goes_back_to_its_version(api: APIClient, server: APIServer) -> None:
+async def test_watch_starts_at_its_version(api: APIClient, server: APIServer) -> None:
     create(server, "a")
     version = now(server)
     create(server, "b")
@@ -81,7 +81,7 @@ async def test_the_deprecated_path(api: APIClient, server: APIServer) -> None:
         assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b")]
 
 
-async def test_what_leaves_a_selection_is_deleted_and_what_enters_is_added(
+async def test_leaving_a_selection_is_deleted_and_entering_is_added(
     api: APIClient, server: APIServer
 ) -> None:
     create(server, "a", app="x")
@@ -305,7 +305,7 @@ async def test_an_open_watch_outlives_the_history(api: APIClient, server: APISer
         assert await lines.take(2) == [("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_a_watch_that_lies_too_far_behind_is_ended(http: aiohttp.ClientSession) -> None:
+async def test_watch_that_lags_too_far_is_ended(http: aiohttp.ClientSession) -> None:
     async with APIServer(history=10, watch_buffer=50) as server:
         client = APIClient(http, server.url)
         async with client.watch(ALL, resourceVersion=now(server)) as lines:
@@ -337,7 +337,7 @@ async def test_a_watch_ends_with_its_client(api: APIClient, server: APIServer) -
 
 
 @pytest.mark.parametrize("how", ["dropped", "error", "timeout"])
-async def test_a_watch_ends_while_every_turn_of_the_loop_brings_a_change(
+async def test_watch_ends_despite_a_change_per_loop_iteration(
     http: aiohttp.ClientSession, server: APIServer, how: str
 ) -> None:
     async def change_on() -> None:
@@ -362,7 +362,7 @@ async def test_a_watch_ends_while_every_turn_of_the_loop_brings_a_change(
     assert (rest[-1]["type"] == "ERROR") is (how == "error")
 
 
-def test_one_write_takes_so_many_bytes_at_most() -> None:
+def test_write_size_is_limited() -> None:
     cluster = APIServer()
     resource = cluster.resource("v1", "configmaps")
     collection = cluster.cluster.collection(resource)

@@ -1,4 +1,4 @@
-"""What the demo's server is full of."""
+"""The workload of the demo's server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def _run(code: str, server: APIServer) -> None:
     await names["main"]()
 
 
-async def test_what_is_created_again_keeps_its_labels(server: APIServer) -> None:
+async def test_recreated_pod_keeps_its_labels(server: APIServer) -> None:
     workload = Workload(server, seed=0)
     workload.populate(20)
     while not workload.done["re-created"]:

@@ -1,4 +1,4 @@
-"""Kubernetes' protobuf as a server has it: objects are written as Go's marshallers write them, and bodies are read."""
+"""Kubernetes' protobuf on the server's side: write objects as Go's marshallers do, and read bodies."""
 
 from aioinformer.testing.protobuf.bodies import read_object
 from aioinformer.testing.protobuf.envelope import envelope, envelope_of_list, frame

@@ -1,4 +1,4 @@
-"""What goes around messages: ``runtime.Unknown`` behind four bytes that say "Kubernetes", lists, events of a watch."""
+"""Envelopes around messages: ``runtime.Unknown`` behind the four magic bytes, lists, events of a watch."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 _LENGTH = Struct(">I")
 
 _TAIL = piece(3, b"") + piece(4, b"")
-"""How an envelope ends: how its content is encoded, and of what type it is, which is not said."""
+"""The end of an envelope: empty contentEncoding and contentType."""
 
 
 def envelope(api_version: str, kind: str, message: bytes) -> bytes:
-    """A message as a body."""
+    """Return a message as a body."""
     return b"%b%b%b" % (_head(api_version, kind, len(message)), message, _TAIL)
 
 
 def envelope_of_list(
     api_version: str, kind: str, metadata: Object, items: Iterable[bytes]
 ) -> Iterator[bytes]:
-    """A list as a body, in pieces: all before the items, each of them, all behind them.
+    """Yield a list as a body in pieces: the part before the items, each item, the part after them.
 
-    The first has the length of all. So the items are written before it; ``b""`` comes after each, as a pause.
+    The first piece has the total length, so all items are encoded before it. An empty piece after each marks a pause.
     """
     first = piece(1, marshaller("meta/v1.ListMeta")(metadata))
     pieces: list[bytes] = []
@@ -44,7 +44,7 @@ def envelope_of_list(
 
 
 def frame(kind: str, body: bytes) -> bytes:
-    """An event of a watch (``metav1.WatchEvent``), of which the object is in an envelope, behind its length."""
+    """Return an event of a watch: its length, then a ``metav1.WatchEvent`` with the object in an envelope."""
     event = piece(1, kind.encode()) + piece(2, piece(1, body))
     return _LENGTH.pack(len(event)) + event
 

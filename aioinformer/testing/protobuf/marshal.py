@@ -1,6 +1,6 @@
-"""Messages out of what JSON says, byte by byte as Go's generated marshallers write them.
+"""Encode JSON objects as protobuf messages, byte for byte as Go's generated marshallers do.
 
-Fields in the order of their numbers; those that are no pointer, list or map in Go always, be they empty.
+Fields are in the order of their numbers. A field that is no pointer, list or map in Go is written even if empty.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
 
 _POINTERS = ("there", "null")
-"""When JSON shows what is a pointer in Go."""
+"""The values of `FieldSchema.shown` for pointers in Go."""
 
 
 @lru_cache(maxsize=2048)
 def marshaller(name: str) -> Marshaller:
-    """What writes the messages of a name; see ``Marshaller``."""
+    """Return the shared marshaller of a message."""
     return Marshaller(name)
 
 
 class Marshaller:
-    """Writes the messages of one name. Get one by ``marshaller``.
+    """Encodes one type of message. Call ``marshaller`` to get an instance.
 
     Args:
-        name: As in the schema.
+        name: The message's name in the schema.
     """
 
     def __init__(self, name: str) -> None:
@@ -39,10 +39,10 @@ class Marshaller:
         self._fields = [_field(field) for field in schema().fields(name)]
 
     def __call__(self, obj: Object) -> bytes:
-        """The message that says what JSON does, but for fields that Kubernetes does not have.
+        """Return the encoded message; fields that Kubernetes does not have are left out.
 
         Raises:
-            MarshalError: A value is of another type than Kubernetes has it.
+            MarshalError: A value has the wrong type.
         """
         if not isinstance(obj, dict):
             raise MarshalError(f"{obj!r:.80} is no {self._name}")
@@ -59,7 +59,7 @@ class Marshaller:
 
 
 class _Field(NamedTuple):
-    """A field: its name in JSON, what writes it, and what is written where JSON has none."""
+    """A field: its name in JSON, its encoder, and the bytes to write if JSON lacks it."""
 
     name: str
     write: Write
@@ -76,7 +76,7 @@ def _field(field: FieldSchema) -> _Field:
 
 
 def _one(number: int, type_: str) -> tuple[Write, Callable[[], bytes]]:
-    """What writes a field that has one value, and what gives its zero."""
+    """Return the encoder of a single value and a function that returns its zero."""
     if type_ in NUMBERS:
         begin, of_number = tag(number, VARINT), NUMBERS[type_]
         return lambda value: begin + of_number(value), lambda: begin + b"\0"
@@ -85,7 +85,7 @@ def _one(number: int, type_: str) -> tuple[Write, Callable[[], bytes]]:
         of_piece, empty = PIECES[type_]
         zero = b"" if empty is None else piece(number, empty)
         return lambda value: _piece(begin, of_piece(value)), lambda: zero
-    # Messages may have themselves in them, behind pointers and lists: each is looked up when it is written.
+    # Messages can be recursive, so look up each marshaller when a value is written.
     return (
         lambda value: _piece(begin, marshaller(type_)(value)),
         lambda: _piece(begin, marshaller(type_)({})),

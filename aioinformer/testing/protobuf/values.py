@@ -1,5 +1,7 @@
-"""How values are written of which JSON has one: numbers, and what is in pieces. The other way round than
-``aioinformer.objects.kube_object.protobuf.values``."""
+"""Encoders of single values: numbers, and length-delimited pieces.
+
+The reverse of ``aioinformer.objects.protobuf.values``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import msgspec
 from aioinformer.objects.protobuf.wire import PIECE, VARINT, written
 
 Write = Callable[[Any], bytes]
-"""Writes what JSON has; raises TypeError, ValueError or AttributeError for what cannot be."""
+"""Encodes a JSON value; raises TypeError, ValueError or AttributeError for an invalid value."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND, _SECOND = timedelta(microseconds=1), timedelta(seconds=1)
@@ -21,17 +23,17 @@ _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def tag(number: int, kind: int) -> bytes:
-    """How a field begins."""
+    """Return a field's tag."""
     return written(number << 3 | kind)
 
 
 def number(field: int, value: int) -> bytes:
-    """A field that is a number."""
+    """Return a field with a number."""
     return tag(field, VARINT) + written(value)
 
 
 def piece(field: int, data: bytes) -> bytes:
-    """A field that is a piece."""
+    """Return a field with a length-delimited piece."""
     return b"%b%b%b" % (tag(field, PIECE), written(len(data)), data)
 
 
@@ -52,13 +54,13 @@ def _text(value: str) -> bytes:
 
 
 def _time(value: str) -> bytes:
-    """metav1.Time, which has no fractions of a second; the zero one is nothing."""
+    """Encode metav1.Time, without fractions of a second; the zero time is empty."""
     moment = datetime.fromisoformat(value)
     return b"" if moment == _ZERO_TIME else number(1, (moment - _EPOCH) // _SECOND) + number(2, 0)
 
 
 def _micro_time(value: str) -> bytes:
-    """metav1.MicroTime."""
+    """Encode metav1.MicroTime."""
     moment = datetime.fromisoformat(value)
     if moment == _ZERO_TIME:
         return b""
@@ -67,29 +69,29 @@ def _micro_time(value: str) -> bytes:
 
 
 def _quantity(value: str | float) -> bytes:
-    """resource.Quantity, of which JSON may have a number."""
+    """Encode resource.Quantity, which JSON may give as a number."""
     return piece(1, str(value).encode())
 
 
 def _int_or_string(value: int | str) -> bytes:
-    """intstr.IntOrString: all three fields, whichever it is."""
+    """Encode intstr.IntOrString, always with all three fields."""
     if isinstance(value, str):
         return number(1, 1) + number(2, 0) + piece(3, value.encode())
     return b"%b%b%b%b" % (number(1, 0), tag(2, VARINT), _int(value), piece(3, b""))
 
 
 def _raw(value: Any) -> bytes:
-    """runtime.RawExtension and metav1.FieldsV1."""
+    """Encode runtime.RawExtension and metav1.FieldsV1."""
     return piece(1, msgspec.json.encode(value))
 
 
 def _strings(value: list[str]) -> bytes:
-    """A list of strings where no list can be."""
+    """Encode a list of strings that is itself an item of a list or map."""
     return b"".join(piece(1, text.encode()) for text in value)
 
 
 NUMBERS: dict[str, Write] = {"int": _int, "bool": _bool}
-"""How the types are written that are numbers."""
+"""Encoders of the types that are numbers."""
 
 PIECES: dict[str, tuple[Write, bytes | None]] = {
     "string": (_text, b""),
@@ -101,4 +103,4 @@ PIECES: dict[str, tuple[Write, bytes | None]] = {
     "raw": (_raw, b""),
     "strings": (_strings, b""),
 }
-"""How the types are written that are pieces, and what of them is written where there is none; None for nothing."""
+"""Encoders of the types that are pieces, each with the bytes of a missing value; None writes nothing."""

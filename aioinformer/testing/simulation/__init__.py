@@ -1,4 +1,4 @@
-"""Deterministic simulation: a program, an API server and the network between them, in virtual time, from a seed."""
+"""Deterministic simulation: a program, an API server and the network between them in virtual time, from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request of a Client and its answer, on a connection of its own: both ends of it."""
+"""Both ends of a connection that carries a single request of a Client and its answer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from aioinformer.testing.simulation.history import Arrived
 from aioinformer.testing.simulation.line import Line, reset_by_peer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextvars import Context
 
-    from aioinformer.testing.simulation.exchange import Asked
-    from aioinformer.testing.simulation.network import Network
+    from aioinformer.testing.simulation.conditions import Conditions
+    from aioinformer.testing.simulation.exchange import Answer, ClientRequest
+    from aioinformer.testing.simulation.history import History
 
 _CLOSING = b'"k8s.io/initial-events-end":"true"'
 
@@ -26,33 +28,49 @@ _REPEATABLE = (b'{"type":"ADDED"', b'{"type":"MODIFIED"')
 _Head = tuple[int, dict[str, str]]
 
 _Item = bytes | _Head | Exception | None
-"""Bytes of the body, status and headers, what cuts the body off, or None at its end."""
+"""Bytes of the body, status and headers, the error that cuts the body off, or None at its end."""
 
 
 class Connection:
-    """A connection: for the server where its answer goes, for the client what has arrived.
+    """A connection: the server writes its answer to it, the client reads what has arrived.
 
     Args:
-        network: Whose latencies and troubles it has.
-        name: What the history calls it.
-        asked: What is asked for.
+        conditions: Latency, splitting and joining, and the troubles of watches.
+        history: Records the traffic.
+        name: The connection's name in the history.
+        asked: The request.
+        handler: The server's handler.
+        context: The context that the server runs in.
+        on_close: Called when the client closes the connection.
 
     Attributes:
-        task: The server's, which answers.
+        task: The server's task, which answers.
     """
 
-    def __init__(self, network: Network, name: str, asked: Asked) -> None:
-        self._network = network
+    def __init__(
+        self,
+        conditions: Conditions,
+        history: History,
+        name: str,
+        asked: ClientRequest,
+        *,
+        handler: Answer,
+        context: Context,
+        on_close: Callable[[Connection], object],
+    ) -> None:
+        self._conditions = conditions
+        self._history = history
+        self._on_close = on_close
         self.name = name
         self.path = asked.path
-        self._answer: Line[_Head | Exception | None] = Line(network, self._take)
+        self._answer: Line[_Head | Exception | None] = Line(conditions, self._take)
         self._arrived: deque[_Item] = deque()
-        self._news = asyncio.Event()
+        self._arrival = asyncio.Event()
         self._dead = False
-        self._closing = b""  # the bookmark that is held back
+        self._closing = b""  # the delayed bookmark
         self._newest = 0
         self.task = asyncio.get_running_loop().create_task(
-            self._serve(asked), name=f"server of {name}", context=network.servers()
+            self._serve(handler, asked), name=f"server of {name}", context=context
         )
 
     def __repr__(self) -> str:
@@ -61,7 +79,7 @@ class Connection:
     # The client's end
 
     async def head(self) -> _Head:
-        """Wait for the answer's status and headers.
+        """Wait for the answer's status and headers and return them.
 
         Raises:
             ConnectionError: The connection was cut.
@@ -72,7 +90,7 @@ class Connection:
         return found
 
     async def read(self) -> bytes:
-        """Wait for more of the body: all that is there, or `b""` at its end.
+        """Wait for more of the body and return all that has arrived, or `b""` at its end.
 
         Raises:
             ConnectionError: The connection was cut.
@@ -85,9 +103,9 @@ class Connection:
         return b"".join(chunks)
 
     def close(self) -> None:
-        """The client is done with it."""
+        """Close the client's end."""
         self.silence()
-        self._network.record_closed(self)
+        self._on_close(self)
 
     # The server's end
 
@@ -95,61 +113,63 @@ class Connection:
         self._answer.send((status, dict(headers)))
 
     def send(self, data: bytes) -> None:
-        network = self._network
+        conditions = self._conditions
         if self._closing:
             self._newest = max([self._newest, *map(int, _VERSION.findall(data))])
-        elif network.late_closing and _CLOSING in data:
+        elif conditions.late_closing and _CLOSING in data:
             data = self._hold_closing(data)
         last = data[data.rfind(b"\n", 0, -1) + 1 :]
-        if network.duplicates and last.startswith(_REPEATABLE) and last.endswith(b"\n"):
-            network.duplicates -= 1
+        if conditions.duplicates and last.startswith(_REPEATABLE) and last.endswith(b"\n"):
+            conditions.duplicates -= 1
             data += last
         if data:
             self._answer.send(data)
 
     async def drain(self) -> None:
-        """Wait until the server may write on."""
-        if self._network.is_slow():
-            await asyncio.sleep(self._network.delay())
+        """Wait until the server may write more."""
+        if self._conditions.is_slow():
+            await asyncio.sleep(self._conditions.delay())
 
     def send_end(self) -> None:
         self._closing = b""
         self._answer.send(None)
 
     def hang_up(self) -> None:
-        """End it after what was sent, in the middle of an answer."""
+        """Break off the answer after the data sent so far."""
         self._closing = b""
         self._answer.send(reset_by_peer())
 
     # Trouble
 
     def reset(self) -> None:
-        """Cut it: what is under way is lost."""
+        """Reset the connection; data in flight is lost."""
         if not self._dead:
             self.silence()
             self._take(reset_by_peer())
 
     def silence(self) -> None:
-        """Let it die without a word."""
+        """Drop the connection without notice to the client."""
         self._dead = True
         self._answer.die()
         self.task.cancel()
 
     def stall(self, seconds: float) -> None:
-        """Hold back for so long whatever is sent from now on."""
+        """Delay everything sent from now on by this many seconds."""
         self._answer.stall(seconds)
 
-    # Within
+    # Private
 
     def _hold_closing(self, data: bytes) -> bytes:
-        """Take the bookmark that closes the initial events out, to be sent late: what happens meanwhile comes before
-        it, as from a server whose cache lies behind."""
+        """Remove the bookmark that ends the initial events and schedule it for later.
+
+        Changes until then come before it, as from a server whose watch cache lags.
+        """
         start = data.rfind(b"\n", 0, data.index(_CLOSING)) + 1
         end = data.index(b"\n", start) + 1
         self._closing = data[start:end]
         self._newest = int(_VERSION.findall(self._closing)[0])
-        asyncio.get_running_loop().call_later(self._network.late_closing, self._send_closing)
-        self._network.late_closing = 0.0
+        asyncio.get_running_loop().call_later(self._conditions.late_closing, self._send_closing)
+        self._conditions.late_closing = 0.0
         return data[:start] + data[end:]
 
     def _send_closing(self) -> None:
@@ -157,19 +177,19 @@ class Connection:
             self._answer.send(_VERSION.sub(b'"resourceVersion":"%d"' % self._newest, self._closing))
             self._closing = b""
 
-    async def _serve(self, asked: Asked) -> None:
-        await asyncio.sleep(self._network.delay())
-        await answer(self._network.handler, self, asked)
+    async def _serve(self, handler: Answer, asked: ClientRequest) -> None:
+        await asyncio.sleep(self._conditions.delay())
+        await answer(handler, self, asked)
 
     def _take(self, item: _Item) -> None:
-        self._network.history.add(self.name, Arrived(item))
+        self._history.add(self.name, Arrived(item))
         self._arrived.append(item)
-        self._news.set()
+        self._arrival.set()
 
     async def _first(self) -> bytes | _Head | None:
         while not self._arrived:
-            self._news.clear()
-            await self._news.wait()
+            self._arrival.clear()
+            await self._arrival.wait()
         found = self._arrived[0]
         if isinstance(found, Exception):
             raise found

@@ -1,4 +1,4 @@
-"""What a simulation finds by itself, without a check of its scenario's."""
+"""Failures that a simulation detects without a check in the scenario."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from aioinformer.testing.errors import TestingError
 
 
 class SimulationError(TestingError):
-    """A simulation went wrong; the message says how."""
+    """A simulation failed; the message says how."""
 
 
 class DeadlockError(SimulationError):
-    """Everything waits and no timer is set: nothing could ever happen. Lists what every task awaits."""
+    """Every task waits and no timer is set. The message lists what each task awaits."""
 
 
 class LivelockError(SimulationError):
-    """Callbacks follow each other without end, and no time passes."""
+    """Callbacks run endlessly and no virtual time passes."""
 
 
 class VirtualTimeoutError(SimulationError):
-    """The virtual time allowed is over. Lists what every task awaits."""
+    """The run took more virtual time than allowed. The message lists what each task awaits."""
 
 
 class LeakError(SimulationError):
-    """The scenario has ended and left something behind: tasks, streams, errors that nobody saw, warnings."""
+    """The scenario left something behind: tasks, streams, unretrieved exceptions, warnings."""

@@ -1,10 +1,10 @@
-"""One request as the embedded server's handler sees it: aiohttp's request and response, over no socket."""
+"""A request as the embedded server's handler sees it: aiohttp's request and response without a socket."""
 
 from __future__ import annotations
 
 import asyncio
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -15,20 +15,18 @@ from yarl import URL
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from aioinformer.testing.simulation.connection import Connection
-
     Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-class Asked(NamedTuple):
-    """A request.
+class ClientRequest(NamedTuple):
+    """A client's HTTP request.
 
     Args:
-        path: From the root of the server.
-        query: Names and values.
-        headers: Likewise.
-        method: Of HTTP.
-        body: What is sent.
+        path: The path, from the server's root.
+        query: Names and values of the query.
+        headers: Names and values of the headers.
+        method: The HTTP method.
+        body: The body.
     """
 
     path: str
@@ -43,8 +41,30 @@ class Asked(NamedTuple):
         return f"{asked} {self.body.decode(errors='replace')}" if self.body else asked
 
 
-async def answer(handler: Answer, connection: Connection, asked: Asked) -> None:
-    """Let the server answer a request."""
+class ServerEnd(Protocol):
+    """The server's end of a connection, to which an answer is written."""
+
+    def send_head(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send status and headers."""
+
+    def send(self, data: bytes) -> None:
+        """Send a part of the body."""
+
+    def send_end(self) -> None:
+        """Send the end of the body."""
+
+    async def drain(self) -> None:
+        """Wait until the server may write more."""
+
+    def hang_up(self) -> None:
+        """Break off the answer after the data sent so far."""
+
+    def reset(self) -> None:
+        """Reset the connection; data in flight is lost."""
+
+
+async def answer(handler: Answer, connection: ServerEnd, asked: ClientRequest) -> None:
+    """Call the server's handler with a request and send its answer."""
     given = CIMultiDictProxy(CIMultiDict(asked.headers))
     message = RawRequestMessage(
         method=asked.method,
@@ -68,7 +88,7 @@ async def answer(handler: Answer, connection: Connection, asked: Asked) -> None:
 
 
 class _Body:
-    """What the handler uses of a request's body, which is all there."""
+    """The part of a request's body that the handler uses; all of it is present."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -78,28 +98,28 @@ class _Body:
 
 
 class _Protocol:
-    """What a request asks about its connection."""
+    """The part of the connection's protocol that a request uses."""
 
     ssl_context = None
     peername = ("127.0.0.1", 0)
     sockname = ("127.0.0.1", 0)
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerEnd) -> None:
         self.transport = _Transport(connection)
 
 
 class _Transport:
-    """What the handler uses of a connection's transport."""
+    """The part of a connection's transport that the handler uses."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerEnd) -> None:
         self.close = connection.hang_up
         self.abort = connection.reset
 
 
 class _Writer(AbstractStreamWriter):
-    """Takes an answer and puts it on the connection. Length and chunking are not its business: nothing is framed."""
+    """Writes an answer to the connection, without framing: no length and no chunks."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerEnd) -> None:
         self._connection = connection
 
     async def write_headers(self, status_line: str, headers: CIMultiDict[str]) -> None:
@@ -116,10 +136,10 @@ class _Writer(AbstractStreamWriter):
         self._connection.send_end()
 
     async def drain(self) -> None:
-        """Nothing is buffered here."""
+        """Do nothing: there is no buffer."""
 
     def enable_compression(self, encoding: str = "deflate", strategy: int | None = None) -> None:
         raise NotImplementedError("the embedded server does not compress")
 
     def enable_chunking(self) -> None:
-        """Chunks need no frame here."""
+        """Do nothing: chunks are not framed."""

@@ -1,4 +1,4 @@
-"""What happened in a simulation: who did what, and when."""
+"""The history of a simulation: which actor did what, and when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from aioinformer.testing.simulation.exchange import Asked
+from aioinformer.testing.simulation.exchange import ClientRequest
 from aioinformer.testing.simulation.loop import START
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ _VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
 class Entry(NamedTuple):
-    """One thing that happened.
+    """One entry of the history.
 
     Attributes:
         time: Virtual seconds since the beginning.
-        who: Who did it: the server, a connection, a handler, the storm.
-        what: What; turned into text where it is read.
+        who: The actor: the server, a connection, a handler, the storm.
+        what: What it did; converted to text when read.
     """
 
     time: float
@@ -42,7 +42,7 @@ class History:
     """The entries of a simulation, oldest first.
 
     Args:
-        clock: Gives the loop's time.
+        clock: Returns the loop's time.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -50,20 +50,20 @@ class History:
         self.entries: list[Entry] = []
 
     def add(self, who: str, what: object) -> None:
-        """Note what somebody does now."""
+        """Add an entry with the current time."""
         self.entries.append(Entry(self._clock() - START, who, what))
 
     def end(self) -> None:
-        """Let go of the clock, and so of the world: whoever keeps the history keeps nothing else."""
+        """Release the clock, so that the history does not keep the loop and the world in memory."""
         ended = self._clock()
         self._clock = lambda: ended
 
     def text(self, last: int | None = None) -> str:
-        """A line for each entry.
+        """Return one line for each entry.
 
         Args:
-            last: Only the last so many of what is traffic (requests, answers, changes on the server), and the last so
-                many of all else, which would be lost in it; what is left out is counted.
+            last: Keep only this many of the latest traffic entries (requests, answers, changes on the server) and as
+                many of the latest other entries. The text says how many were left out.
         """
         traffic, others = deque[int](maxlen=last), deque[int](maxlen=last)
         for number, entry in enumerate(self.entries):
@@ -89,7 +89,7 @@ class History:
 
 
 class Sent:
-    """What a client sent by a socket: the first line says what it asks for."""
+    """Data that a client sent through a socket, shown by its request line."""
 
     __slots__ = ("_data",)
 
@@ -102,12 +102,12 @@ class Sent:
 
 
 class Arrived:
-    """What arrived at a client; the lines of a watch are told as what they are."""
+    """Data that arrived at a client; lines of a watch are shown as events."""
 
     __slots__ = ("_item",)
 
     def __init__(self, item: bytes | tuple[int, object] | Exception | str | None) -> None:
-        self._item = str(item) if isinstance(item, Exception) else item  # an error would keep who raised it
+        self._item = str(item) if isinstance(item, Exception) else item  # an error keeps frames
 
     def __str__(self) -> str:
         item = self._item
@@ -120,7 +120,7 @@ class Arrived:
         if item.startswith(b"HTTP/1.1 "):
             return f"<- status {item[9:12].decode()}, {len(item)} bytes"
         if lines := [line for line in item.splitlines() if line.startswith(b'{"type":')]:
-            return f"<- {', '.join(map(_told, lines))}"
+            return f"<- {', '.join(map(_describe_event, lines))}"
         version = _VERSION.search(item)
         at = f" at {version[1].decode()}" if version else ""
         return f"<- {len(item)} bytes{at}"
@@ -147,7 +147,7 @@ class _Event(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-def _told(line: bytes) -> str:
+def _describe_event(line: bytes) -> str:
     try:
         event = _decode(line)
     except msgspec.MsgspecError:
@@ -174,4 +174,4 @@ class Change:
         return f"{verb} {event.key} at {event.resource_version}"
 
 
-_TRAFFIC = (Asked, Sent, Arrived, Change)
+_TRAFFIC = (ClientRequest, Sent, Arrived, Change)

@@ -1,7 +1,7 @@
-"""An event loop whose time is virtual and whose order comes from a seed: hours pass in milliseconds.
+"""An event loop with virtual time and a seeded order of execution: hours pass in milliseconds.
 
-asyncio runs what is ready in the order in which it became ready, which hides every bug that needs another order. Here
-the next of several ready tasks is drawn, as FoundationDB's and tokio's simulators do it.
+asyncio runs callbacks in the order in which they became ready, which hides bugs that need another order. This loop
+draws the next of several ready tasks, as FoundationDB's and tokio's simulators do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import heapq
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from aioinformer.testing.simulation.errors import (
@@ -29,21 +29,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from aioinformer.testing.simulation.network import Network
-
 T = TypeVar("T")
 
 START = 1000.0
 """Loop time at which every simulation begins."""
 
 STEPS_AT_ONCE = 1_000_000
-"""Callbacks after which a moment of virtual time counts as endless."""
+"""Callbacks at one moment of virtual time after which the loop reports a livelock."""
 
 _MANY_TIMERS = 100
 
 
+class SimulatedNetwork(Protocol):
+    """The network that the loop's sockets connect to."""
+
+    port: int
+
+    async def reach(self) -> None:
+        """Check that the server accepts connections."""
+
+    def join(self, protocol: Any) -> asyncio.Transport:
+        """Connect a client's protocol to the server and return the client's transport."""
+        ...
+
+
 class SimulatedTask(asyncio.Task[Any]):
-    """A task whose hash is its number, so that sets of tasks are walked in the same order in every run."""
+    """A task whose hash is its number, so that sets of tasks iterate in the same order in every run."""
 
     __slots__ = ("number", "serves")
 
@@ -58,28 +69,28 @@ class SimulatedTask(asyncio.Task[Any]):
 
 
 class VirtualTimeLoop(asyncio.BaseEventLoop):
-    """An asyncio loop with a clock of its own, which jumps to the next timer when nothing is ready.
+    """An asyncio event loop whose virtual clock jumps to the next timer when nothing is ready.
 
-    With `random`, whatever is ready at one moment runs in an order that is drawn: any task, any of the timers that
-    were due first, or the oldest of the plain callbacks. Plain callbacks (`call_soon`, a future's done callbacks)
-    keep their order among themselves, as `call_soon` promises and protocols rely on; between tasks asyncio's
-    first-in-first-out is broken on purpose. Without `random` it is kept.
+    With `random`, the loop draws what runs next: any task, any of the timers that were due first, or the oldest of
+    the plain callbacks. Plain callbacks (`call_soon`, a future's done callbacks) keep their order among themselves, as
+    `call_soon` guarantees and protocols require. Tasks do not keep asyncio's first-in-first-out order, on purpose.
+    Without `random` the loop keeps asyncio's order.
 
-    There is no real I/O; connections lead to `network`. A function given to `run_in_executor` runs in a thread, and
-    the loop stands still until it has returned.
+    There is no real I/O; sockets connect to `network`. `run_in_executor` runs the function in a thread and blocks the
+    loop until it returns.
 
     Args:
-        random: Where the order comes from; None keeps asyncio's.
-        until: Loop time that is not to be reached; it begins at 1000 s.
+        random: Draws the order; None keeps asyncio's.
+        until: Loop time at which the simulation fails; it starts at 1000 s.
 
     Attributes:
         steps: How many callbacks have run.
-        failures: What was given to the loop's exception handler, such as exceptions that nobody retrieved.
+        failures: The contexts passed to the loop's exception handler, such as exceptions that were never retrieved.
         after_step: Called after every callback, if set.
-        network: Where sockets lead.
+        network: The network that sockets connect to.
     """
 
-    # BaseEventLoop's own, from Python 3.4 on
+    # Attributes of BaseEventLoop since Python 3.4
     _ready: deque[Any]
     _scheduled: list[Any]
     _stopping: bool
@@ -96,7 +107,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self.steps = 0
         self.failures: list[dict[str, Any]] = []
         self.after_step: Callable[[], object] | None = None
-        self.network: Network | None = None
+        self.network: SimulatedNetwork | None = None
         self.set_exception_handler(lambda _, context: self.failures.append(context))
         self.set_task_factory(self._make_task)
 
@@ -105,11 +116,11 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing but what runs now can go on before time passes."""
+        """True if nothing else is ready to run before time passes."""
         return not self._ready
 
     def work(self, seconds: float) -> None:
-        """Let time pass while something holds the loop."""
+        """Let time pass while running code blocks the event loop."""
         self._now += seconds
 
     def _make_task(
@@ -122,8 +133,8 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._tasks.add(task)
         return task
 
-    def tell_unseen(self) -> None:
-        """Tell the exception handler now of tasks whose error nobody has seen, even where somebody keeps the task."""
+    def report_unretrieved(self) -> None:
+        """Report every task whose exception was never retrieved, also tasks that are still referenced."""
         for task in self._tasks:
             if task._log_traceback:
                 name = getattr(task.get_coro(), "__qualname__", task.get_name())
@@ -136,7 +147,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
                 )
 
     def _run_once(self) -> None:
-        """Run until stopped: where there is no I/O to poll, there are no rounds."""
+        """Run until stopped; without I/O to poll, one call is enough."""
         ready = self._ready
         while not self._stopping:
             timers = self._scheduled
@@ -145,7 +156,9 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
                 heapq.heappop(timers)._scheduled = False
             if not ready:
                 if not timers:
-                    raise DeadlockError(f"everything waits and no timer is set:\n{describe_tasks(self)}")
+                    raise DeadlockError(
+                        f"deadlock: every task waits and no timer is set:\n{describe_tasks(self)}"
+                    )
                 self._jump(timers[0]._when)
             while timers and timers[0]._when <= self._now:
                 timer = heapq.heappop(timers)
@@ -161,11 +174,11 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             if self.steps - self._steps_then > STEPS_AT_ONCE:
                 self._steps_then = self.steps
                 raise LivelockError(
-                    f"{STEPS_AT_ONCE} callbacks have run and no time has passed:\n{describe_tasks(self)}"
+                    f"livelock: {STEPS_AT_ONCE} callbacks have run and no time has passed:\n{describe_tasks(self)}"
                 )
 
     def _drawn(self, draw: Callable[[], float]) -> asyncio.Handle:
-        """Draw what runs next: any task, the timers that were due first, the oldest of the plain callbacks."""
+        """Draw what runs next: any task, a timer that was due first, or the oldest plain callback."""
         choices: list[int] = []
         plain = False
         due: float | None = None
@@ -202,7 +215,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Run a function in a thread, which the loop waits for: nothing else happens meanwhile."""
+        """Run a function in a thread and block the loop until it returns."""
         future: asyncio.Future[T] = self.create_future()
         context = contextvars.copy_context()
 
@@ -217,7 +230,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         thread.join()
         return future
 
-    # Sockets lead to the simulated server.
+    # Sockets connect to the simulated server.
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))]
@@ -232,7 +245,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             raise SimulationError("TLS is not simulated")
         sock = options.get("sock")
         if sock is not None:
-            sock.close()  # sock_connect has been where it leads
+            sock.close()  # sock_connect has checked its address
             network = self._network_at(None)
         else:
             network = self._network_at((host, port))
@@ -247,32 +260,32 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
     ) -> Any:
         if sock is not None:
             sock.close()
-        raise SimulationError("a simulation has one server, which is there already: world.server")
+        raise SimulationError("a simulation has a single server: use world.server")
 
-    def _network_at(self, address: Any) -> Network:
+    def _network_at(self, address: Any) -> SimulatedNetwork:
         if self.network is None or (address is not None and address[1] != self.network.port):
             raise SimulationError(
-                f"a simulation has no network but its server's: {address} cannot be reached"
+                f"cannot connect to {address}: a simulation only has the network of world.server"
             )
         return self.network
 
     def _write_to_self(self) -> None:
-        """There is no selector to be woken."""
+        """Do nothing: there is no selector to wake."""
 
     def _process_events(self, event_list: object) -> None:
-        """There is no I/O."""
+        """Do nothing: there is no I/O."""
 
 
 def is_servers(task: asyncio.Task[Any]) -> bool:
-    """Whether a task is the simulated server's."""
+    """Return whether a task belongs to the simulated server."""
     if isinstance(task, SimulatedTask):
         return task.serves
     return sys.version_info >= (3, 12) and bool(task.get_context().get(SERVERS, False))
 
 
 async def idle() -> None:
-    """Let all run that can before time passes."""
+    """Wait until nothing more can run before time passes."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualTimeLoop)
-    while not loop.is_idle:  # noqa: ASYNC110 - it is others that are to run
+    while not loop.is_idle:  # noqa: ASYNC110 - no event says that the loop is idle
         await asyncio.sleep(0)

@@ -1,6 +1,6 @@
-"""A connection of two asyncio transports in memory, with a client's protocol at one end and the server's at the other.
+"""An in-memory connection of two asyncio transports: the client's protocol at one end, the server's at the other.
 
-For whatever speaks HTTP by way of the event loop: aiohttp, and so kubernetes_asyncio, or httpx.
+It serves libraries that open sockets through the event loop: aiohttp, and so kubernetes_asyncio, or httpx.
 """
 
 from __future__ import annotations
@@ -16,30 +16,40 @@ from aioinformer.testing.simulation.line import Line, reset_by_peer
 if TYPE_CHECKING:
     from contextvars import Context
 
-    from aioinformer.testing.simulation.network import Network
+    from aioinformer.testing.simulation.conditions import Conditions
+    from aioinformer.testing.simulation.history import History
 
 _ADDRESS = ("127.0.0.1", 0)
 
 _Item = bytes | Exception | None
-"""Bytes, what cuts them off, or None at their end."""
+"""Bytes, the error that cuts them off, or None at their end."""
 
 
 class Pipe:
     """A connection.
 
     Args:
-        network: Whose latencies and troubles it has.
-        name: What the history calls it.
+        conditions: Latency, splitting and joining.
+        history: Records the traffic.
+        name: The connection's name in the history.
         client: The client's protocol.
-        server: The server's.
-        context: What the server runs in.
+        server: The server's protocol.
+        context: The context that the server runs in.
     """
 
-    def __init__(self, network: Network, name: str, client: Any, server: Any, context: Context) -> None:
-        self._network = network
+    def __init__(
+        self,
+        conditions: Conditions,
+        history: History,
+        name: str,
+        client: Any,
+        server: Any,
+        context: Context,
+    ) -> None:
+        self._history = history
         self.name = name
-        self.client = End(client, Line(network, self._to_server, context), context=None)
-        self.server = End(server, Line(network, self._to_client), context=context)
+        self.client = End(client, Line(conditions, self._to_server, context), context=None)
+        self.server = End(server, Line(conditions, self._to_client), context=context)
         asyncio.get_running_loop().call_soon(server.connection_made, self.server, context=context)
 
     def __repr__(self) -> str:
@@ -47,37 +57,37 @@ class Pipe:
 
     @property
     def is_over(self) -> bool:
-        """Whether both ends are closed."""
+        """True if both ends are closed."""
         return self.client.is_closing() and self.server.is_closing()
 
     def reset(self) -> None:
-        """Cut it: what is under way is lost."""
+        """Reset the connection; data in flight is lost."""
         self.silence()
         self._to_client(reset_by_peer())
 
     def silence(self) -> None:
-        """Let it die without a word; the server, which this is not about, notices."""
+        """Drop the connection without notice to the client; the server sees a reset."""
         self.client.line.die()
         self.server.line.die()
         self.server.lose(reset_by_peer())
 
     def stall(self, seconds: float) -> None:
-        """Hold back for so long whatever the server sends from now on."""
+        """Delay everything that the server sends from now on by this many seconds."""
         self.server.line.stall(seconds)
 
     def _to_server(self, item: _Item) -> None:
         if isinstance(item, bytes):
-            self._network.history.add(self.name, Sent(item))
+            self._history.add(self.name, Sent(item))
         self.server.receive(item)
 
     def _to_client(self, item: _Item) -> None:
         if not self.client.is_closing():
-            self._network.history.add(self.name, Arrived(item))
+            self._history.add(self.name, Arrived(item))
         self.client.receive(item)
 
 
 class _Socket:
-    """What is asked of a transport's socket."""
+    """The part of a transport's socket that libraries use."""
 
     family = socket.AF_INET
 
@@ -91,16 +101,16 @@ class _Socket:
         return _ADDRESS
 
     def setsockopt(self, *option: object) -> None:
-        """There is nothing to set."""
+        """Do nothing: there is no real socket."""
 
 
 class End(asyncio.Transport):
     """One end of a pipe.
 
     Args:
-        protocol: Who is at it.
-        line: Where what is written goes.
-        context: What the protocol is called in.
+        protocol: The protocol at this end.
+        line: Carries the data written here.
+        context: The context that the protocol is called in.
     """
 
     def __init__(self, protocol: Any, line: Line[Exception | None], context: Context | None) -> None:
@@ -113,7 +123,7 @@ class End(asyncio.Transport):
         self._reading = True
         self._held: deque[_Item] = deque()
 
-    # What a protocol does with its transport
+    # Called by the protocol
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not self._closing:
@@ -126,11 +136,11 @@ class End(asyncio.Transport):
         self.line.send(None)
 
     def close(self) -> None:
-        """Close after what was written has gone out."""
+        """Close after the written data is sent."""
         self._close(None)
 
     def abort(self) -> None:
-        """Close at once; the other end is reset."""
+        """Close immediately; the other end is reset."""
         self._close(reset_by_peer())
 
     def is_closing(self) -> bool:
@@ -155,22 +165,22 @@ class End(asyncio.Transport):
         self._protocol = protocol
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Writing never has to wait."""
+        """Do nothing: writes never wait."""
 
     def get_write_buffer_size(self) -> int:
         return 0
 
-    # What the pipe does with it
+    # Called by the pipe
 
     def receive(self, item: _Item) -> None:
-        """Something has arrived."""
+        """Handle an arrival, or keep it while reading is paused."""
         if self._reading or isinstance(item, Exception):
             self._handle(item)
         else:
             self._held.append(item)
 
     def lose(self, error: Exception | None) -> None:
-        """The connection is gone."""
+        """Close, and report the lost connection to the protocol."""
         self._closing = True
         if not self._lost:
             self._lost = True

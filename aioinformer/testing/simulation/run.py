@@ -1,4 +1,4 @@
-"""simulate: a scenario, from a seed, in virtual time; and what a failure of it is told with."""
+"""`simulate`: run a scenario from a seed in virtual time, and report its failure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import warnings
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import contextmanager
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from aioinformer._core.checks import require_count
 from aioinformer.errors import ConfigError
-from aioinformer.handlers import callable_name, require_arguments
+from aioinformer.handlers import callable_name
 from aioinformer.testing.simulation.errors import LeakError, SimulationError
 from aioinformer.testing.simulation.hermetic import hermetic
 from aioinformer.testing.simulation.history import History
 from aioinformer.testing.simulation.loop import START, VirtualTimeLoop, idle
+from aioinformer.testing.simulation.outcome import Outcome
 from aioinformer.testing.simulation.shrink import RUNS, SECONDS, shrunk
 from aioinformer.testing.simulation.simulation import Simulation
 from aioinformer.testing.simulation.tasks import describe, describe_traceback
@@ -33,24 +34,6 @@ DAY = 86_400.0
 ENTRIES = 100
 
 
-class Outcome(NamedTuple):
-    """How a run ended.
-
-    Attributes:
-        error: What went wrong, or None.
-        history: What happened.
-        happened: How many things asked `Simulation.happens`.
-    """
-
-    error: BaseException | None
-    history: History
-    happened: int
-
-    def skipped(self, skip: Collection[int]) -> frozenset[int]:
-        """Those among some numbers that were asked for: the others make no difference."""
-        return frozenset(number for number in skip if number < self.happened)
-
-
 def simulate(
     scenario: Scenario,
     *,
@@ -62,31 +45,30 @@ def simulate(
     entries: int | None = ENTRIES,
     **server: Any,
 ) -> History:
-    """Run a coroutine function against a simulated API server, in virtual time, the same for the same seed.
+    """Run an async function against a simulated API server in virtual time; the same seed repeats the same run.
 
-    Afterwards nothing may be left: no task, no open stream, no error that nobody saw, no warning.
+    The scenario must leave nothing behind: no task, no open stream, no unretrieved exception, no warning.
 
     Args:
-        scenario: `async def scenario(world: Simulation)`; may raise whatever a failing test raises.
-        seed: Where order, latency, trouble and all else that is left to chance come from.
-        skip: Numbers of what `Simulation.happens` is asked for and shall not happen; a failure says which.
-        until: Virtual seconds that it may take.
-        shuffle: Draw the order in which ready tasks run; without, it is asyncio's.
-        shrink: After a failure, look for a part of what happened that suffices for it.
-        entries: A failure is told with the last so many requests, answers and changes on the server, and the last so
-            many of all else that happened; None for the whole history.
+        scenario: `async def scenario(world: Simulation)`. It fails by raising, as a test does.
+        seed: Determines order, latency, troubles and every other random choice.
+        skip: Numbers of `Simulation.happens` calls that must not happen; a failure's note says which to pass.
+        until: Virtual seconds after which the run fails.
+        shuffle: Draw the order in which ready tasks run; False keeps asyncio's.
+        shrink: After a failure, search for fewer actions that also cause it.
+        entries: A failure's note shows this many of the latest requests, answers and changes on the server, and as
+            many of the latest other entries; None shows the whole history.
         **server: Arguments of the APIServer, such as `history` or `bookmark_interval`.
 
     Returns:
         What happened.
 
     Raises:
-        ConfigError: The scenario is no coroutine function of one argument.
-        SimulationError: Deadlock, no end in virtual time, something left behind.
-        Exception: Whatever the scenario raised, with a note that tells seed and history.
+        ConfigError: The scenario is not async.
+        SimulationError: Deadlock, livelock, virtual timeout, or something left behind.
+        Exception: What the scenario raised, with a note that shows seed and history.
     """
 
-    require_arguments("scenario", scenario, ("world",))
     if entries is not None:
         require_count("entries", entries)
 
@@ -113,10 +95,10 @@ def run_once(
     shuffle: bool = True,
     **server: Any,
 ) -> Outcome:
-    """One run."""
+    """Run a scenario a single time and return its outcome."""
     if asyncio._get_running_loop() is not None:
-        raise RuntimeError("a simulation has an event loop of its own, and cannot run inside another")
-    gc.collect(1)  # what is young is from before
+        raise RuntimeError("call simulate() outside of a running event loop: it runs its own")
+    gc.collect(1)  # young garbage is from before the run
     loop = VirtualTimeLoop(Random(f"{seed} order") if shuffle else None, START + until)
     history = History(loop.time)
     worlds: list[Simulation] = []
@@ -130,14 +112,14 @@ def run_once(
     gc.disable()
     try:
         with (
-            _noting_logs(history),
+            _recording_logs(history),
             hermetic(Random(f"{seed} machine"), loop),
             warnings.catch_warnings(record=True) as warned,
         ):
             warnings.simplefilter("always")
             error = _run_on(loop, main)
-            gc.collect(0)  # what was lost without a word says so now
-            loop.tell_unseen()
+            gc.collect(0)  # makes lost tasks and coroutines warn now
+            loop.report_unretrieved()
     finally:
         history.end()
         if was_collecting:
@@ -161,7 +143,7 @@ def _run_on(loop: VirtualTimeLoop, main: Callable[[], Coroutine[Any, Any, None]]
         loop.after_step = None
         try:
             runner.close()
-        except SimulationError as raised:  # what cannot be cancelled either
+        except SimulationError as raised:  # a task that ignores its cancellation
             error = error or raised
         finally:
             loop.close()
@@ -172,9 +154,7 @@ async def _in_world(world: Simulation, scenario: Scenario) -> None:
     async with world.server:
         running = scenario(world)
         if not inspect.isawaitable(running):
-            raise ConfigError(
-                f"scenario must be a coroutine function: {callable_name(scenario)} is not async"
-            )
+            raise ConfigError(f"scenario must be an async function: {callable_name(scenario)} is not async")
         await running
         await idle()
         _require_nothing_left(world)
@@ -188,10 +168,10 @@ def _require_nothing_left(world: Simulation) -> None:
         task for task in asyncio.all_tasks() if task is not asyncio.current_task() and task not in servers
     ]
     if left:
-        told = "\n".join(f"  {task.get_name()}: {describe(task)}" for task in sorted(left, key=hash))
-        raise LeakError(f"the scenario has ended and left tasks running:\n{told}")
+        lines = "\n".join(f"  {task.get_name()}: {describe(task)}" for task in sorted(left, key=hash))
+        raise LeakError(f"the scenario has ended but left tasks running:\n{lines}")
     if unclosed := world.network.unclosed:
-        raise LeakError(f"the scenario has ended and left answers open: {unclosed}")
+        raise LeakError(f"the scenario has ended but left answers open: {unclosed}")
 
 
 def _left_behind(
@@ -199,28 +179,28 @@ def _left_behind(
 ) -> Exception | None:
     for context in loop.failures:
         if not world.tolerates(context.get("message")):
-            leak = LeakError(f"the event loop was told of a failure: {context.get('message')}")
+            leak = LeakError(f"the event loop reported an error: {context.get('message')}")
             leak.__cause__ = context.get("exception")
             return leak
     for warning in warned:
         if not world.tolerates(warning.message):
-            return LeakError(f"there was a warning: {warning.message!r}")
+            return LeakError(f"the run caused a warning: {warning.message!r}")
     return None
 
 
 @contextmanager
-def _noting_logs(history: History) -> Iterator[None]:
-    """Also note what the package logs."""
-    noter = _Noter(history)
+def _recording_logs(history: History) -> Iterator[None]:
+    """Copy the package's log records into the history."""
+    handler = _HistoryHandler(history)
     logger = logging.getLogger("aioinformer")
-    logger.addHandler(noter)
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(noter)
+        logger.removeHandler(handler)
 
 
-class _Noter(logging.Handler):
+class _HistoryHandler(logging.Handler):
     def __init__(self, history: History) -> None:
         super().__init__()
         self._history = history
@@ -235,8 +215,7 @@ def _replay(outcome: Outcome, seed: int, skip: frozenset[int], is_least: bool) -
     skipped = f", skip={sorted(skip)}" if skip else ""
     left = f", of which {outcome.happened - len(skip)} suffice" if skip else ""
     stopped = "" if is_least else f"; shrinking stopped after {RUNS} runs or {SECONDS:g} s"
-    going_on = ", and goes on from this skip" if skip and not is_least else ""
+    going_on = ", and continues from this skip" if skip and not is_least else ""
     return (
-        f"simulate(..., seed={seed}{skipped}) replays it: "
-        f"{outcome.happened} things happened{left}{stopped}{going_on}"
+        f"simulate(..., seed={seed}{skipped}) replays it: {outcome.happened} actions{left}{stopped}{going_on}"
     )

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class SimulatedAPIServer(APIServer):
-    """An APIServer that is reached over a simulated network; all else is as it is.
+    """An APIServer behind a simulated network.
 
     Args:
-        random: For the network.
-        history: Told of every change of an object and all that goes over the network.
+        random: Draws latencies and the like.
+        history: Records every change of an object and the traffic.
         **options: See APIServer; TLS is not simulated.
 
     Attributes:
-        network: Connections, latency, trouble.
+        network: Connections, latency, failures.
     """
 
     def __init__(self, random: Random, history: History, /, **options: Any) -> None:
@@ -35,6 +35,6 @@ class SimulatedAPIServer(APIServer):
 
     @property
     def tasks(self) -> set[asyncio.Task[None]]:
-        """Those that are the server's own."""
+        """The server's own tasks."""
         own = {self._worker} if self._worker is not None else set()
         return own | {task for task in asyncio.all_tasks() if is_servers(task)}

@@ -1,4 +1,4 @@
-"""Shrinking: which of all that happened a failure needs (delta debugging)."""
+"""Shrinking: find the actions that a failure needs (delta debugging)."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from aioinformer.testing.simulation.run import Outcome
+    from aioinformer.testing.simulation.outcome import Outcome
 
 RUNS = 500
 SECONDS = 10.0
-"""Shrinking ends after so many runs, or so many real seconds."""
+"""Limits of shrinking: runs, and real seconds."""
 
 
 def shrunk(
     run: Callable[[Collection[int]], Outcome], failed: Outcome, skip: frozenset[int]
 ) -> tuple[Outcome, frozenset[int], bool]:
-    """Leave out as much as can be left out, in ever smaller portions.
+    """Leave out as many actions as possible, in ever smaller portions.
 
     Args:
-        run: Runs again, without the numbers given.
-        failed: How it failed.
-        skip: What is left out already.
+        run: Runs the scenario again without the given actions.
+        failed: The outcome to shrink.
+        skip: The actions that are left out already.
 
     Returns:
-        The failure with the least, what it leaves out, and whether nothing more can be. It is of the same type.
+        The outcome with the fewest actions and an error of the same type, the actions that it leaves out, and whether
+        shrinking was complete.
     """
     kind = type(failed.error)
     until = perf_counter() + SECONDS

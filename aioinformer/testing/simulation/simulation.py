@@ -1,4 +1,4 @@
-"""The world of a simulation: a server, a network, clients, and a storm that can be let loose on them."""
+"""The world of a simulation: a server, a network, clients and storms."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from aioinformer.testing.simulation.loop import START, VirtualTimeLoop
 from aioinformer.testing.simulation.server import SimulatedAPIServer
 from aioinformer.testing.simulation.storm import Storm
 from aioinformer.testing.simulation.transport import client_of
+from aioinformer.testing.simulation.troubles import Targets
 from aioinformer.testing.waiting import eventually
 
 
 class Simulation:
-    """What a scenario is given: see `simulate`.
+    """The world that a scenario receives; see `simulate`.
 
     Attributes:
-        seed: Where everything comes from.
-        random: For the scenario's own choices.
+        seed: The seed that determines the simulation.
+        random: Random numbers for the scenario's own choices.
         server: The API server: objects, faults.
-        network: What lies between: latency, and trouble of its own.
+        network: The network between clients and server: latency, failures.
         client: A Client of that server, for ListWatch.for_resource and SharedInformerFactory.
         history: What has happened so far.
     """
@@ -53,26 +54,26 @@ class Simulation:
         return self._loop.time() - START
 
     def wall(self) -> float:
-        """What `time.time()` would say: the clock by which the server writes dates, and the package reads them."""
+        """Return the simulated `time.time()`, which the server and the package use for dates."""
         return EPOCH + self.now
 
     def new_client(self) -> Client:
-        """Another Client of the server."""
+        """Return another Client of the server."""
         return client_of(self.network, self.server.url, self.server.token)
 
     def note(self, who: str, what: object) -> None:
-        """Write something into the history."""
+        """Add an entry to the history."""
         self.history.add(who, what)
 
     def happens(self, who: str, what: object) -> bool:
-        """Whether something that might happen does; also writes it into the history.
+        """Return whether an optional action happens, and add it to the history.
 
-        Use it around whatever your scenario does to the world: of what goes before a failure, a shrunk history leaves
-        out all that is not needed for it.
+        Call it before every action of your scenario on the world. Shrinking then removes the actions that a failure
+        does not need.
 
         Args:
-            who: Who does it.
-            what: What, in words.
+            who: The actor.
+            what: The action, in words.
         """
         number = self.happened
         self.happened += 1
@@ -84,17 +85,23 @@ class Simulation:
     async def storm(
         self, seconds: float, *, every: float = 5.0, troubles: Iterable[str] | None = None
     ) -> None:
-        """Let things go wrong, at random; afterwards all is well again.
+        """Cause random troubles for a while, then end them all.
 
         Args:
-            seconds: For how long, in virtual time.
-            every: Seconds between two troubles, on average.
-            troubles: What may go wrong, out of `TROUBLES`; by default a choice that the seed makes.
+            seconds: The duration, in virtual seconds.
+            every: The average number of seconds between two troubles.
+            troubles: The troubles to draw from, out of `TROUBLES`; by default the seed chooses some.
 
         Raises:
-            ConfigError: There is no such trouble; the message has the names of all.
+            ConfigError: There is no such trouble; the message lists all names.
         """
-        await Storm(self, troubles).run(seconds, every)
+        random = Random(f"{self.seed} storm {self.happened + self.storms}")
+        self.storms += 1
+        storm = Storm(Targets(self.server, self.network), random, self.happens, troubles)
+        try:
+            await storm.run(seconds, every)
+        finally:
+            self.note("storm", "is over")
 
     async def eventually(
         self, condition: Callable[[], object], within: float = 600.0, what: str = "", every: float = 1.0
@@ -102,38 +109,38 @@ class Simulation:
         """Wait for a condition.
 
         Args:
-            condition: A plain function, asked again and again.
-            within: Virtual seconds in which it has to come true.
-            what: What is waited for, for the error.
-            every: Virtual seconds between two looks.
+            condition: A sync function that returns whether the condition holds.
+            within: Virtual seconds until the wait fails.
+            what: A description of the condition, for the error.
+            every: Virtual seconds between two calls.
 
         Raises:
-            AssertionError: It did not come true in time.
+            AssertionError: The condition did not hold in time.
             ConfigError: The condition is async.
         """
         __tracebackhide__ = True
         await eventually(condition, within, what, every)
 
     def tolerate(self, message: str) -> None:
-        """Let pass what the scenario cannot help: a warning, or what the event loop is told, of a library's.
+        """Ignore warnings and event loop errors that a library causes and the scenario cannot avoid.
 
         Args:
-            message: A regular expression that is found in it.
+            message: A regular expression to search for in the message.
         """
         self._tolerated.append(re.compile(message))
 
     def tolerates(self, message: object) -> bool:
-        """Whether a warning, or what the event loop was told, passes."""
+        """Return whether a warning or an event loop error is tolerated."""
         return any(tolerated.search(str(message)) for tolerated in self._tolerated)
 
     def always(self, check: Callable[[], object]) -> None:
-        """Have something checked after every step of the event loop.
+        """Call a check after every step of the event loop.
 
         Args:
-            check: A plain function; raises where something is wrong, which ends the simulation.
+            check: A sync function. An exception from it ends the simulation.
 
         Raises:
-            ConfigError: It is async.
+            ConfigError: The check is async.
         """
         require_plain("check", check)
         self._checks.append(check)

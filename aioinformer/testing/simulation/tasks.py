@@ -1,4 +1,4 @@
-"""What tasks are waiting for, in words."""
+"""Descriptions of what tasks await."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from types import CodeType, TracebackType
 from typing import Any
 
 MOST_PLACES = 8
-"""Functions that are told of an error's way: the last ones."""
+"""How many functions of a traceback are shown: the last ones."""
 
 
 def describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
-    """A line for each task that has not ended: its name, and the coroutines it is in, innermost last."""
+    """Return a line for each unfinished task: its name and its coroutines, innermost last."""
     tasks = sorted(asyncio.all_tasks(loop), key=hash)
     return "\n".join(f"  {task.get_name()}: {describe(task)}" for task in tasks) or "  there are no tasks"
 
 
 def describe(task: asyncio.Task[Any]) -> str:
-    """The coroutines that a task is in, innermost last, and what the innermost one awaits."""
+    """Return a task's coroutines, innermost last, and what the innermost coroutine awaits."""
     steps = []
     awaited: Any = task.get_coro()
     while awaited is not None:
@@ -36,7 +36,7 @@ def describe(task: asyncio.Task[Any]) -> str:
 
 
 def describe_traceback(raised: TracebackType) -> str:
-    """The functions that an error has come through, the one that raised it last."""
+    """Return the functions of a traceback; the last raised the error."""
     places = [_place(frame.f_code, line) for frame, line in traceback.walk_tb(raised)]
     if len(places) > MOST_PLACES:
         places[:-MOST_PLACES] = ["…"]

@@ -1,4 +1,4 @@
-"""The Transport of a Client that talks to the simulated API server: no socket, no HTTP, everything above as it is."""
+"""The Transport of a Client of the simulated API server, without sockets and HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aioinformer.client.transport import (
     Query,
 )
 from aioinformer.errors import ClientClosedError, IdleTimeoutError, TransportError
-from aioinformer.testing.simulation.exchange import Asked
+from aioinformer.testing.simulation.exchange import ClientRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ class SimulatedTransport:
     Args:
         network: The network.
         server: The server's URL.
-        token: A bearer token to show.
+        token: A bearer token to send.
     """
 
     def __init__(self, network: Network, server: str, token: str | None = None) -> None:
@@ -42,43 +42,43 @@ class SimulatedTransport:
         self.namespace = "default"
 
     async def open(self) -> None:
-        """Begin, or begin again."""
+        """Open, or open again."""
         self._closed = False
 
     async def close(self) -> None:
-        """Close every connection; streams that are open end with a TransportError."""
+        """Close every connection; open streams end with a TransportError."""
         self._closed = True
         for body in list(self._bodies):
             body.connection.reset()
             await body.aclose()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
-        """The whole body of an answer."""
-        return await _read(await self._ask(self._asked(path, query), timeout))
+        """Return the whole body of an answer."""
+        return await _read(await self._ask(self._request(path, query), timeout))
 
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
-        """Ask for a change; the whole body of the answer."""
-        asked = self._asked(path, query)._replace(method=change.method, body=change.body)
+        """Request a change and return the whole body of the answer."""
+        asked = self._request(path, query)._replace(method=change.method, body=change.body)
         asked = asked._replace(headers={**asked.headers, "Content-Type": change.content_type})
-        with _naming(self.server):
+        with _converting_errors(self.server):
             async with asyncio.timeout(timeout):
                 return await _read(await self._ask(asked, None))
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> Body:
-        """The body of an answer as it arrives."""
-        return await self._ask(self._asked(path, query, accept), idle_timeout)
+        """Return the body of an answer as a stream."""
+        return await self._ask(self._request(path, query, accept), idle_timeout)
 
-    def _asked(self, path: str, query: Query, accept: str = JSON) -> Asked:
-        return Asked(path, query, {**self._headers, "Accept": accept})
+    def _request(self, path: str, query: Query, accept: str = JSON) -> ClientRequest:
+        return ClientRequest(path, query, {**self._headers, "Accept": accept})
 
-    async def _ask(self, asked: Asked, idle_timeout: float | None) -> Body:
+    async def _ask(self, asked: ClientRequest, idle_timeout: float | None) -> Body:
         if self._closed:
             raise ClientClosedError("the client is closed")
-        with _naming(self.server):
+        with _converting_errors(self.server):
             async with asyncio.timeout(READ_TIMEOUT):
                 connection = await self._network.ask(asked)
                 body = Body(connection, idle_timeout, self._bodies)
@@ -90,21 +90,21 @@ class SimulatedTransport:
         if 200 <= status < 300:
             return body
         try:
-            said = b"".join([chunk async for chunk in body])
+            content = b"".join([chunk async for chunk in body])
         except TransportError:
-            said = b""
+            content = b""
         finally:
             await body.aclose()
-        raise api_error(status, said, headers.get("Retry-After"))
+        raise api_error(status, content, headers.get("Retry-After"))
 
 
 def client_of(network: Network, server: str, token: str | None) -> Client:
-    """A Client over a simulated network."""
+    """Return a Client on a simulated network."""
     return Client(SimulatedTransport(network, server, token))
 
 
 class Body:
-    """A `ByteStream` from a connection."""
+    """A `ByteStream` that reads from a connection."""
 
     def __init__(self, connection: Connection, idle_timeout: float | None, bodies: dict[Body, None]) -> None:
         self.connection = connection
@@ -124,7 +124,7 @@ class Body:
             async with deadline:
                 chunk = await self.connection.read()
         except TimeoutError as error:
-            raise IdleTimeoutError("the connection fell silent") from error
+            raise IdleTimeoutError("the server sent nothing until the idle timeout") from error
         except ConnectionError as error:
             raise TransportError(f"the answer broke off: {error}") from error
         if chunk:
@@ -133,7 +133,7 @@ class Body:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Idempotent."""
+        """Close the connection; further calls do nothing."""
         self._closed = True
         self._bodies.pop(self, None)
         self.connection.close()
@@ -147,8 +147,8 @@ async def _read(body: Body) -> bytes:
 
 
 @contextmanager
-def _naming(server: str) -> Iterator[None]:
-    """Turns what the network raises into this package's errors, as every transport does."""
+def _converting_errors(server: str) -> Iterator[None]:
+    """Convert the network's errors to this package's errors, as every transport does."""
     try:
         yield
     except Exception as error:

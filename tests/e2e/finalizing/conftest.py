@@ -1,4 +1,4 @@
-"""Both servers with the same controllers: kube-controller-manager's, and the embedded ones of the same names."""
+"""Both servers with the same controllers."""
 
 from __future__ import annotations
 

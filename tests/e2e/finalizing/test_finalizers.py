@@ -1,4 +1,4 @@
-"""Finalizers on an object: whose they are, and what may be done with them when."""
+"""Finalizers of objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_none_can_be_added_to_what_is_being_deleted(cluster: Cluster) -> N
 
 
 async def test_a_patch_that_names_its_finalizer_takes_off_no_other(cluster: Cluster) -> None:
-    """Made from an older state, it is refused: somebody else's is at the place by now."""
+    """A patch from an older state is refused if another finalizer is at its position."""
     await cluster.create(CONFIGMAPS, held("a", THEIRS, OURS))
     await drop_finalizer(cluster, CONFIGMAPS, "a", THEIRS)
     path = "/metadata/finalizers/0"
@@ -56,7 +56,7 @@ async def test_a_patch_that_names_its_finalizer_takes_off_no_other(cluster: Clus
 
 
 async def test_a_merge_patch_is_safe_with_the_version_only(cluster: Cluster) -> None:
-    """It replaces the whole list; without a resourceVersion it would take off what others added meanwhile."""
+    """It replaces the whole list; without a resourceVersion it would remove finalizers added meanwhile."""
     old = await cluster.create(CONFIGMAPS, held("a", OURS))
     await cluster.patch(CONFIGMAPS, "a", {"metadata": {"finalizers": [OURS, THEIRS]}})
     version = old["metadata"]["resourceVersion"]
@@ -72,7 +72,7 @@ async def test_a_merge_patch_is_safe_with_the_version_only(cluster: Cluster) -> 
     assert finalizers(left) == [OURS, THEIRS]
 
 
-async def test_what_is_gone_already_is_gone(cluster: Cluster) -> None:
+async def test_removing_a_finalizer_of_a_deleted_object(cluster: Cluster) -> None:
     await cluster.create(CONFIGMAPS, held("a", OURS))
     await delete(cluster, CONFIGMAPS, "a")
     await drop_finalizer(cluster, CONFIGMAPS, "a", OURS)
@@ -83,7 +83,7 @@ async def test_what_is_gone_already_is_gone(cluster: Cluster) -> None:
 
 
 async def test_another_of_the_same_name_is_another(cluster: Cluster) -> None:
-    """A uid in the patch keeps a late one from the object that has come since."""
+    """A uid in the patch protects a new object of the same name."""
     old = await cluster.create(CONFIGMAPS, held("a", OURS))
     await delete(cluster, CONFIGMAPS, "a")
     await drop_finalizer(cluster, CONFIGMAPS, "a", OURS)

@@ -1,4 +1,4 @@
-"""Owner references: what is owned goes after its owners, before them, or without them stays."""
+"""Owner references: background, foreground and orphaning deletion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def make(cluster: Cluster, name: str, metadata: Object | None = None) -> O
 
 
 async def settled(cluster: Cluster) -> None:
-    """Everything that happened before has been looked at: something that lost its owner later is gone."""
+    """Wait until the collector has processed all earlier changes."""
     owner = await make(cluster, "sentinel")
     await make(cluster, "sentinel-owned", owned_by(owner))
     await delete(cluster, CONFIGMAPS, "sentinel", propagationPolicy="Background")
@@ -121,7 +121,7 @@ async def test_finalizers_on_what_is_owned_are_respected(cluster: Cluster) -> No
     ],
 )
 async def test_an_owner_that_is_not_there_counts_as_gone(cluster: Cluster, wrong: Object) -> None:
-    """Whoever writes such a reference loses the object: kind, name and uid all have to be right."""
+    """A wrong kind, name or uid in a reference deletes the object."""
     metadata = owned_by(await make(cluster, "owner"))
     metadata["ownerReferences"][0] |= wrong
     await make(cluster, "child", metadata)
@@ -145,8 +145,8 @@ async def test_an_owner_in_no_namespace_may_own_what_is_in_one(cluster: Cluster)
     assert "deletionTimestamp" not in kept["metadata"]
 
 
-async def test_who_asked_for_the_foreground_before_is_heard(cluster: Cluster) -> None:
-    """Without a policy in the request, a finalizer of the garbage collector that is there already decides."""
+async def test_earlier_foreground_policy_is_kept(cluster: Cluster) -> None:
+    """Without a policy in the request, an existing finalizer of the garbage collector decides."""
     owner = await make(cluster, "owner", {"finalizers": ["foregroundDeletion"]})
     await make(cluster, "child", {**owned_by(owner), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner")
@@ -156,7 +156,7 @@ async def test_who_asked_for_the_foreground_before_is_heard(cluster: Cluster) ->
     await until_gone(cluster, CONFIGMAPS, "owner")
 
 
-async def test_a_circle_of_owners_goes(cluster: Cluster) -> None:
+async def test_cycle_of_owners_is_deleted(cluster: Cluster) -> None:
     first = await make(cluster, "first")
     second = await make(cluster, "second", owned_by(first))
     await cluster.patch(CONFIGMAPS, "first", {"metadata": owned_by(second)})

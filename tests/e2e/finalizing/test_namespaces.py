@@ -1,4 +1,4 @@
-"""Namespaces: emptied, then asked for by the finalizers of their spec, then by those of their metadata."""
+"""Namespaces: contents, then finalizers of the spec, then finalizers of the metadata."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def conditions(namespace: Object) -> dict[str, Object]:
 
 
 def is_emptied(namespace: Object) -> bool:
-    """Whether the namespace controller has done its part."""
+    """Return whether the namespace controller has finished."""
     return "kubernetes" not in (namespace["spec"].get("finalizers") or [])
 
 
 async def finalize(cluster: Cluster, name: str, finalizer: str) -> Object:
-    """What the owner of a finalizer of the spec does: the namespace without it to the finalize subresource."""
+    """Remove a finalizer of the spec through the finalize subresource, as its owner does."""
     namespace = await cluster.api.do("GET", NAMESPACES.path(name=name))
     namespace["spec"]["finalizers"].remove(finalizer)
     return await cluster.api.do("PUT", NAMESPACES.path(name=name) + "/finalize", namespace)

@@ -28,14 +28,14 @@ def user(name: str, of: str, *, node: str = "") -> Object:
 
 
 async def settled(cluster: Cluster) -> None:
-    """Everything that happened before has been looked at: a claim that was deleted later is gone."""
+    """Wait until the controller has processed all earlier changes."""
     await cluster.create(CLAIMS, claim("sentinel"))
     await delete(cluster, CLAIMS, "sentinel")
     await until_gone(cluster, CLAIMS, "sentinel")
 
 
 async def end(cluster: Cluster, name: str) -> None:
-    """What its kubelet does, once a pod has stopped."""
+    """Do what the kubelet does when a pod has stopped."""
     await delete(cluster, PODS, name, gracePeriodSeconds=0)
 
 
@@ -83,7 +83,7 @@ async def test_a_pod_that_has_ended_uses_it_still(cluster: Cluster) -> None:
 
 
 async def test_a_pod_on_no_node_does_not_count(cluster: Cluster) -> None:
-    """No kubelet begins it once the claim is to go."""
+    """No kubelet starts it when the claim is terminating."""
     await cluster.create(CLAIMS, claim("data"))
     await cluster.create(PODS, user("waits", "data"))
     await delete(cluster, CLAIMS, "data")
@@ -109,7 +109,7 @@ async def test_a_claim_that_lost_its_protection_is_protected_again(cluster: Clus
 
 
 async def bound_volume(cluster: Cluster, labels: dict[str, str] | None = None) -> str:
-    """A volume that says it is bound, as one does whose claim is there; its name."""
+    """Create a volume with the phase Bound and return its name."""
     spec: dict[str, Any] = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -125,7 +125,7 @@ async def bound_volume(cluster: Cluster, labels: dict[str, str] | None = None) -
 
 
 async def release(cluster: Cluster, name: str) -> None:
-    """What the volume controller does, once a volume's claim has gone."""
+    """Do what the volume controller does when a volume's claim is deleted."""
     await _say(cluster, name, "Released")
 
 

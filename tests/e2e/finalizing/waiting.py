@@ -1,4 +1,4 @@
-"""Waiting for what controllers do, by watches."""
+"""Wait for controllers, with watches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLAIMS = Resource("v1", "persistentvolumeclaims")
 VOLUMES = Resource("v1", "persistentvolumes", namespaced=False)
 
 PATIENCE = 40.0
-"""Seconds; the namespace controller lets 5 s pass, and looks again every 8 s."""
+"""Seconds; the namespace controller waits 5 s, then checks every 8 s."""
 
 
 def in_own(cluster: Cluster, resource: Resource, name: str) -> str:
@@ -89,7 +89,7 @@ def finalizers(obj: Object) -> list[str]:
 
 
 async def drop_finalizer(cluster: Cluster, resource: Resource, name: str, finalizer: str) -> Object:
-    """Take one finalizer off, and nobody else's: refused where another is at its place by now."""
+    """Remove a finalizer; the patch is refused if another one is at its position."""
     obj = await cluster.api.do("GET", in_own(cluster, resource, name))
     path = f"/metadata/finalizers/{finalizers(obj).index(finalizer)}"
     patch = [{"op": "test", "path": path, "value": finalizer}, {"op": "remove", "path": path}]

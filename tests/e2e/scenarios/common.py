@@ -1,4 +1,4 @@
-"""What scenarios share: paths, and what they take from answers."""
+"""Helpers of scenarios: paths, and values from answers."""
 
 from __future__ import annotations
 

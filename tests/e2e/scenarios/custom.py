@@ -125,7 +125,7 @@ async def columns(server: Recorder) -> None:
 
 
 async def refused_definitions(server: Recorder) -> None:
-    """CustomResourceDefinitions that cannot be, and changes of what has to stay."""
+    """Invalid CustomResourceDefinitions, and changes of immutable fields."""
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     group = f"refused.{server.namespace}.example.com"
 
@@ -250,7 +250,7 @@ async def versions(server: Recorder) -> None:
 
 
 async def pruning(server: Recorder) -> None:
-    """What a CustomResourceDefinition's schema refuses or drops."""
+    """Values that a CustomResourceDefinition's schema refuses or drops."""
     group = f"pruning.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
     await server.define(definition(group, "Relic"))

@@ -86,7 +86,7 @@ async def delete_options(server: Recorder) -> None:
 
 
 async def orphans(server: Recorder) -> None:
-    """What becomes of dependents: asked for in the old way, and by default."""
+    """Propagation by orphanDependents and by default."""
     ways: list[tuple[Object | None, dict[str, str]]] = [
         ({"orphanDependents": True}, {}),
         ({"orphanDependents": False}, {}),
@@ -130,7 +130,7 @@ async def orphans(server: Recorder) -> None:
 
 
 async def namespaces(server: Recorder) -> None:
-    """A namespace, and what happens in one that is going; nobody is there to empty it."""
+    """A namespace, and requests in a terminating one, without a controller."""
     created = await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "NS-b"}})
     del created
     answer = await server.ask("POST", "/api/v1/namespaces", {"metadata": {"generateName": "going-"}})

@@ -1,4 +1,4 @@
-"""What there is: groups, versions, resources."""
+"""Discovery: groups, versions, resources."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ async def owned_metadata(server: Recorder) -> None:
 
 
 async def owned_empties(server: Recorder) -> None:
-    """What is applied empty is owned, though it is not there."""
+    """An empty applied field has an owner, although it is not stored."""
     cases: tuple[tuple[str, Object, Object], ...] = (
         ("labels", {"metadata": {"labels": {}}}, {"metadata": {"labels": {"x": "y"}}}),
         ("null", {"metadata": {"annotations": None}}, {"metadata": {"annotations": {"x": "y"}}}),
@@ -225,7 +225,7 @@ async def owned_empties(server: Recorder) -> None:
 
 
 async def owned_status(server: Recorder) -> None:
-    """Metadata in an apply of a status: some of it is ignored, and nobody's."""
+    """Metadata in an apply of a status: ignored parts get no owner."""
     group = f"status.{server.namespace}.example.com"
     await server.define(definition(group, "Relic"))
     relics = f"/apis/{group}/v1/namespaces/NS/relics"

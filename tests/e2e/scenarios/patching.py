@@ -226,7 +226,7 @@ async def applied(server: Recorder) -> None:
 
 
 async def applied_by_two(server: Recorder) -> None:
-    """Server-side apply: what one leaves out while the other has something in it."""
+    """Server-side apply: omitting a field in which another manager owns something."""
     group = f"applied.{server.namespace}.example.com"
     await server.define(definition(group, "Relic"))
 

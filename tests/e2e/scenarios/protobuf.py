@@ -1,4 +1,4 @@
-"""Protobuf: what is answered in it, and what it means where it is sent."""
+"""Protobuf answers and requests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def metadata_of_custom_resources_in_protobuf(server: Recorder) -> None:
 
 
 async def bodies_in_protobuf(server: Recorder) -> None:
-    """What Go clients send; their zeros and empty texts mean nothing."""
+    """Requests of Go clients; their zeros and empty texts mean nothing."""
 
     async def send(
         method: str, path: str, obj: Object, *, accept: str = "application/json", **query: str

@@ -1,4 +1,4 @@
-"""What the real server's schemas of built-in kinds refuse, fill in or drop."""
+"""Values that the real server's schemas of built-in kinds refuse, default or drop."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _SERVICES = "/api/v1/namespaces/NS/services"
 
 
 async def readable_values(server: Recorder) -> None:
-    """Data and times: what is taken is put into one form, the rest is refused."""
+    """Data and times: valid values are normalized, others refused."""
 
     async def create(path: str, **content: Any) -> None:
         await server.ask("POST", path, {"metadata": {"generateName": "v-"}} | content)
@@ -142,7 +142,7 @@ async def zeros(server: Recorder) -> None:
 
 
 async def defaults(server: Recorder) -> None:
-    """What is filled in is so whenever it is left out."""
+    """Defaults apply whenever the field is omitted."""
     for content in ({"stringData": {"a": "b"}}, {"type": None}, {"type": ""}, {"type": "other"}):
         secret: Object = {"metadata": {"name": "a"}} | content
         await server.ask("POST", _SECRETS, secret)

@@ -1,4 +1,4 @@
-"""Where watches begin, what they bring, what is refused; WatchList."""
+"""Watches: start versions, events, refusals, WatchList."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STREAM = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
 
 async def watches(server: Recorder) -> None:
-    """What happened, seen from different beginnings and through different selectors."""
+    """The same changes from different versions and through different selectors."""
     first = version_of(await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1")))
     await server.ask("POST", CONFIGMAPS, configmap("b"))
     changed, labelled = {"data": {"k": "2"}}, {"metadata": {"labels": {"app": "db"}}}

@@ -1,4 +1,4 @@
-"""Creating and replacing, and what is refused there."""
+"""Creating and replacing, and their refusals."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def bindings(server: Recorder) -> None:
 
 
 async def other_objects(server: Recorder) -> None:
-    """Writes that say the uid of an object that is gone, or was made anew under its name."""
+    """Writes with the uid of a deleted or re-created object."""
     for path, obj in ((CONFIGMAPS, configmap("a")), (PODS, pod("a")), (LEASES, {"metadata": {"name": "a"}})):
         gone = await server.ask("POST", path, obj)
         metadata = {"name": "a", "uid": gone.body["metadata"]["uid"]}
@@ -88,7 +88,7 @@ async def other_objects(server: Recorder) -> None:
 
 
 async def bad_requests(server: Recorder) -> None:
-    """What is refused, and in which words."""
+    """Refusals and their messages."""
     post = "POST", CONFIGMAPS
     await server.ask(*post, b"{no JSON")
     await server.ask(*post, b"")

@@ -1,4 +1,4 @@
-"""Events on either server: what is recorded can be read, series and all."""
+"""Recorded events can be read on both servers, including series."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_all_kinds_of_objects_and_what_has_no_namespace(
     assert event["related"]["name"] == "a"
 
 
-async def test_who_may_not_write_events_is_told_so(
+async def test_refused_events_are_logged_once(
     cluster: Cluster,
     client: Client,
     configmaps: Resource[KubeObject],

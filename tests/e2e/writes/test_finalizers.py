@@ -69,7 +69,7 @@ async def test_the_last_one_off_lets_it_go(configmaps: Maps, configmap: Configma
         assert await verb(held.key, OURS) is None
 
 
-async def test_what_is_being_deleted_gets_none(configmaps: Maps, configmap: Configmap) -> None:
+async def test_terminating_object_gets_no_finalizer(configmaps: Maps, configmap: Configmap) -> None:
     held = await configmaps.create(configmap("a", THEIRS))
     going = await configmaps.delete(held)
     assert going is not None
@@ -80,7 +80,9 @@ async def test_what_is_being_deleted_gets_none(configmaps: Maps, configmap: Conf
     assert await configmaps.drop_finalizer(going, THEIRS) is None
 
 
-async def test_a_namesake_is_left_alone(configmaps: Maps, configmap: Configmap) -> None:
+async def test_object_recreated_under_the_same_name_is_untouched(
+    configmaps: Maps, configmap: Configmap
+) -> None:
     old = await configmaps.create(configmap("a", OURS))
     await configmaps.delete(old)
     await configmaps.drop_finalizer(old, OURS)
@@ -113,7 +115,7 @@ async def test_a_struct_that_names_no_finalizers(
     assert "finalizers" not in left["metadata"]
 
 
-async def test_nobody_loses_what_he_wrote(configmaps: Maps, configmap: Configmap) -> None:
+async def test_concurrent_finalizer_writers_lose_nothing(configmaps: Maps, configmap: Configmap) -> None:
     """Ten put theirs on and take it off, all at once; an eleventh writes labels, a twelfth takes off a duplicate."""
     obj = await configmaps.create(configmap("a"))
     chance = random.Random(3)
@@ -156,7 +158,7 @@ async def test_a_namespace_and_what_keeps_it(client: Client, cluster: Cluster) -
     assert await namespaces.ensure_spec_finalizer(made, THEIRS) is None
     left = await namespaces.drop_spec_finalizer(
         made, "kubernetes"
-    )  # it is empty; nobody else is there to say so
+    )  # the test acts as the namespace controller
     assert left is not None
     assert left["spec"]["finalizers"] == [OURS]
     assert await namespaces.drop_spec_finalizer(made, OURS) is None

@@ -19,7 +19,7 @@ PATIENCE = 20.0
 
 
 class Candidate:
-    """Leads again and again, and notes who leads together with it."""
+    """Lead repeatedly and record simultaneous leaders."""
 
     def __init__(
         self, client: Client, cluster: Cluster, name: str, leading: set[str], news: asyncio.Event
@@ -86,7 +86,7 @@ async def test_a_lease_that_is_deleted_is_made_again(cluster: Cluster, client: C
         elector.require_leadership()
 
 
-async def test_whoever_finds_the_lease_taken_stops(cluster: Cluster, client: Client) -> None:
+async def test_candidate_stops_when_the_lease_is_taken(cluster: Cluster, client: Client) -> None:
     elector = LeaderElector(client, "operator", cluster.namespace, "one", **SHORT)
     leases = Resource(client, "coordination.k8s.io/v1", "leases", dict)
     with pytest.raises(LeadershipLostError, match=r"thief holds it"):

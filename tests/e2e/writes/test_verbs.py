@@ -53,7 +53,7 @@ async def test_a_name_of_the_servers_choice(configmaps: Maps, cluster: Cluster) 
     assert made.name.startswith("any-")
 
 
-async def test_all_that_there_is_in_pages(
+async def test_list_all_in_pages(
     configmaps: Maps, configmap: Configmap, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aioinformer.resources.resource.PAGE_SIZE", 3)
@@ -102,7 +102,7 @@ async def test_update_status_of_an_unmodified_kube_object_is_an_error(
     assert is_status_condition_true(updated, "Ready")
 
 
-async def test_what_is_there_already(configmaps: Maps, configmap: Configmap) -> None:
+async def test_create_of_an_existing_object_is_an_error(configmaps: Maps, configmap: Configmap) -> None:
     await configmaps.create(configmap("a"))
     with pytest.raises(
         AlreadyExistsError, match=r'create configmaps .*/a: 409 AlreadyExists: configmaps "a" already'
@@ -110,7 +110,7 @@ async def test_what_is_there_already(configmaps: Maps, configmap: Configmap) -> 
         await configmaps.create(configmap("a"))
 
 
-async def test_what_is_not_there(
+async def test_missing_object_is_an_error(
     configmaps: Maps, cluster: Cluster, client: Client, configmap: Configmap
 ) -> None:
     key = cluster.key("none")
@@ -128,7 +128,7 @@ async def test_what_is_not_there(
         )  # not None, which would say that the object is gone
 
 
-async def test_fields_that_cannot_be_are_named(client: Client, cluster: Cluster, configmaps: Maps) -> None:
+async def test_invalid_fields_are_named(client: Client, cluster: Cluster, configmaps: Maps) -> None:
     with pytest.raises(InvalidError, match=r"422 Invalid: .*metadata.name") as raised:
         await configmaps.create({"metadata": {"name": "A_", "namespace": cluster.namespace}})
     assert [cause.field for cause in raised.value.causes] == ["metadata.name"]
@@ -223,7 +223,7 @@ async def test_an_object_that_was_read_is_not_applied(configmaps: Maps, configma
         await configmaps.apply(await configmaps.get(applied.key))
 
 
-async def test_the_status_is_written_apart(cluster: Cluster, client: Client) -> None:
+async def test_status_is_written_separately(cluster: Cluster, client: Client) -> None:
     await cluster.define(CAVE_DEFINITION)
     caves = Resource(client, "example.com/v1", "caves", dict, kind="Cave")
     made = await caves.create(
@@ -253,7 +253,7 @@ async def test_preconditions_of_a_deletion(configmaps: Maps, configmap: Configma
     assert await configmaps.delete(new) is None
 
 
-async def test_what_waits_for_its_finalizers(configmaps: Maps, configmap: Configmap) -> None:
+async def test_delete_waits_for_finalizers(configmaps: Maps, configmap: Configmap) -> None:
     held = await configmaps.create(configmap("a", "example.com/x"))
     left = await configmaps.delete(held, propagation_policy="Background")
     assert left is not None
@@ -301,7 +301,7 @@ async def test_evictions(client: Client, cluster: Cluster) -> None:
 
 
 async def test_an_eviction_uses_up_the_budget(client: Client, cluster: Cluster) -> None:
-    """Whether it allows one more is in its status, which we play the controller of."""
+    """The budget's status says whether it allows another eviction; the test acts as its controller."""
     pods = Resource(client, "v1", "pods")
     budgets = Resource(client, "policy/v1", "poddisruptionbudgets", dict, kind="PodDisruptionBudget")
     created = []
@@ -340,7 +340,7 @@ async def test_an_eviction_uses_up_the_budget(client: Client, cluster: Cluster) 
         await pods.evict(created[1])
 
 
-async def test_who_may_not_is_told_so(cluster: Cluster, configmap: Configmap) -> None:
+async def test_forbidden_write_is_an_error(cluster: Cluster, configmap: Configmap) -> None:
     async with await cluster.forbid() as client:
         with pytest.raises(ForbiddenError, match=r"list configmaps.*403 Forbidden"):
             await Resource(client, "v1", "configmaps").list(cluster.namespace)

@@ -1,4 +1,4 @@
-"""What is in answers in protobuf, as JSON would have it; what is not as it should be raises."""
+"""Decode protobuf answers into JSON objects; raise for malformed answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in protobuf: the same as in JSON, written otherwise."""
+"""Answers in protobuf have the same content as in JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WATCH_LIST = {
 
 
 async def get(api: APIClient, path: str, accept: str = PROTOBUF, /, **query: str) -> tuple[int, Any]:
-    """The status, and what was answered in protobuf."""
+    """Return the status and the protobuf answer."""
     answer = await api.get(path, {"Accept": accept}, **query)
     assert answer.headers["Content-Type"] == PROTOBUF, answer.raw
     return answer.status, decoded(answer.raw)
@@ -77,7 +77,7 @@ async def test_pages(api: APIClient) -> None:
     assert (await get(api, CONFIGMAPS, labelSelector="app=x"))[1]["items"] == []
 
 
-async def test_a_large_list_leaves_others_their_turns(api: APIClient, server: APIServer) -> None:
+async def test_large_list_yields_to_other_tasks(api: APIClient, server: APIServer) -> None:
     for number in range(300):
         large = {"metadata": {"name": f"n{number}"}, "data": {"k": "x" * 2000}}
         server.create("v1", "configmaps", large, "large")
@@ -113,7 +113,7 @@ async def test_watches_and_their_bookmarks(api: APIClient, server: APIServer) ->
     assert selected == [{"type": "ADDED", "object": events[0]["object"]}]
 
 
-async def test_metadata_alone_of_whatever_resource(api: APIClient, server: APIServer) -> None:
+async def test_metadata_only_of_any_resource(api: APIClient, server: APIServer) -> None:
     partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
     for path, api_version, plural, name in (
         (CONFIGMAPS, "v1", "configmaps", "a"),
@@ -144,7 +144,7 @@ async def test_custom_resources_come_as_json(api: APIClient) -> None:
     assert (status, refusal["details"]["name"]) == (404, "none")
 
 
-async def test_what_writes_are_answered_with(api: APIClient) -> None:
+async def test_answers_to_writes(api: APIClient) -> None:
     headers = {"Accept": PROTOBUF}
     obj = {"metadata": {"name": "new"}}
     created = await api.ask("POST", CONFIGMAPS, obj, headers=headers)
@@ -155,7 +155,7 @@ async def test_what_writes_are_answered_with(api: APIClient) -> None:
     assert [item["metadata"]["name"] for item in rest["items"]] == ["a", "b", "c"]
 
 
-async def test_what_cannot_be_shown_is_not_written(api: APIClient, server: APIServer) -> None:
+async def test_object_that_protobuf_cannot_express_is_not_stored(api: APIClient, server: APIServer) -> None:
     answer = await api.ask("POST", CONFIGMAPS, {"metadata": {"name": "new"}}, headers={"Accept": "text/html"})
     assert answer.status == 406
     assert "default/new" not in server.snapshot("v1", "configmaps")
@@ -209,7 +209,7 @@ async def test_a_list_breaks_off(api: APIClient, server: APIServer) -> None:
     assert (received.count(b"default"), whole.count(b"default")) == (2, 3)
 
 
-async def test_what_cannot_be_said_in_protobuf_is_an_error_that_says_why(
+async def test_error_says_why_protobuf_cannot_express_an_object(
     api: APIClient, server: APIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.create("v1", "pods", {"metadata": {"name": "odd"}, "spec": {"priority": "high"}})

@@ -1,4 +1,4 @@
-"""Bodies in protobuf: Go clients write what they make themselves so."""
+"""Request bodies in protobuf, as Go clients send them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_object() -> None:
     }
 
 
-def test_what_go_writes_in_any_case_means_nothing_and_what_was_set_stays() -> None:
+def test_zeros_that_go_always_writes_are_dropped() -> None:
     spec = {
         "replicas": 0,
         "selector": {},
@@ -77,7 +77,7 @@ def test_what_go_writes_in_any_case_means_nothing_and_what_was_set_stays() -> No
     assert read_object(PROTOBUF.body(service), "v1", "Service") == service
 
 
-def test_what_does_not_say_what_it_is_is_what_is_wanted() -> None:
+def test_object_without_a_kind_has_the_expected_kind() -> None:
     body = b"k8s\x00" + field(2, field(1, field(1, "a")))
     read = read_object(body, "apps/v1", "Deployment")
     assert (read["apiVersion"], read["kind"], read["metadata"]) == ("apps/v1", "Deployment", {"name": "a"})
@@ -104,14 +104,14 @@ def test_options_are_of_any_group() -> None:
         (envelope("Cave", b""), 415),
     ],
 )
-def test_what_cannot_be_read(body: bytes, code: int) -> None:
+def test_invalid_protobuf_is_refused(body: bytes, code: int) -> None:
     with pytest.raises(StatusError) as refused:
         read_object(body, "v1", "ConfigMap")
     assert refused.value.code == code
 
 
 async def send(api: APIClient, method: str, path: str, obj: dict[str, Any], **query: str) -> Any:
-    """Send an object as Go clients do; what was answered."""
+    """Send an object as Go clients do and return the answer."""
     answer = await api.ask(method, path, PROTOBUF.body(obj), content_type=PROTOBUF.media_type, query=query)
     return answer.status, answer.body
 
@@ -135,7 +135,7 @@ DEPLOYMENT = {
 
 
 @pytest.mark.parametrize(("path", "obj"), [(PODS, POD), (DEPLOYMENTS, DEPLOYMENT)])
-async def test_it_makes_no_difference_how_an_object_was_sent(
+async def test_json_and_protobuf_bodies_give_the_same_object(
     api: APIClient, path: str, obj: dict[str, Any]
 ) -> None:
     _, by_protobuf = await send(api, "POST", path, obj, dryRun="All")
@@ -191,7 +191,7 @@ async def test_a_review(api: APIClient) -> None:
     assert (status, reviewed["status"]["allowed"]) == (201, True)
 
 
-async def test_what_protobuf_is_not_for(api: APIClient) -> None:
+async def test_requests_that_refuse_protobuf(api: APIClient) -> None:
     answer = await api.ask("PATCH", f"{PODS}/a", PROTOBUF.body(POD), content_type=PROTOBUF.media_type)
     assert answer.status == 415
     body = await api.ask("POST", CONFIGMAPS, b"a: b", content_type="text/plain")

@@ -19,7 +19,7 @@ from ...objects.protobuf.samples import message as written
 
 
 def test_kubernetes_own_examples_are_written_byte_by_byte(kubernetes_testdata: Path) -> None:
-    """With every field set that there is; e2e/test_protobuf.py has objects with next to none."""
+    """All fields are set; e2e/test_protobuf.py has objects with few fields."""
     compared = 0
     for file in sorted((kubernetes_testdata / "HEAD").glob("*.json")):
         obj = json.loads(file.read_text())
@@ -30,12 +30,12 @@ def test_kubernetes_own_examples_are_written_byte_by_byte(kubernetes_testdata: P
 
 
 @pytest.mark.parametrize("name", schema().messages)
-def test_what_json_does_not_have_reads_as_if_it_had_not(name: str) -> None:
+def test_fields_missing_in_json_read_as_missing(name: str) -> None:
     empty = marshaller(name)({})
     assert message(name).read(empty, 0, len(empty)) == message(name).zero()
 
 
-def test_what_is_no_pointer_in_go_is_written_though_it_is_empty() -> None:
+def test_empty_non_pointer_fields_are_written() -> None:
     """The bytes are kube-apiserver's own, of a bookmark."""
     metadata = {"resourceVersion": "226", "annotations": {"k8s.io/initial-events-end": "true"}}
     bookmark = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
@@ -108,12 +108,12 @@ def test_fields_that_kubernetes_does_not_have_are_left_out() -> None:
         ("core/v1.Pod", {"spec": 1}, "1 is no core/v1.PodSpec"),
     ],
 )  # fmt: skip
-def test_what_kubernetes_would_not_have_stored(name: str, obj: dict[str, Any], said: str) -> None:
+def test_values_of_the_wrong_type_are_refused(name: str, obj: dict[str, Any], said: str) -> None:
     with pytest.raises(MarshalError) as raised:
         marshaller(name)(obj)
     assert said in str(raised.value)
 
 
-def test_a_kind_that_there_is_no_protobuf_of() -> None:
+def test_kind_without_protobuf() -> None:
     with pytest.raises(MarshalError, match=r"no protobuf of the kind Cave of example.com/v1"):
         PROTOBUF.body({"apiVersion": "example.com/v1", "kind": "Cave"})

@@ -18,7 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter, process_time
 
-from aioinformer.testing.simulation.run import Outcome, run_once
+from aioinformer.testing.simulation.outcome import Outcome
+from aioinformer.testing.simulation.run import run_once
 from aioinformer.testing.simulation.shrink import shrunk
 
 from .informers import history_of, scenario_of
@@ -26,10 +27,10 @@ from .settings import setting
 from .tally import Failure, Tally, happenings
 
 PORTION = 100
-"""Histories that are told of together."""
+"""How many histories are reported together."""
 
 TELL_EVERY = 10.0
-"""Seconds between two words about how far it is."""
+"""Seconds between two progress lines."""
 
 
 def explore(seeds: range) -> Tally:
@@ -55,13 +56,13 @@ def portions(seeds: range, portion: int) -> Iterator[range]:
 
 
 def quiet() -> None:
-    """Handlers that fail are part of it."""
+    """Ignore the logged errors of failing handlers, which are part of the histories."""
     logging.getLogger("aioinformer").propagate = False
     gc.freeze()
 
 
 def campaign(seeds: Iterable[range], jobs: int, told: Callable[[Tally], bool]) -> None:
-    """Run histories, and tell of each portion in the order of its seeds, until that says to stop."""
+    """Run histories and report each portion in the order of its seeds, until the report says to stop."""
     if jobs == 1:
         quiet()
         for portion in seeds:
@@ -76,12 +77,12 @@ def campaign(seeds: Iterable[range], jobs: int, told: Callable[[Tally], bool]) -
 
 
 def say(text: object) -> None:
-    """Tell whoever waits for it."""
+    """Report the result."""
     print(text, flush=True)  # noqa: T201
 
 
 def tell(seed: int) -> bool:
-    """Print the history of one seed, shrunk if it fails; whether all went well."""
+    """Print the history of a seed, shrunk if it fails; return whether it passed."""
     quiet()
     chosen = setting(seed)
     scenario = scenario_of(chosen)
@@ -101,7 +102,7 @@ def tell(seed: int) -> bool:
 
 
 class Progress:
-    """Says now and then how far it is.
+    """Prints progress lines.
 
     Args:
         tally: What there is so far.
@@ -115,7 +116,7 @@ class Progress:
         self._began = self._told = perf_counter()
 
     def tell(self) -> None:
-        """Say it, unless that was just said."""
+        """Print a line, unless the last one is too recent."""
         now = perf_counter()
         if now - self._told < TELL_EVERY:
             return

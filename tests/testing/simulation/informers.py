@@ -1,4 +1,4 @@
-"""Histories of one informer in all weathers: the scenario, drawn from its seed, and what must hold at its end."""
+"""Histories of an informer in storms: the scenario, drawn from its seed, and its invariants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation
-from aioinformer.testing.simulation.run import Outcome, run_once
+from aioinformer.testing.simulation.outcome import Outcome
+from aioinformer.testing.simulation.run import run_once
 
 from .settings import NAMES, NAMESPACES, Setting, handler, setting
 from .witness import State, Truth, Witness
@@ -47,7 +48,7 @@ class InformerHistory:
         self.from_the_beginning = list(self.witnesses)
 
     async def run(self) -> None:
-        """Live through the storm, then prove that nothing was lost."""
+        """Run through the storm, then check that nothing was lost."""
         world, setting = self.world, self.setting
         for _ in range(setting.objects):
             self._write()
@@ -85,7 +86,7 @@ class InformerHistory:
             await finish(*others, *self.reads)
 
     async def _prove(self) -> None:
-        """The storm is over: all must be well soon, and stay well."""
+        """After the storm, cache, handlers and server must become equal and stay equal."""
         world, setting = self.world, self.setting
         for _ in range(self.random.randint(0, 3)):
             self._write()
@@ -186,7 +187,7 @@ class InformerHistory:
                 self._written(server.create("v1", "configmaps", obj))
 
     def _written(self, obj: dict[str, Any]) -> None:
-        """Have somebody wait, now and then, until the cache shows a write."""
+        """Sometimes wait until the cache shows a write."""
         ours = not self.setting.namespaces or obj["metadata"]["namespace"] in self.setting.namespaces
         if self.informer._controllers and ours and self.random.random() < 0.2:
             self.reads.append(asyncio.create_task(self._read(obj)))
@@ -200,10 +201,10 @@ class InformerHistory:
         else:
             assert int(shown.resource_version) >= int(metadata["resourceVersion"]), f"{metadata} is not shown"
 
-    # What must hold
+    # Invariants
 
     def _watch_syncs(self) -> None:
-        """After every step: nobody says too early that it has synced."""
+        """After every step: has_synced must not be True too early."""
         if len(self.listed_at) < len(self.informer._controllers):
             namespaces = self.setting.namespaces or ("",)
             for namespace, each in zip(namespaces, self.informer._controllers, strict=True):
@@ -231,7 +232,7 @@ class InformerHistory:
                         assert told, f"{witness.name} has synced without {key}"
 
     def _watch_version(self) -> None:
-        """After every step: the version is never ahead of what the store and the queue have."""
+        """After every step: the version must not be ahead of the store and the queue."""
         version = self.informer.last_sync_resource_version
         if version == self.version_checked or any(each.unfinished for each in self.informer._controllers):
             return
@@ -257,7 +258,7 @@ class InformerHistory:
             assert not witness.illegal, f"{witness.name} was told: {witness.illegal}"
 
     def _check_manners(self) -> None:
-        """It asked the server no more than it had to, and could take whatever the server sent."""
+        """The informer must send no unnecessary requests and handle every answer."""
         reflectors = self.informer.state.reflectors
         troubles = [entry for entry in self.world.history if entry.who == "storm"]
         lists_and_watches = sum(each.lists + each.watches for each in reflectors)

@@ -1,4 +1,4 @@
-"""What kinds of histories there are, drawn from their seeds."""
+"""Settings of histories, drawn from their seeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUEUES = ["delta", "real"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What kind of history it is.
+    """The setting of a history.
 
     Attributes:
         queue: Which queue the informer has.

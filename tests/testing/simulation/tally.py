@@ -1,4 +1,4 @@
-"""What many histories came to: how many there were, what happened in them, which failed."""
+"""A summary of many histories: how many ran, what happened in them, which failed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from aioinformer.testing.simulation.run import Outcome
+from aioinformer.testing.simulation.outcome import Outcome
 
 TROUBLE = "trouble: "
 HOURS = "virtual hours"
@@ -79,19 +79,19 @@ class Tally(msgspec.Struct):
             yield f"{count:12,.0f} {name}"
 
     def write(self, file: Path) -> None:
-        """Keep it, or what was kept before, come what may."""
+        """Save the tally atomically: after a crash the file has the old or the new one."""
         aside = file.with_suffix(".new")
         aside.write_bytes(msgspec.json.format(msgspec.json.encode(self)))
         aside.replace(file)
 
     @classmethod
     def read(cls, file: Path) -> Tally:
-        """What was kept."""
+        """Load the saved tally."""
         return msgspec.convert(json.loads(file.read_text()), cls)
 
 
 def happenings(outcome: Outcome) -> Counter[str]:
-    """What happened in a history, as `Tally.happened` counts it."""
+    """Count what happened in a history, for `Tally.happened`."""
     found: Counter[str] = Counter()
     for _, who, what in outcome.history:
         first = who.partition(" ")[0]

@@ -1,4 +1,4 @@
-"""The checks of informers' histories are no empty ones: each finds a bug that is planted for it.
+"""The checks of informer histories find planted bugs.
 
 More of them, planted in the source: `make mutants`.
 """
@@ -25,7 +25,7 @@ SEEDS = 300
 
 
 async def nothing(*args: Any, **options: Any) -> None:
-    """In the place of what has to be done."""
+    """Do nothing, in place of the real function."""
 
 
 def told_all(processor: Any, notifications: Any, listeners: Any = None) -> None:
@@ -62,7 +62,7 @@ BUGS: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_find_a_planted_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place, name, instead, message = BUGS[bug]
     if place is tasks:
         monkeypatch.setattr("aioinformer.informer.shared_informer.finish", instead)

@@ -1,4 +1,4 @@
-"""What docs/simulation.md shows runs."""
+"""The examples of docs/simulation.md run."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_examples_run(source: str) -> None:
     exec(compile(source, PAGE, "exec"), {"asyncio": asyncio, "__name__": PAGE.stem})
 
 
-def test_what_a_world_has_is_there() -> None:
+def test_documented_attributes_exist() -> None:
     table = re.findall(r"^\| `(?:await )?world\.(\w+)", PAGE.read_text(), re.MULTILINE)
     assert len(table) == 11
     attributes = ("server", "client", "network", "random")
     assert [name for name in table if name not in attributes and not hasattr(Simulation, name)] == []
 
 
-def test_no_trouble_is_forgotten() -> None:
+def test_documentation_lists_every_trouble() -> None:
     assert len(TROUBLES) == 20, "the list in the docs says what there is"

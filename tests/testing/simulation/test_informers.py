@@ -1,4 +1,4 @@
-"""Thousands of informers, each in weather of its own."""
+"""Thousands of simulated informers, each in its own storm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PORTIONS = [range(begin, begin + 250) for begin in range(0, 2000, 250)]
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """Handlers that fail are part of it."""
+    """Ignore the logged errors of failing handlers, which are part of the histories."""
     logger = logging.getLogger("aioinformer")
     logger.propagate = False
     yield
@@ -27,12 +27,12 @@ def _quiet() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seeds", PORTIONS, ids=lambda seeds: str(seeds.start))
-def test_nothing_is_lost_told_wrongly_or_left_behind(seeds: range) -> None:
+def test_informer_histories_are_correct(seeds: range) -> None:
     found = explore(seeds)
     assert not found.failures, "replay one by: make simulate SEED=…"
 
 
-def test_the_settings_cover_what_there_is() -> None:
+def test_settings_cover_all_options() -> None:
     settings = [setting(seed) for seed in range(500)]
     assert {each.queue for each in settings} == set(QUEUES)
     assert {each.options["use_watch_list"] for each in settings} == {None, True, False}
@@ -42,12 +42,12 @@ def test_the_settings_cover_what_there_is() -> None:
     assert {each.cancelled is None for each in settings} == {True, False}
 
 
-def test_a_history_is_the_same_twice() -> None:
+def test_history_is_reproducible() -> None:
     for seed in range(50):
         assert history_of(seed).history.text() == history_of(seed).history.text()
 
 
-def test_a_history_is_the_same_in_another_process() -> None:
+def test_history_is_reproducible_in_another_process() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "tests.testing.simulation.campaign", "--seed", "11"],
         env={**os.environ, "PYTHONHASHSEED": "12345"},

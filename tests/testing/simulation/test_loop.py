@@ -28,7 +28,7 @@ def run(main: Coroutine[Any, Any, T], seed: int | None = None, **options: Any) -
 
 
 async def order(count: int = 5) -> list[int]:
-    """In which order tasks run that are ready at the same moment."""
+    """Return the order in which tasks run that are ready at the same moment."""
     ran: list[int] = []
 
     async def step(number: int) -> None:
@@ -40,7 +40,7 @@ async def order(count: int = 5) -> list[int]:
     return ran
 
 
-def test_hours_pass_in_no_time() -> None:
+def test_virtual_hours_take_no_real_time() -> None:
     async def main() -> float:
         began = asyncio.get_running_loop().time()
         await asyncio.sleep(10_000)
@@ -55,7 +55,7 @@ def test_without_a_seed_tasks_run_as_they_became_ready() -> None:
     assert run(order()) == [0, 1, 2, 3, 4]
 
 
-def test_a_seed_says_in_which_order_tasks_run() -> None:
+def test_seed_determines_the_order_of_tasks() -> None:
     orders = {seed: run(order(), seed) for seed in range(200)}
     assert orders == {seed: run(order(), seed) for seed in range(200)}
     assert len({tuple(each) for each in orders.values()}) > 60  # of 120
@@ -93,7 +93,7 @@ def test_plain_callbacks_keep_their_order_whatever_the_seed() -> None:
         assert run(main(), seed) == list(range(10))
 
 
-def test_sets_of_tasks_are_walked_alike_in_every_run() -> None:
+def test_sets_of_tasks_iterate_in_the_same_order() -> None:
     async def main() -> list[str]:
         tasks = {asyncio.create_task(asyncio.sleep(number), name=str(number)) for number in range(20)}
         done, _ = await asyncio.wait(tasks)
@@ -117,7 +117,7 @@ def test_a_deadlock_says_what_every_task_awaits() -> None:
     assert "Event.wait" in str(raised.value)
 
 
-def test_what_goes_on_without_time_passing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_livelock_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "STEPS_AT_ONCE", 1000)
 
     async def main() -> None:
@@ -128,7 +128,7 @@ def test_what_goes_on_without_time_passing_is_ended(monkeypatch: pytest.MonkeyPa
         run(main())
 
 
-def test_virtual_time_has_an_end() -> None:
+def test_virtual_time_limit_is_an_error() -> None:
     async def main() -> None:
         while True:  # noqa: ASYNC110 - that is the test
             await asyncio.sleep(60)
@@ -146,7 +146,7 @@ def test_the_loop_waits_for_threads() -> None:
     assert run(main()) == ("simulated executor", [])
 
 
-def test_an_error_in_a_thread_is_the_callers() -> None:
+def test_error_in_a_thread_reaches_the_caller() -> None:
     async def main() -> None:
         await asyncio.to_thread(int, "x")
 
@@ -165,7 +165,7 @@ def test_cancelled_timers_do_not_pile_up() -> None:
     assert run(main()) < 500
 
 
-def test_timeouts_and_cancelling_work_as_ever() -> None:
+def test_timeouts_and_cancellation_work() -> None:
     async def main() -> str:
         try:
             async with asyncio.timeout(5):
@@ -177,7 +177,7 @@ def test_timeouts_and_cancelling_work_as_ever() -> None:
     assert {run(main(), seed) for seed in range(20)} == {"timed out"}
 
 
-def test_failures_that_nobody_sees_are_kept() -> None:
+def test_unretrieved_exceptions_are_recorded() -> None:
     failures: list[dict[str, Any]] = []
 
     async def main() -> None:

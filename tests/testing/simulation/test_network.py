@@ -14,7 +14,7 @@ MAPS = "/api/v1/configmaps"
 
 
 def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
-    """A test that is a scenario, in several orders."""
+    """Run a test as a scenario with several seeds."""
 
     def test() -> None:
         for seed in range(10):
@@ -41,7 +41,7 @@ async def read_lines(stream: ByteStream, count: int) -> list[bytes]:
 
 
 @simulated
-async def test_a_list_comes_whole_however_it_is_torn(world: Simulation) -> None:
+async def test_list_is_complete_despite_split_chunks(world: Simulation) -> None:
     create(world, *"abcdefgh")
     world.network.torn = 1.0
     found = await ListWatch.for_resource(world.client, "v1", "configmaps").list(ListOptions(limit=3))
@@ -50,7 +50,7 @@ async def test_a_list_comes_whole_however_it_is_torn(world: Simulation) -> None:
 
 
 @simulated
-async def test_what_is_sent_on_a_connection_arrives_in_order(world: Simulation) -> None:
+async def test_data_on_a_connection_arrives_in_order(world: Simulation) -> None:
     world.network.latency = (0.001, 10.0)
     stream = await watched(world)
     names = [f"n{number:02}" for number in range(50)]
@@ -63,7 +63,7 @@ async def test_what_is_sent_on_a_connection_arrives_in_order(world: Simulation) 
 
 
 @simulated
-async def test_what_the_server_refuses_is_an_api_error(world: Simulation) -> None:
+async def test_refused_request_is_an_api_error(world: Simulation) -> None:
     with pytest.raises(ApiError, match="404"):
         await world.client.get("/api/v1/nothings")
     world.server.faults.fail(429, retry_after=7)
@@ -91,7 +91,7 @@ async def test_a_cut_connection_ends_its_stream_with_an_error(world: Simulation)
 
 
 @simulated
-async def test_a_clean_end_is_one(world: Simulation) -> None:
+async def test_clean_end_is_no_error(world: Simulation) -> None:
     stream = await watched(world)
     world.server.faults.drop_watches()
     with pytest.raises(StopAsyncIteration):
@@ -99,7 +99,7 @@ async def test_a_clean_end_is_one(world: Simulation) -> None:
 
 
 @simulated
-async def test_one_cut_in_mid_line_is_an_error_behind_half_a_line(world: Simulation) -> None:
+async def test_cut_in_mid_line_raises_after_half_a_line(world: Simulation) -> None:
     stream = await watched(world)
     create(world, "a")
     world.server.faults.drop_watches(mid_line=True)
@@ -113,7 +113,7 @@ async def test_one_cut_in_mid_line_is_an_error_behind_half_a_line(world: Simulat
 
 
 @simulated
-async def test_silence_is_for_ever(world: Simulation) -> None:
+async def test_silent_connection_never_ends(world: Simulation) -> None:
     stream = await watched(world)
     assert world.network.silence() == 1
     create(world, "a")
@@ -124,7 +124,7 @@ async def test_silence_is_for_ever(world: Simulation) -> None:
 
 
 @simulated
-async def test_silence_is_noticed_where_an_idle_timeout_was_asked_for(world: Simulation) -> None:
+async def test_idle_timeout_detects_silence(world: Simulation) -> None:
     stream = await world.client.stream(MAPS, [("watch", "true")], idle_timeout=30)
     began = world.now
     world.network.silence()
@@ -135,7 +135,7 @@ async def test_silence_is_noticed_where_an_idle_timeout_was_asked_for(world: Sim
 
 
 @simulated
-async def test_an_answer_that_never_comes_is_given_up(world: Simulation) -> None:
+async def test_missing_answer_times_out(world: Simulation) -> None:
     world.server.faults.freeze()
     with pytest.raises(TransportError, match="timed out"):
         await world.client.get(MAPS)
@@ -154,7 +154,7 @@ async def test_a_stall_delays_and_loses_nothing(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_late_closing_bookmark_comes_behind_what_happens_meanwhile(world: Simulation) -> None:
+async def test_late_closing_bookmark_comes_after_meanwhile_changes(world: Simulation) -> None:
     create(world, "a", "b")
     world.network.late_closing = 8.0
     stream = await watched(
@@ -216,7 +216,7 @@ async def test_a_restart_keeps_the_objects_and_cuts_connections(world: Simulatio
     assert b'"a"' in await world.client.get(MAPS)
 
 
-def test_a_token_is_asked_for_and_shown() -> None:
+def test_client_sends_the_token() -> None:
     async def scenario(world: Simulation) -> None:
         assert b"items" in await world.client.get(MAPS)
         world.server.tokens.clear()

@@ -1,4 +1,4 @@
-"""A RetryWatcher in all weathers: every event once, in order, and no end but one that it may come to."""
+"""A RetryWatcher in storms: every event exactly once, in order, and only legal ends."""
 
 from __future__ import annotations
 
@@ -106,6 +106,6 @@ async def scenario(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 300, 100))
-def test_every_event_comes_once_and_in_order(first: int) -> None:
+def test_every_event_arrives_exactly_once_in_order(first: int) -> None:
     for seed in range(first, first + 100):
         simulate(scenario, seed=seed, history=100 if seed % 2 else 3)

@@ -56,7 +56,7 @@ async def test_httpx_reads(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_client_by_url_is_the_real_one(world: Simulation) -> None:
+async def test_client_from_url_uses_the_simulated_sockets(world: Simulation) -> None:
     world.server.create("v1", "configmaps", {"metadata": {"name": "a"}})
     async with Client.from_url(world.server.url) as client, SharedInformerFactory(client) as factory:
         maps = factory.for_resource("v1", "configmaps")
@@ -97,7 +97,7 @@ async def test_an_answer_cut_off_in_the_middle_is_an_error(world: Simulation) ->
 
 
 @simulated
-async def test_silence_is_for_ever(world: Simulation) -> None:
+async def test_silent_connection_never_ends(world: Simulation) -> None:
     patience = aiohttp.ClientTimeout(total=None, sock_read=100)
     async with (
         aiohttp.ClientSession(timeout=patience) as session,
@@ -124,7 +124,7 @@ async def test_a_stall_delays_and_loses_nothing(world: Simulation) -> None:
 
 
 async def _rest(stream: Any) -> bytes:
-    """What else comes at once."""
+    """Other data that arrives immediately."""
     try:
         async with asyncio.timeout(0.1):
             return bytes(await anext(stream))
@@ -133,7 +133,7 @@ async def _rest(stream: Any) -> bytes:
 
 
 @simulated
-async def test_closing_one_end_is_the_end_of_the_other(world: Simulation) -> None:
+async def test_closing_one_end_closes_the_other(world: Simulation) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", world.server.port)
     writer.write(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     body = await reader.read()
@@ -144,7 +144,7 @@ async def test_closing_one_end_is_the_end_of_the_other(world: Simulation) -> Non
 
 
 @simulated
-async def test_who_pauses_reading_gets_it_later(world: Simulation) -> None:
+async def test_paused_reading_delays_data(world: Simulation) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", world.server.port, limit=100)
     for name in "abcdefgh":
         world.server.create("v1", "configmaps", {"metadata": {"name": name}, "data": {"long": "x" * 300}})
@@ -158,12 +158,12 @@ async def test_who_pauses_reading_gets_it_later(world: Simulation) -> None:
     await writer.wait_closed()
 
 
-def test_nothing_else_can_be_reached() -> None:
+def test_other_addresses_are_unreachable() -> None:
     async def scenario(world: Simulation) -> None:
         async with aiohttp.ClientSession() as session:
             await session.get("http://127.0.0.1:1/")
 
-    with pytest.raises(SimulationError, match="no network but its server's"):
+    with pytest.raises(SimulationError, match="only has the network of"):
         simulate(scenario)
 
 
@@ -177,9 +177,9 @@ def test_a_connection_left_open_is_a_leak() -> None:
         simulate(scenario, shrink=False)
 
 
-def test_a_whole_operator_is_the_same_twice() -> None:
+def test_operator_run_is_reproducible() -> None:
     async def operator(world: Simulation, api_client: Any) -> None:
-        """Copies what is in `source`, by kubernetes_asyncio alone."""
+        """Copy the objects in `source` with kubernetes_asyncio only."""
         core = kubernetes.CoreV1Api(api_client)
         source = SharedIndexInformer(
             ListWatch.for_resource(api_client, "v1", "configmaps", "source"), KubeObject, min_watch_timeout=20
@@ -217,7 +217,7 @@ def test_a_whole_operator_is_the_same_twice() -> None:
         assert simulate(scenario, seed=seed).text() == simulate(scenario, seed=seed).text()
 
 
-def test_it_takes_no_real_time() -> None:
+def test_simulation_takes_no_real_time() -> None:
     async def scenario(world: Simulation) -> None:
         async with aiohttp.ClientSession() as session:
             for _ in range(50):

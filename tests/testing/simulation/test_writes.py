@@ -1,4 +1,4 @@
-"""A simulation's client writes as well as it reads."""
+"""Writes of a simulated client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aioinformer.testing import Simulation, simulate
 MAP = {"metadata": {"name": "a", "namespace": "default"}, "data": {"k": "1"}}
 
 
-def test_what_is_sent_arrives() -> None:
+def test_writes_arrive() -> None:
     async def scenario(world: Simulation) -> None:
         maps = Resource(world.client, "v1", "configmaps")
         created = await maps.create(MAP)
@@ -29,7 +29,7 @@ def test_what_is_sent_arrives() -> None:
     )
 
 
-def test_an_answer_that_takes_too_long_is_not_waited_for() -> None:
+def test_write_times_out() -> None:
     async def scenario(world: Simulation) -> None:
         world.server.faults.freeze()
         began = world.now
@@ -40,7 +40,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for() -> None:
     simulate(scenario)
 
 
-def test_whether_a_write_was_made_that_nobody_waited_for_depends_on_the_seed() -> None:
+def test_timed_out_write_may_have_happened() -> None:
     made = set()
 
     async def scenario(world: Simulation) -> None:

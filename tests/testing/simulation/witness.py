@@ -1,4 +1,4 @@
-"""What must hold in every history of an informer, and handlers that watch over it."""
+"""Invariants of every informer history, and handlers that check them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class State(NamedTuple):
-    """What a handler knows of an object."""
+    """The state of an object as a handler knows it."""
 
     uid: str
     version: str
 
 
 class Truth:
-    """What really happened on the server to a resource.
+    """The real changes of a resource on the server.
 
     Attributes:
         keys: The key of each object, by uid.
@@ -45,7 +45,7 @@ class Truth:
                 self.deleted[stored.uid] = event.resource_version
 
     def was_there(self, key: str, since: int, until: int) -> bool:
-        """Whether an object of this key was there at one of these versions of the collection."""
+        """Return whether an object of this key existed at one of these versions of the collection."""
         return any(
             min(map(int, self.versions[uid])) <= until and since < self.deleted.get(uid, since + 1)
             for uid, of in self.keys.items()
@@ -54,7 +54,7 @@ class Truth:
 
 
 class Witness(ResourceEventHandler[KubeObject]):
-    """A handler that finds whatever it must not be told.
+    """A handler that detects illegal notifications.
 
     Args:
         world: Where it lives.
@@ -105,7 +105,7 @@ class Witness(ResourceEventHandler[KubeObject]):
     def __repr__(self) -> str:
         return f"<Witness {self.name}>"
 
-    # What it is told
+    # Handler methods
 
     def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> Any:
         initial = ", initial" if is_in_initial_list else ""

@@ -1,0 +1,4 @@
+"""Messages that both the entry point and the commands print."""
+
+LIST_UNFINISHED = "interrupted before the whole list was printed"
+NO_REPORT = "interrupted before there was a report"
