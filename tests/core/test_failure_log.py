@@ -65,7 +65,7 @@ async def test_reconciler_that_fails_on_all_objects_is_logged_and_counted(
 
     async with operating(world, fail):
         await asyncio.sleep(INTERVAL - 1)
-        assert len(lines(world, "; again in")) == FIRST
+        assert len(lines(world, "retrying in")) == FIRST
         await asyncio.sleep(2)
         assert len(lines(world, " more failures in 10 s; the last one, of a ValueError: tests: ")) == 1
 

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"key_func": None}, "key_func must be a function, not None"),
         ({"known_objects": {"ns/a": pod()}}, r"known_objects must be one such as Store\(\).*no list_keys"),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
 
-from aioinformer import ConfigError, KubeObject, Reflector, SharedIndexInformer, Store
+from aioinformer import KubeObject
 from aioinformer.cache import TypeMeta
 from aioinformer.errors import DecodeError
 from aioinformer.objects.codec import codec_for
@@ -157,8 +157,3 @@ class TestTheOption:
             (obj,) = subject.store.list()
             assert obj.to_dict() == LEAN
             assert b"managedFields" not in obj.raw
-
-    def test_drops_from_all_object_types(self) -> None:
-        with pytest.raises(ConfigError, match="drop_managed_fields must be true or false"):
-            Reflector(Scripted(), KubeObject, Store(), drop_managed_fields="yes")  # type: ignore[arg-type]
-        SharedIndexInformer(Scripted(), KubeObject, drop_managed_fields=False)

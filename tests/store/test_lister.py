@@ -94,7 +94,7 @@ def test_none_is_no_namespace(lister: Lister[KubeObject]) -> None:
         lister.namespace(None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("labels", [b'["app"]', b'{"app":["x"]}', b'{"app":7}', b'{"app":"\xff"}', b"1e999"])
+@pytest.mark.parametrize("labels", [b'["app"]', b'{"app":["x"]}', b'{"app":7}', b"1e999"])
 def test_an_object_whose_labels_are_none_hides_no_other(lister: Lister[KubeObject], labels: bytes) -> None:
     odd = KubeObject.from_bytes(
         b'{"metadata":{"name":"odd","namespace":"one","labels":%s,"creationTimestamp":"yesterday"}}' % labels
