@@ -419,8 +419,6 @@ INFORMER = [
         "informer.distributor",
         "Distributor._distribute",
         ReplaceArgument("distribute_all", position=1, by="None"),
-        "",
-        "Few histories add a handler between two slices of one list. tests/informer/test_real_queue.py does.",
     ),
     Mutant(
         "the store does not wait for a handler that blocks",
@@ -569,6 +567,8 @@ PROCESSOR = [
         "processor.backlog",
         "DropOldest._keep",
         CallOther("popleft", other="pop"),
+        "",
+        "Calls may be missing with drop_oldest. tests/processor/test_backlog.py checks which ones are.",
     ),
     Mutant(
         "a handler that loses an initial add never syncs",
