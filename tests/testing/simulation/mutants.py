@@ -137,8 +137,8 @@ QUEUE = [
     Mutant(
         "a pop never ends processing",
         "fifo.queue",
-        "FIFO._work_off",
-        DropCall("_record_worked_off"),
+        "FIFO._process_oldest",
+        DropAssignment("_processing", nth=1),
     ),
     Mutant(
         "a deletion replaces the change before it (delta)",
@@ -162,7 +162,7 @@ QUEUE = [
         "a batch goes past the end of the first list (delta)",
         "fifo.delta_fifo",
         "DeltaState._take",
-        ReplaceCondition("left", nth=1, by="False"),
+        ReplaceCondition("remaining", nth=1, by="False"),
         "",
         "A change would have to be queued between the first list and its processing, which follows at once.",
     ),
@@ -280,13 +280,13 @@ REFLECTOR = [
         "version ahead of the store",
         "reflector.reflector",
         "Reflector._apply",
-        MoveBehind("_store_deltas", behind="_last_version"),
+        MoveBehind("apply", behind="_last_version"),
     ),
     Mutant(
         "version ahead of the store after a list",
         "reflector.reflector",
         "Reflector._replace",
-        MoveBehind("_replace_all", behind="_last_version"),
+        MoveBehind("replace", behind="_last_version"),
     ),
     Mutant(
         "a bookmark is an update",
@@ -314,7 +314,7 @@ REFLECTOR = [
     ),
     Mutant(
         "no list after 410 in the stream",
-        "reflector.watch",
+        "reflector.next_step",
         "after_end",
         ReplaceCondition("is_too_many_requests", by="True"),
     ),
@@ -322,7 +322,7 @@ REFLECTOR = [
         "events behind the closing bookmark are lost",
         "reflector.reflector",
         "Reflector._watch_list",
-        DropCall("give_back"),
+        DropCall("put_back"),
     ),
     Mutant(
         "deletions among the initial events are ignored",
