@@ -36,7 +36,7 @@ Maps = CachedResource[KubeObject]
 
 @pytest.fixture(autouse=True)
 def _the_machine_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", PATIENCE)
+    monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", PATIENCE)
 
 
 def configmap(name: str = "a", *finalizers: str, namespace: str = "default", **data: str) -> dict[str, Any]:
@@ -159,7 +159,7 @@ async def test_deleted_object_of_others_that_the_cache_never_saw_is_not_found(ho
 async def test_read_waits_briefly_for_objects_outside_the_selectors(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.1)
+    monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", 0.1)
     async with world(label_selector="app=web") as (server, maps):
         made_by_others(server, how)
         await gone(maps, how)
@@ -170,7 +170,7 @@ async def test_read_waits_briefly_for_objects_outside_the_selectors(
 async def test_read_waits_briefly_for_a_version_from_before_a_restore(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.1)
+    monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", 0.1)
     async with world() as (_, maps):
         await made_before_a_restore_and_deleted(maps)
         assert await maps.list() == []
@@ -182,7 +182,7 @@ async def test_read_waits_for_writes_after_a_restore(
     patience: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Including a higher version that was known before or afterwards."""
-    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", patience)
+    monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", patience)
     async with world() as (server, maps):
         await made_before_a_restore_and_deleted(maps)
         frozen = server.faults.freeze(verb="watch")
@@ -197,7 +197,7 @@ async def test_read_waits_for_writes_after_a_restore(
 async def test_read_waits_longer_for_own_objects_than_for_those_of_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.0)
+    monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", 0.0)
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         await maps.create(configmap())
@@ -209,7 +209,7 @@ async def test_read_waits_longer_for_own_objects_than_for_those_of_others(
 async def test_read_waits_for_deletions_whose_versions_are_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.0)
+    monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", 0.0)
     async with world() as (server, maps):
         first = await maps.create(configmap())
         await maps.get(KEY)
