@@ -146,7 +146,7 @@ def _in_file(pem: Pem) -> Iterator[str]:
         return
     if hasattr(os, "memfd_create"):  # Linux: in memory, as no directory may be writable
         with open(os.memfd_create(pem.name), "wb", buffering=0) as file:
-            file.write(pem.data)
+            file.write(content)
             yield f"/proc/self/fd/{file.fileno()}"
         return
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as directory:  # only its owner may enter
