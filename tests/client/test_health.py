@@ -1,4 +1,4 @@
-"""Whether a server can be reached, asked once for all who wait for it."""
+"""health.py: one probe of an unreachable server for all readers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def waiting(health: ServerHealth, count: int, error: Exception = REFUSED) -> lis
 
 @virtual_time
 async def test_a_server_that_answers_is_asked_once_for_all() -> None:
-    """Not at once: somebody has just asked."""
+    """After a pause: a reader has just sent a request."""
     server = Server()
     began = asyncio.get_running_loop().time()
     assert await asyncio.gather(*waiting(ServerHealth(server), 5)) == [False] * 5
@@ -39,7 +39,7 @@ async def test_a_server_that_answers_is_asked_once_for_all() -> None:
 
 @virtual_time
 async def test_while_it_is_away_one_asks_at_growing_pauses() -> None:
-    """Of six seconds for a minute, then of a tenth of the time that it has lasted, and of half a minute at most."""
+    """Pauses of 1, 2, 4 and 6 seconds, then a tenth of the outage's duration, up to 30 seconds."""
     server = Server([REFUSED] * 60)
     tasks = waiting(ServerHealth(server, Random(1)), 5)
     began = asyncio.get_running_loop().time()
@@ -69,7 +69,7 @@ async def test_all_go_on_when_it_is_back() -> None:
 
 @pytest.mark.parametrize("outage", [10, 20, 40, 60])
 def test_half_of_them_are_back_within_four_seconds(outage: float) -> None:
-    """After outages of up to a minute, of which docs/tuning.md has the figures."""
+    """After outages of up to a minute; docs/tuning.md has the figures."""
 
     async def away_for(seconds: float, seed: int) -> float:
         server, loop = Server(), asyncio.get_running_loop()
@@ -96,7 +96,7 @@ async def test_a_server_that_never_answers_is_asked_again_after_five_seconds() -
 
 @virtual_time
 async def test_who_asks_for_all_may_be_cancelled() -> None:
-    """Asking and pausing; the next one goes on where it was, and nothing stays behind."""
+    """While it probes or pauses; the next reader continues, and no request remains."""
     server = Server(then=None)
     tasks = waiting(ServerHealth(server), 3)
     await asyncio.sleep(2)
@@ -153,7 +153,7 @@ async def test_one_that_begins_to_answer_is_asked_more_often_again() -> None:
 
 
 class TestOneThatIsNotReadyForLong:
-    """Its /readyz may say so for minutes while it serves all else, as one does that is about to end."""
+    """A server that shuts down can be unready for minutes while it serves other requests."""
 
     @virtual_time
     async def test_one_after_the_other_tries_for_itself(self) -> None:
@@ -199,7 +199,7 @@ class TestOneThatIsNotReadyForLong:
 @pytest.mark.parametrize("error", [ClientClosedError("the client is closed"), ZeroDivisionError("a bug")])
 @virtual_time
 async def test_what_waiting_cannot_mend_ends_it(error: Exception) -> None:
-    """Whoever waits meets with it next."""
+    """The waiting readers get the same error from their next request."""
     server = Server(then=error)
     await asyncio.gather(*waiting(ServerHealth(server), 3))
     assert len(server.asked) == 1
@@ -303,7 +303,7 @@ async def test_of_missed_answers_the_first_is_news_until_one_comes() -> None:
 
 
 class TestCredentialsThatAreNotTaken:
-    """401: nobody's requests are answered until there are others."""
+    """After a 401 all readers wait for new credentials."""
 
     @virtual_time
     async def test_one_asks_for_all_until_they_are(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -314,8 +314,8 @@ class TestCredentialsThatAreNotTaken:
         assert len(server.asked) == 4
         said = [(each.levelname, each.getMessage()) for each in caplog.records]
         assert [level for level, _ in said] == ["WARNING", "INFO"]
-        assert said[0][1].startswith("https://server does not take the credentials: 401 Unauthorized")
-        assert said[1][1].startswith("https://server: takes the credentials again after ")
+        assert said[0][1].startswith("https://server does not accept the credentials: 401 Unauthorized")
+        assert said[1][1].startswith("https://server: accepts the credentials again after ")
 
     @virtual_time
     async def test_an_answer_to_anybody_ends_the_waiting_but_no_other_refusal(self) -> None:
@@ -332,7 +332,7 @@ class TestCredentialsThatAreNotTaken:
 
     @virtual_time
     async def test_the_first_is_news_until_they_are(self) -> None:
-        """That another is refused by the same answer is no news."""
+        """Only the first of several 401 errors is logged."""
         server = Server(then=UNAUTHORIZED)
         client = Client(server)
         told: list[bool] = []
@@ -347,7 +347,7 @@ class TestCredentialsThatAreNotTaken:
 
     @virtual_time
     async def test_it_is_no_outage(self) -> None:
-        """Who waits for the server goes on, who waits for its credentials to be taken does not."""
+        """A 401 ends the wait for the server, but not the wait for accepted credentials."""
         server = Server(then=UNAUTHORIZED)
         health = ServerHealth(server)
         (refused,) = waiting(health, 1, UNAUTHORIZED)
@@ -358,7 +358,7 @@ class TestCredentialsThatAreNotTaken:
 
 
 class TestAskingAgain:
-    """After a cut all streams are opened again at once: the first request tells what becomes of the others."""
+    """After a cut all streams reopen at once: the outcome of the first request decides for the others."""
 
     @virtual_time
     async def test_of_a_server_that_is_away_one_request_tells_all(self) -> None:
@@ -466,7 +466,7 @@ async def test_who_was_forbidden_goes_on_when_another_is_accepted() -> None:
 
 
 def test_a_trouble_of_another_event_loop_is_over() -> None:
-    """An ApiClient that was wrapped may be used in one loop after the other."""
+    """A wrapped ApiClient may be used in several event loops, one after the other."""
     health = ServerHealth(Server([REFUSED] * 3))
 
     async def give_up() -> None:

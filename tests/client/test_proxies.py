@@ -1,4 +1,4 @@
-"""What the environment says of proxies. The answers are those that golang.org/x/net/http/httpproxy 0.49 gave."""
+"""Proxies from the environment. The expected values come from golang.org/x/net/http/httpproxy 0.49."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_how_a_proxy_is_written(monkeypatch: pytest.MonkeyPatch, proxy: str, use
 
 def test_one_of_the_environment_that_is_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://user:secret@[::1")
-    with pytest.raises(ConfigError, match=r"^the proxy http://\[::1 cannot be used: it is no URL"):
+    with pytest.raises(ConfigError, match=r"^the proxy http://\[::1 cannot be used: expected a URL"):
         proxy_for(API)
     for written in ("http://ada:secret@proxy:99999", "http://ada:secret/more@proxy:1", "http://"):
         for configured in (written, None):
