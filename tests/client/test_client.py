@@ -75,7 +75,7 @@ def test_a_url_is_no_transport() -> None:
         Client(given)
 
 
-async def test_it_opens_at_its_first_use(library: str) -> None:
+async def test_first_request_opens_the_client(library: str) -> None:
     async with serving(answer_pods) as server:
         client = Client.from_url(server.url, library=library)
         assert client.server == ""
@@ -90,7 +90,7 @@ async def test_it_opens_at_its_first_use(library: str) -> None:
         assert "Authorization" not in server.requests[0].headers
 
 
-async def test_many_first_uses_open_it_once(library: str) -> None:
+async def test_concurrent_first_requests_open_the_client_once(library: str) -> None:
     async with serving(answer_pods) as server:
         client = Client.from_url(server.url, library=library)
         bodies = await asyncio.gather(*(client.get("/api/v1/pods") for _ in range(20)))
@@ -163,7 +163,7 @@ async def test_a_refused_connection(library: str) -> None:
         assert isinstance(caught.value.__cause__, OSError)
 
 
-async def test_https_where_there_is_none(library: str) -> None:
+async def test_https_to_a_plain_http_server(library: str) -> None:
     async with (
         serving(answer_pods) as server,
         Client.from_url(server.url.replace("http:", "https:"), library=library) as client,
@@ -255,7 +255,7 @@ async def test_a_line_of_megabytes(library: str) -> None:
         ("/api", "the server redirects too many times, the last time from http://127.*/api$"),
     ],
 )
-async def test_redirects_that_lead_nowhere(library: str, location: str, message: str) -> None:
+async def test_unusable_redirects_are_transport_errors(library: str, location: str, message: str) -> None:
     """A portal in front of the server may redirect for a while, so these are TransportErrors."""
 
     async def redirect(request: web.Request) -> web.StreamResponse:
@@ -343,7 +343,7 @@ async def test_long_headers(library: str) -> None:
             await client.get("/far")
 
 
-async def test_a_proxy_that_says_nothing(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_proxy(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     over = asyncio.Event()
 
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -384,7 +384,7 @@ async def test_an_error_whose_body_never_ends(library: str, monkeypatch: pytest.
     assert [str(error) for error in errors] == ["503 ServiceUnavailable: overloaded"] * 3
 
 
-async def test_watches_do_not_keep_calls_waiting(library: str) -> None:
+async def test_watches_do_not_delay_calls(library: str) -> None:
     over = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -443,7 +443,7 @@ async def test_closing_ends_requests_that_wait_for_an_answer(library: str) -> No
         over.set()
 
 
-async def test_connections_stand_again_after_the_server_did(library: str) -> None:
+async def test_client_reconnects_after_a_server_restart(library: str) -> None:
     async with serving(answer_pods) as server, Client.from_url(server.url, library=library) as client:
         for _ in range(3):
             await client.get("/api/v1/pods")
@@ -451,7 +451,7 @@ async def test_connections_stand_again_after_the_server_did(library: str) -> Non
         assert len(connections) == 1
 
 
-async def test_credentials_in_netrc_are_nobodys_business(
+async def test_credentials_in_netrc_are_not_sent(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netrc = tmp_path / "netrc"
@@ -486,7 +486,7 @@ async def test_a_proxy_of_the_environment_is_used(library: str, monkeypatch: pyt
         assert proxy.requests[0].headers["Host"] == "api.example.com"
 
 
-async def test_a_proxy_of_another_kind(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_of_an_unsupported_kind(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "socks5://localhost:1080")
     with pytest.raises(ConfigError, match=r"only http and https proxies"):
         await Client.from_url("http://api.example.com", library=library).open()
@@ -515,12 +515,12 @@ async def test_sockets_notice_the_death_of_their_peer(library: str) -> None:
 @pytest.mark.parametrize(
     "url", ["", "localhost:8080", "ftp://x", "http://", "https:///path", "http://[::1", "http://a:99999"]
 )
-def test_what_is_no_url_is_refused_at_once(url: str) -> None:
+def test_invalid_url_is_refused_at_once(url: str) -> None:
     with pytest.raises(ConfigError, match=r"URL"):
         Client.from_url(url)
 
 
-async def test_a_password_in_the_url_is_shown_to_the_server_alone(library: str) -> None:
+async def test_password_in_the_url_is_sent_and_not_shown(library: str) -> None:
     async with serving(answer_pods) as server:
         url = server.url.replace("//", "//ada:lovelace@")
         async with Client.from_url(url, library=library) as client:
@@ -545,14 +545,14 @@ def test_unknown_libraries_and_clients_are_refused() -> None:
         ListWatch.for_resource(Client.from_url("http://x"), "v1", "Pod")
 
 
-def test_the_synchronous_client_is_told_apart() -> None:
+def test_synchronous_client_is_recognised() -> None:
     with pytest.raises(
         ConfigError, match=r"got kubernetes\.client\.api_client\.ApiClient, the synchronous one$"
     ):
         Client.of(pytest.importorskip("kubernetes.client").ApiClient())
 
 
-async def test_a_transport_of_ones_own() -> None:
+async def test_custom_transport() -> None:
     class Canned:
         server, namespace = "test:", "default"
 
@@ -592,7 +592,7 @@ assert not loaded, loaded
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), None])
-async def test_timeouts_that_are_none(timeout: Any) -> None:
+async def test_invalid_timeouts_are_refused(timeout: Any) -> None:
     async with Client.from_url("http://127.0.0.1:1") as client:
         for ask in client.get, client.get_json, partial(client.send, Change("POST", b"{}")):
             with pytest.raises(ConfigError, match="timeout must be a number of seconds"):

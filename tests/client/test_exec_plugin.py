@@ -45,7 +45,7 @@ async def test_an_exec_plugin_gives_the_token(library: str, tmp_path: Path) -> N
     assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
 
 
-async def test_a_plugin_is_told_of_the_cluster(library: str, tmp_path: Path) -> None:
+async def test_plugin_gets_the_cluster_info(library: str, tmp_path: Path) -> None:
     """As in client-go: the certificate authority as data, and the cluster's extension for plugins."""
     authority, plugin = Authority(), Plugin(tmp_path)
     (tmp_path / "ca.crt").write_bytes(authority.pem)
@@ -125,7 +125,7 @@ async def test_a_plugin_does_not_run_again_for_a_servers_certificate(library: st
     assert server.tokens == ["Bearer one", "Bearer one", "Bearer two"]
 
 
-async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_path: Path) -> None:
+async def test_expired_credentials_are_not_sent(library: str, tmp_path: Path) -> None:
     plugin, now = Plugin(tmp_path), datetime.now(UTC)
     wall = now.timestamp()
     plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
@@ -178,7 +178,7 @@ async def test_a_plugin_that_is_not_installed(library: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("entry", [{"value": "a"}, "A=1"])
-async def test_what_is_no_variable(tmp_path: Path, entry: Any) -> None:
+async def test_invalid_variable_is_refused(tmp_path: Path, entry: Any) -> None:
     config = Plugin(tmp_path).user(env=[entry])["exec"]
     with pytest.raises(ConfigError, match=r"each entry in env of the user's exec section needs a name"):
         await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
@@ -197,9 +197,7 @@ async def test_variables_of_a_plugin(tmp_path: Path) -> None:
     assert (tmp_path / "said").read_text() == "<><><1>"
 
 
-async def test_a_plugin_that_asks_people_where_there_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_interactive_plugin_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
     monkeypatch.setattr(sys, "stdin", io.StringIO())
@@ -222,7 +220,7 @@ async def test_a_plugin_that_hangs_is_ended_with_its_children(
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
-async def test_a_plugin_that_does_not_stop_giving_is_ended(tmp_path: Path) -> None:
+async def test_plugin_with_endless_output_is_killed(tmp_path: Path) -> None:
     script = f"echo $$ >{tmp_path}/pid; exec yes"
     config = {"command": "sh", "apiVersion": "client.authentication.k8s.io/v1", "args": ["-c", script]}
     with pytest.raises(ConfigError, match=r"^exec plugin \S*sh wrote more than 1048576 bytes$"):
@@ -232,7 +230,7 @@ async def test_a_plugin_that_does_not_stop_giving_is_ended(tmp_path: Path) -> No
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-async def test_what_a_plugin_says_that_takes_its_time(
+async def test_slow_plugin_is_logged_with_its_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It may ask the user to log in."""
@@ -252,7 +250,7 @@ async def test_what_a_plugin_says_that_takes_its_time(
     ]
 
 
-async def test_at_a_terminal_a_plugin_may_take_its_time(
+async def test_plugin_at_a_terminal_has_no_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user sees its messages there."""
@@ -282,7 +280,7 @@ class StandIn(io.StringIO):
 
 
 @pytest.mark.parametrize("name", ["stdin", "stderr"])
-async def test_what_is_no_file_is_no_terminal(
+async def test_stream_without_a_descriptor_is_not_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Programs may replace the standard streams by any object."""
@@ -321,7 +319,7 @@ def is_at_end(pipe: int) -> bool:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_nor_do_the_children_of_one_that_has_ended_live_on(
+async def test_children_of_an_ended_plugin_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancelled: bool
 ) -> None:
     """They hold the pipes open that the runner reads to their end."""

@@ -170,7 +170,7 @@ async def test_a_pod_without_an_authority(
     assert f"{account}/ca.crt does not exist" in caplog.text
 
 
-async def test_a_missing_authority_is_told_once(
+async def test_missing_authority_is_logged_once(
     library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (account / "token").write_text("one")

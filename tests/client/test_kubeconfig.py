@@ -96,7 +96,7 @@ async def test_a_client_stays_with_the_context_that_it_began_with(library: str, 
     assert not other.requests
 
 
-async def test_a_client_that_was_somebody_does_not_become_nobody(library: str, tmp_path: Path) -> None:
+async def test_client_with_credentials_does_not_become_anonymous(library: str, tmp_path: Path) -> None:
     """For example after a logout: an anonymous request gets 403, and 403 does not reload the kubeconfig."""
     path = tmp_path / "config"
     async with guarded("one") as (server, guard):
@@ -248,7 +248,7 @@ async def test_a_context_of_what_is_not_there(library: str, tmp_path: Path, kind
         ({"client-certificate-data": "%"}, "client-certificate-data is not base64"),
     ],
 )
-async def test_a_user_who_cannot_be_anybody(library: str, tmp_path: Path, user: Any, message: str) -> None:
+async def test_invalid_user_is_refused(library: str, tmp_path: Path, user: Any, message: str) -> None:
     path = write_kubeconfig(tmp_path / "config", "https://x", user)
     with pytest.raises(ConfigError, match=message):
         await Client.from_kubeconfig(path=path, library=library).open()
@@ -398,7 +398,7 @@ async def test_tls_is_verified(library: str, tmp_path: Path) -> None:
             await client.get("/api")
 
 
-async def test_what_is_empty_is_absent(library: str, tmp_path: Path) -> None:
+async def test_empty_fields_are_absent(library: str, tmp_path: Path) -> None:
     """As in kubectl."""
     authority = Authority()
     certificate, key = authority.client("ada")
@@ -437,7 +437,7 @@ async def test_what_is_empty_is_absent(library: str, tmp_path: Path) -> None:
         ({}, "Bearer of-plugin"),
     ],
 )
-async def test_of_several_credentials_those_that_client_go_shows(
+async def test_of_several_credentials_client_gos_choice_is_sent(
     library: str, tmp_path: Path, user: dict[str, str], shown: str
 ) -> None:
     """A plugin runs only if there are no other credentials (``exec.UpdateTransportConfig``)."""
@@ -605,7 +605,7 @@ async def test_a_kubeconfig_that_is_a_pipe_is_read_once(
     assert not caplog.records
 
 
-async def test_certificate_files_that_are_gone_are_told_once(
+async def test_missing_certificate_files_are_logged_once(
     library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Requests succeed for ten minutes without them, also after the authority is replaced."""

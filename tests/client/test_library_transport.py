@@ -101,7 +101,7 @@ def was_asked(server: FakeServer, times: int) -> bool:
     return len(server.requests) == times
 
 
-async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: str, tmp_path: Path) -> None:
+async def test_plugin_may_run_longer_than_a_request_waits(library: str, tmp_path: Path) -> None:
     """Such as an elector's tries, or probes after a 401."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
@@ -169,7 +169,7 @@ async def test_every_request_waits_for_credentials_by_its_own_deadline(
         await client.close()
 
 
-async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_path: Path) -> None:
+async def test_files_are_read_while_the_default_executor_is_full(library: str, tmp_path: Path) -> None:
     wall, token, over = 1_000_000.0, tmp_path / "token", threading.Event()
     token.write_text("one")
     async with guarded("two") as (server, _):
@@ -187,7 +187,7 @@ async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_
             await busy
 
 
-async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp_path: Path) -> None:
+async def test_expiry_is_read_from_a_jwt(library: str, tmp_path: Path) -> None:
     plugin, wall = Plugin(tmp_path), 1_000_000.0
     plugin.gives(token=jwt(wall + 600))
     async with guarded(jwt(wall + 600)) as (server, guard):
@@ -208,7 +208,7 @@ async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp
     assert len(server.requests) == 4
 
 
-async def test_a_jwt_that_expires_at_no_time_that_there_is(library: str) -> None:
+async def test_jwt_with_an_impossible_expiry(library: str) -> None:
     token = jwt(10**400)
     async with guarded(token) as (server, _), Client.from_url(server.url, token, library=library) as client:
         await client.get("/api")
@@ -339,7 +339,7 @@ def chain_of(error: BaseException | None) -> str:
     ],
     ids=["no HTTP", "too long", "broken off", "nothing"],
 )
-async def test_no_error_holds_what_its_message_leaves_out(library: str, sent: bytes) -> None:
+async def test_no_error_holds_tokens_or_cookies(library: str, sent: bytes) -> None:
     """Neither the token that was sent, nor cookies."""
 
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
@@ -357,7 +357,7 @@ async def test_no_error_holds_what_its_message_leaves_out(library: str, sent: by
             assert "secret" not in chain_of(caught.value)
 
 
-async def test_nor_a_proxys_password(library: str, tmp_path: Path) -> None:
+async def test_no_error_holds_a_proxys_password(library: str, tmp_path: Path) -> None:
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         yield b"HTTP/1.1 407 No\r\n\r\n"
 
@@ -374,7 +374,7 @@ async def test_nor_a_proxys_password(library: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by_proxy", [False, True])
-async def test_nor_the_password_of_a_url_that_cannot_be_asked(
+async def test_no_error_holds_the_password_of_an_unusable_url(
     library: str, monkeypatch: pytest.MonkeyPatch, by_proxy: bool
 ) -> None:
     """A host name that cannot be encoded."""
@@ -389,7 +389,7 @@ async def test_nor_the_password_of_a_url_that_cannot_be_asked(
             assert "secret" not in chain_of(caught.value)
 
 
-async def test_another_loop_does_not_close_it_while_its_own_is_running(library: str) -> None:
+async def test_another_loop_cannot_close_the_client_while_its_loop_runs(library: str) -> None:
     async with (
         guarded("right") as (server, _),
         Client.from_url(server.url, "right", library=library) as client,
@@ -403,7 +403,7 @@ async def test_another_loop_does_not_close_it_while_its_own_is_running(library: 
         assert await client.get_json("/api")
 
 
-async def test_another_loop_closes_it_once_its_own_has_ended(library: str) -> None:
+async def test_another_loop_can_close_the_client_after_its_loop_ended(library: str) -> None:
     async with guarded("right") as (server, _):
         client = Client.from_url(server.url, "right", library=library)
         with ThreadPoolExecutor(1) as other_thread:

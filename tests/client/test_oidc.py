@@ -41,7 +41,7 @@ def endpoints_of(issuer: str) -> Any:
 
 
 @pytest.mark.parametrize("in_header", [True, False])
-async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: bool) -> None:
+async def test_oidc_renews_id_tokens(library: str, tmp_path: Path, in_header: bool) -> None:
     authority, wall, refreshes = Authority(), 1_000_000.0, 0
 
     async def identity_provider(request: Any) -> Any:
@@ -160,7 +160,7 @@ async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
     assert "used-once" in path.read_text()
 
 
-async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: Path) -> None:
+async def test_write_back_keeps_concurrent_changes(library: str, tmp_path: Path) -> None:
     """Another program changes the file during the exchange; the file is replaced and keeps its mode."""
     authority = Authority()
 
@@ -288,7 +288,7 @@ def test_the_write_back_changes_its_two_values_only(
         ("users: {{", "its format is not supported"),
     ],
 )
-def test_what_cannot_be_written_back_stays_as_it_is(tmp_path: Path, text: str, message: str) -> None:
+def test_failed_write_back_leaves_the_file_unchanged(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):

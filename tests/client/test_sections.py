@@ -41,7 +41,7 @@ def test_no_error_quotes_what_may_be_a_secret(tmp_path: Path, text: str, where: 
     assert "2020" not in said
 
 
-def test_what_json_and_kubectl_allow(tmp_path: Path) -> None:
+def test_json_with_tabs_and_unnamed_entries_are_read(tmp_path: Path) -> None:
     """Tabs, which YAML does not allow, and unused entries without a name."""
     config = {
         "current-context": "main",

@@ -51,7 +51,7 @@ async def test_the_body_arrives_byte_by_byte(library: str, method: str) -> None:
 @pytest.mark.parametrize(
     "content_type", ["application/apply-patch+yaml", "application/strategic-merge-patch+json"]
 )
-async def test_a_patch_stays_the_patch_that_it_is(library: str, content_type: str) -> None:
+async def test_patch_keeps_its_content_type(library: str, content_type: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(f'"{request.headers["Content-Type"]}"')
 

@@ -63,7 +63,7 @@ async def deaf(authority: Authority) -> AsyncIterator[Deaf]:
         yield made
 
 
-async def test_a_request_that_was_cancelled_leaves_none(library: str, tmp_path: Path) -> None:
+async def test_cancelled_request_leaves_no_connection(library: str, tmp_path: Path) -> None:
     authority = Authority()
     async with deaf(authority) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, None, ca=authority.pem)
@@ -76,7 +76,7 @@ async def test_a_request_that_was_cancelled_leaves_none(library: str, tmp_path: 
             await server.left.wait()
 
 
-async def test_nor_does_one_that_never_connected(tmp_path: Path) -> None:
+async def test_request_that_never_connected_leaves_no_connection(tmp_path: Path) -> None:
     """Closing returns at once: there is no connection."""
     sockets = Sockets()
     made = sockets((2, 1, 6, "", ("127.0.0.1", 1)))

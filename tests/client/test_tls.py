@@ -88,7 +88,7 @@ async def test_certificates_need_no_directory_that_can_be_written(
             assert await client.get_json("/whoami") == "ada"
 
 
-async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> None:
+async def test_error_names_the_unusable_certificate(library: str, tmp_path: Path) -> None:
     authority = Authority()
     (certificate, key), (_, other) = authority.client("ada"), authority.client("grace")
     for file, content in (("ada.crt", certificate), ("ada.key", key), ("other.key", other)):
@@ -121,7 +121,7 @@ async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> Non
             await Client.from_kubeconfig(path=path, library=library).open()
 
 
-async def test_a_key_with_a_password_asks_nobody(library: str, tmp_path: Path) -> None:
+async def test_key_with_a_password_does_not_prompt(library: str, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization
 
     certificate, key = Authority().client("ada")

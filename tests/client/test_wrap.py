@@ -241,7 +241,7 @@ async def test_headers_of_a_wrapped_api_clients_session_are_sent(
     assert [request.headers["X-Tenant"] for request in server.requests] == ["blue"] * 2
 
 
-async def test_calls_that_hang_keep_nobody_from_asking_whether_the_server_is_back(
+async def test_hanging_calls_do_not_block_probes(
     make: Callable[..., Any],
 ) -> None:
     asked, over = asyncio.Event(), asyncio.Event()
