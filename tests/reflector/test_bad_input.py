@@ -246,7 +246,7 @@ class TestBadInput:
         errors = Errors()
         server = Scripted([page(version=10)] * 2, [[WatchEvent("ERROR", b"<html>")]])
         await run_for(reflector(server, watch_error_handler=errors), 10)
-        assert "no Status" in str(errors)
+        assert "not a Status" in str(errors)
 
 
 @virtual_time
