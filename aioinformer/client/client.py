@@ -1,4 +1,4 @@
-"""Client: one API server, by the configuration and authentication that people already have."""
+"""Client: connections to one API server, configured by a kubeconfig, a pod, a URL or an ApiClient."""
 
 from __future__ import annotations
 
@@ -26,30 +26,29 @@ from .warning_headers import WarningHandler
 
 
 class Client:
-    """Asks one API server, and owns the connections to it: those of streams apart from those of calls.
+    """Sends requests to one API server, and owns the connections to it: one pool for calls, one for streams.
 
-    An async context manager. Entering reads the configuration, leaving closes all connections. Usable without
-    entering too: then the first request opens it, and ``close`` is yours to call. Making one loads and reads
-    nothing.
+    An async context manager: entering reads the configuration, leaving closes all connections. Without entering, the
+    first request opens the client, and you call ``close``. The constructor reads no files and imports no libraries.
 
-    Credentials are kept current: token and client certificate files are read again once a minute, exec plugins run
-    again when what they gave is about to expire, and an answer of 401 renews them and asks once more. They are renewed
-    once for all requests, which go on with the old ones until those have expired.
+    Credentials are renewed automatically: token and client certificate files are read again once a minute, exec
+    plugins run again before their credentials expire, and a 401 renews the credentials and retries once. All requests
+    share one renewal, and use the old credentials until those expire.
 
-    A server warns of deprecated versions, unknown fields and the like in the headers of its answers. Each warning is
-    logged once for each server, at WARNING; with ``on_warning`` it is given to that function instead, each time.
+    A server warns of deprecated versions or unknown fields in its response headers. Each warning is logged once per
+    server, at WARNING; with ``on_warning``, that function is called with each warning instead.
 
     Args:
-        transport: Where the bytes come from.
+        transport: Sends the requests.
 
     Raises:
-        ConfigError: It is no Transport.
+        ConfigError: ``transport`` is not a Transport.
     """
 
     def __init__(self, transport: Transport) -> None:
         if not hasattr(transport, "stream"):
             raise ConfigError(
-                f"a Client takes a Transport, not {shortened(transport)}: use Client.from_url(…), "
+                f"Client(…) expects a Transport, got {shortened(transport)}: use Client.from_url(…), "
                 "from_kubeconfig(), in_cluster() or wrap(api_client)"
             )
         self._transport = transport
@@ -67,13 +66,13 @@ class Client:
         """Return a client for a kubeconfig: contexts, client certificates, tokens, token files, exec plugins, OIDC.
 
         Args:
-            context: The context's name; None for what is the current one when the client is opened.
+            context: The context's name; None for the current context when the client is opened.
             path: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
             library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 37 on.
-            on_warning: Called with the text of each warning of the server, in the event loop; None to log it once.
+            on_warning: Called on the event loop with the text of each warning; None to log each once.
 
         Raises:
-            ConfigError: There is no such library. What is wrong with the file shows up when the client is opened.
+            ConfigError: ``library`` is unknown. Errors in the file are raised when the client is opened.
         """
         return cls(LibraryTransport(KubeConfig(context, path), library_named(library), on_warning=on_warning))
 
@@ -81,7 +80,7 @@ class Client:
     def from_environment(
         cls, *, library: str = KUBERNETES_ASYNCIO, on_warning: WarningHandler | None = None
     ) -> Client:
-        """Return a client for the cluster of this pod, or else of the kubeconfig.
+        """Return a client for this pod's cluster, or outside a pod for the kubeconfig.
 
         In a pod (``$KUBERNETES_SERVICE_HOST`` and ``$KUBERNETES_SERVICE_PORT`` are set) it is ``in_cluster()``,
         elsewhere ``from_kubeconfig()``.
@@ -115,7 +114,7 @@ class Client:
         library: str = KUBERNETES_ASYNCIO,
         on_warning: WarningHandler | None = None,
     ) -> Client:
-        """Return a client for a URL. TLS is verified by the authorities that the machine trusts.
+        """Return a client for a URL. TLS is verified with the system's certificate authorities.
 
         Args:
             url: ``"http://127.0.0.1:8001"`` (of ``kubectl proxy``), ``"https://api.example.com:6443"``.
@@ -124,7 +123,7 @@ class Client:
             on_warning: As for ``from_kubeconfig``.
 
         Raises:
-            ConfigError: It is no URL.
+            ConfigError: ``url`` is not an http or https URL.
         """
         check_url(url)
         source = StaticURL(url.rstrip("/"), token)
@@ -132,31 +131,31 @@ class Client:
 
     @classmethod
     def wrap(cls, api_client: Any, *, on_warning: WarningHandler | None = None) -> Client:
-        """An ApiClient of kubernetes_asyncio or kubernetes.aio: its configuration, headers and TLS.
+        """Return a client with the configuration, headers and TLS of a kubernetes_asyncio or kubernetes.aio ApiClient.
 
-        Its connections are left alone: this client makes and closes its own, and never closes the ApiClient. Of its
-        configuration's ``client_session_kwargs`` the ``headers`` alone count. A ``connection_pool_maxsize`` other than
-        100, the library's default, limits how many calls may be under way; watches do not count.
+        The client opens its own connections, and never uses or closes those of the ApiClient. It uses only ``headers``
+        of the configuration's ``client_session_kwargs``. A ``connection_pool_maxsize`` other than 100, the library's
+        default, limits the number of concurrent calls; watches do not count.
 
         Later changes of its default headers (``set_default_header``) and of its configuration's ``host`` and
-        ``api_key`` take effect with the next request. For any other change, wrap it again. TLS settings come from the
-        configuration's files, or from the SSLContext that an ApiClient of kubernetes.aio has.
+        ``api_key`` take effect with the next request. After any other change, wrap the ApiClient again. TLS settings
+        come from the configuration's files, or from the SSLContext of a kubernetes.aio ApiClient.
 
         Args:
-            api_client: What to wrap.
+            api_client: The ApiClient.
             on_warning: As for ``from_kubeconfig``.
 
         Raises:
-            ConfigError: It is no such ApiClient.
+            ConfigError: ``api_client`` is not such an ApiClient.
         """
         return cls(LibraryTransport(Wrapped(api_client), library_of(api_client), on_warning=on_warning))
 
     @classmethod
     def of(cls, client: Any) -> Client:
-        """Return a Client as it is, or wrap an ApiClient without keeping connections, so that it needs no closing.
+        """Return a Client unchanged, or wrap an ApiClient without keeping connections, so that it needs no ``close``.
 
         Raises:
-            ConfigError: It is neither.
+            ConfigError: ``client`` is neither.
         """
         if isinstance(client, Client):
             return client
@@ -164,29 +163,29 @@ class Client:
 
     @property
     def server(self) -> str:
-        """The URL of the API server, without credentials, known once opened; ``""`` before."""
+        """The URL of the API server, without credentials; ``""`` before the client is opened."""
         return self._transport.server
 
     @property
     def namespace(self) -> str:
-        """The namespace that the kubeconfig's context or the pod is in, known once opened; else ``"default"``."""
+        """The namespace of the kubeconfig's context or of the pod; ``"default"`` before the client is opened."""
         return self._transport.namespace
 
     @property
     def transport(self) -> Transport:
-        """Where the bytes come from."""
+        """The Transport that sends the requests."""
         return self._transport
 
     @property
     def health(self) -> ServerHealth:
-        """The server's health, shared by all readers of this client: one of them probes a server that is down."""
+        """The server's health, shared by all readers of this client: one of them probes an unreachable server."""
         return self._health
 
     async def open(self) -> None:
         """Read the configuration.
 
         Raises:
-            ConfigError: It cannot work.
+            ConfigError: The configuration is unusable.
         """
         await self._transport.open()
 
@@ -194,7 +193,7 @@ class Client:
         """Close every connection. Idempotent; requests after it raise ConfigError.
 
         Raises:
-            WrongEventLoopError: It was opened in another event loop, which is running: nothing is closed.
+            WrongEventLoopError: Another running event loop opened it. The client stays open.
         """
         await self._transport.close()
 
@@ -208,41 +207,41 @@ class Client:
         await self.close()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
-        """The body of an answer; see ``Transport.get``."""
+        """Return the body of a response; see ``Transport.get``."""
         require_seconds("timeout", timeout)
-        with self._health.noting_answers():
+        with self._health.recording_answers():
             return await self._transport.get(path, query, timeout=timeout)
 
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
-        """Ask for a change; see ``Transport.send``."""
+        """Send a change; see ``Transport.send``."""
         require_seconds("timeout", timeout)
-        with self._health.noting_answers():
+        with self._health.recording_answers():
             return await self._transport.send(change, path, query, timeout=timeout)
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ByteStream:
-        """The body of an answer as it arrives; see ``Transport.stream``."""
-        async with self._health.asking():
+        """Return the body of a response as it arrives; see ``Transport.stream``."""
+        async with self._health.requesting_stream():
             return await self._transport.stream(path, query, idle_timeout=idle_timeout, accept=accept)
 
     async def get_json(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> Any:
-        """The body of an answer, decoded. For small ones: decoding is one step on the event loop.
+        """Return the decoded JSON body of a response. For small bodies: decoding blocks the event loop.
 
         Raises:
-            ApiError: The server answered with anything but 2xx.
-            TransportError: No usable answer came.
-            DecodeError: The answer is not JSON.
-            ConfigError: The configuration cannot work.
+            ApiError: The server answered with another status than 2xx.
+            TransportError: There was no complete response.
+            DecodeError: The body is not JSON.
+            ConfigError: The configuration is unusable.
         """
         with asking(f"get {path}"):
             body = await self.get(path, query, timeout=timeout)
             try:
                 return decode_any(body)
             except DECODE_ERRORS as error:
-                raise DecodeError(f"the answer is not JSON: {error}; {begins(body)}") from error
+                raise DecodeError(f"the response is not JSON: {error}; {begins(body)}") from error
 
     def __repr__(self) -> str:
         return f"<Client {self.server or 'not opened'}>"

@@ -1,4 +1,4 @@
-"""Where a configuration comes from, and how its credentials are had anew."""
+"""Sources of the client's configuration, and how each of them renews its credentials."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TOKEN_FILE_PERIOD = 60.0
-"""Seconds after which a token file is read again, and a pod's ca.crt with it; or a client certificate's files
+"""Seconds after which a token file, a pod's ca.crt or the files of a client certificate are read again
 (client-go ``cachingFileTokenSource``, ``ca_rotation.go``, ``cert_rotation.go``)."""
 
 _SHORTEST_PERIOD = 1.0
@@ -40,14 +40,14 @@ _LONGEST_MARGIN = 60.0
 _IN_CLUSTER = "the in-cluster configuration"
 
 FROM_URL = "the credentials came from the name and password in the server's URL"
-"""``Access.origin`` where the URL names a user."""
+"""``Access.origin`` when the URL names a user."""
 
-Wall = Callable[[], float]
+WallClock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file with a bearer token, and what keeps its last content."""
+    """A file with a bearer token, and its last content."""
 
     path: str
     kept: KeptFiles = field(default_factory=KeptFiles, repr=False, compare=False)
@@ -55,19 +55,19 @@ class TokenFile:
 
 @dataclass(slots=True)
 class Access:
-    """How to reach a server, as some moment's configuration has it.
+    """A server and the credentials for it, as one load of the configuration gave them.
 
     Attributes:
-        configuration: The library's.
-        api_client: The library's, where there is one already.
-        namespace: What the configuration names.
-        token_file: What the token was read from.
-        renew_at: Wall time from which the credentials are to be renewed.
-        expires: Wall time from which they are of no use.
+        configuration: The library's Configuration.
+        api_client: The wrapped ApiClient, if any.
+        namespace: The configuration's namespace.
+        token_file: The file that the token was read from, if any.
+        renew_at: Wall time at which to renew the credentials.
+        expires: Wall time at which the credentials expire.
         headers: Sent with every request.
-        tls: What an SSLContext is made of. A kubernetes.aio ApiClient has its own.
-        plugin: What was asked for the credentials, and what it gave.
-        name: Of the configuration, for messages.
+        tls: Settings for an SSLContext. A kubernetes.aio ApiClient brings its own context.
+        plugin: The arguments of the exec plugin's last run, and the credential that it returned.
+        name: The configuration's name, for messages.
         origin: Where the credentials came from, for the message of a 401.
     """
 
@@ -85,61 +85,63 @@ class Access:
 
     @property
     def has_credentials(self) -> bool:
-        """Whether it identifies a user, by a token or a certificate."""
+        """Whether there is a token or a client certificate."""
         return bool(self.configuration.api_key or self.tls.certificate)
 
     def ssl_context(self) -> SSLContext:
-        """Return the TLS settings for connections. Blocks for some ms.
+        """Return the SSLContext for connections. Blocks for some ms.
 
         Raises:
-            ConfigError: Certificates or keys cannot be used.
+            ConfigError: Certificates or keys are unusable.
         """
-        made = None if self.api_client is None else getattr(self.api_client.rest_client, "ssl_context", None)
-        return made or self.tls.context()
+        existing = (
+            None if self.api_client is None else getattr(self.api_client.rest_client, "ssl_context", None)
+        )
+        return existing or self.tls.context()
 
     def set_token(self, token: str) -> None:
         """Send this bearer token from now on.
 
         Raises:
-            ConfigError: No header can carry it.
+            ConfigError: The token has characters that a header must not contain.
         """
         self.set_authorization(f"Bearer {token}")
 
     def set_authorization(self, value: str) -> None:
-        """Send this Authorization from now on. Raises as ``set_token``."""
+        """Send this Authorization header from now on. Raises as ``set_token``."""
         value = value.strip()
         if not (value.isascii() and value.isprintable()):
-            raise ConfigError("the token contains characters that no header can carry")
+            raise ConfigError("the token contains characters that are not allowed in a header")
         self.configuration.api_key["BearerToken"] = value
         self.expires = expiry_of_jwt(value)
 
 
-class Source(Protocol):
-    """Where a configuration comes from."""
+class ConfigSource(Protocol):
+    """A source of the client's configuration."""
 
     @property
     def is_renewable(self) -> bool:
-        """Whether loading again may give other credentials."""
+        """Whether another load may return other credentials."""
         ...
 
-    async def load(self, library: Library, wall: Wall) -> Access:
-        """Read the configuration, anew each time.
+    async def load(self, library: Library, wall: WallClock) -> Access:
+        """Read the configuration. Each call reads it again.
 
         Raises:
-            ConfigError: It cannot work.
+            ConfigError: The configuration is unusable.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StaticURL:
-    """A URL and perhaps a token, as given."""
+    """A fixed URL, and optionally a token."""
 
     url: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
     is_renewable: bool = field(default=False, init=False)
 
-    async def load(self, library: Library, wall: Wall) -> Access:
+    async def load(self, library: Library, wall: WallClock) -> Access:
         access = Access(library.configuration())
         access.configuration.host = with_utf8_credentials(self.url)
         if self.token:
@@ -148,13 +150,13 @@ class StaticURL:
         elif without_credentials(self.url) != self.url:
             access.origin = FROM_URL
         else:
-            access.origin = "no credentials were sent: give Client.from_url a token"
+            access.origin = "no credentials were sent: pass a token to Client.from_url"
         return access
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """The user's ApiClient. Its credentials are as current as its own hook keeps them."""
+    """The user's ApiClient. Its own ``refresh_api_key_hook`` renews its credentials."""
 
     api_client: Any
 
@@ -162,7 +164,7 @@ class Wrapped:
     def is_renewable(self) -> bool:
         return getattr(self.api_client.configuration, "refresh_api_key_hook", None) is not None
 
-    async def load(self, library: Library, wall: Wall) -> Access:
+    async def load(self, library: Library, wall: WallClock) -> Access:
         session = self.api_client.rest_client.pool_manager
         if session is not None and session.closed:
             raise ClientClosedError("the ApiClient is closed")
@@ -193,13 +195,13 @@ def _tls_of(configuration: Any) -> TLS:
 
 @dataclass(slots=True, eq=False)
 class InCluster:
-    """The service account of the pod that this runs in."""
+    """The service account of the pod that this process runs in."""
 
     is_renewable: bool = field(default=True, init=False)
     _had_authority: bool | None = field(default=None, init=False)
     _kept: KeptFiles = field(default_factory=KeptFiles, init=False, repr=False)
 
-    async def load(self, library: Library, wall: Wall) -> Access:
+    async def load(self, library: Library, wall: WallClock) -> Access:
         module = library.module("config.incluster_config")
         try:
             return await to_thread(self._load, module, library.configuration(), wall())
@@ -210,7 +212,7 @@ class InCluster:
         variables = (module.SERVICE_HOST_ENV_NAME, module.SERVICE_PORT_ENV_NAME)
         host, port = (os.environ.get(variable, "") for variable in variables)
         if not host or not port:
-            raise ConfigError(f"{' and '.join(variables)} are not set, as they are in a pod")
+            raise ConfigError(f"{' and '.join(variables)} are not set; Kubernetes sets them in a pod")
         token_file = str(module.SERVICE_TOKEN_FILENAME)
         access = Access(
             configuration,
@@ -227,22 +229,26 @@ class InCluster:
             access.tls = TLS(authority)
         elif self._had_authority is None:  # as client-go
             self._had_authority = False
-            logger.warning("%s is not there: whom the system trusts is trusted in its place", authority.path)
+            logger.warning(
+                "%s does not exist: TLS is verified with the system's certificate authorities", authority.path
+            )
         return access
 
     def _namespace(self, file: str) -> str:
-        """Whose namespace a pod is in (client-go ``inClusterClientConfig.Namespace``). Blocks."""
-        said = os.environ.get("POD_NAMESPACE")
-        if not said and (os.path.isfile(file) or self._kept.has(file)):
-            said = self._kept.read_or_keep("namespace file", file, lambda content: content.decode().strip())
-        return said or "default"
+        """Return the pod's namespace (client-go ``inClusterClientConfig.Namespace``). Blocks."""
+        namespace = os.environ.get("POD_NAMESPACE")
+        if not namespace and (os.path.isfile(file) or self._kept.has(file)):
+            namespace = self._kept.read_or_keep(
+                "namespace file", file, lambda content: content.decode().strip()
+            )
+        return namespace or "default"
 
 
 def check_url(url: str) -> None:
-    """See that this can be an API server's.
+    """Check that this can be the URL of an API server.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: It is not an http or https URL with a host.
     """
     try:
         parts = urlsplit(url)
@@ -251,12 +257,12 @@ def check_url(url: str) -> None:
         usable = False
     if not usable:
         raise ConfigError(
-            f"an API server's URL is like 'https://host:6443', not {without_credentials(url)!r}"
+            f"expected an API server's URL, such as 'https://host:6443', got {without_credentials(url)!r}"
         )
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine, by its name or address alone."""
+    """Return whether a host is ``localhost`` or a loopback address. Resolves no names."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -265,24 +271,24 @@ def is_local(host: str) -> bool:
 
 
 def with_utf8_credentials(url: str) -> str:
-    """A URL whose name and password aiohttp sends as UTF-8, as Go does: it sends each character as one of Latin-1."""
+    """Return a URL whose name and password aiohttp sends as UTF-8, as Go does. aiohttp encodes them as Latin-1."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return url  # what uses it says so
+        return url  # check_url and proxy_for report it
     credentials, at, host = parts.netloc.rpartition("@")
-    said = [unquote_to_bytes(part) for part in credentials.split(":", 1)]
-    if all(part.isascii() for part in said):
+    name_and_password = [unquote_to_bytes(part) for part in credentials.split(":", 1)]
+    if all(part.isascii() for part in name_and_password):
         return url
-    credentials = ":".join(quote(part.decode("latin-1"), safe="") for part in said)
+    credentials = ":".join(quote(part.decode("latin-1"), safe="") for part in name_and_password)
     return parts._replace(netloc=f"{credentials}{at}{host}").geturl()
 
 
 def read_token(file: TokenFile) -> str:
-    """The token in a file, as it is now. Blocks.
+    """Return the token that the file holds now. Blocks.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The file holds no token or cannot be read.
     """
     try:
         return file.kept.read(file.path, partial(_token, file.path))
@@ -291,10 +297,10 @@ def read_token(file: TokenFile) -> str:
 
 
 def last_token(file: TokenFile) -> str:
-    """The token in a file, or the last one that was in it (client-go ``cachingTokenSource.Token``). Blocks.
+    """Return the token in a file, or else the last one read from it (client-go ``cachingTokenSource.Token``). Blocks.
 
     Raises:
-        ConfigError: There never was one.
+        ConfigError: No token was ever read from the file.
     """
     try:
         return file.kept.read_or_keep("token file", file.path, partial(_token, file.path))
@@ -313,14 +319,14 @@ def _token(path: str, content: bytes) -> str:
 
 
 def renewal_time(expires: float, now: float) -> float:
-    """When to renew what expires then: a minute before, but at least when a tenth of its life is left."""
+    """Return when to renew credentials: a minute before they expire, or with a tenth of a short lifetime remaining."""
     if expires == math.inf:
         return math.inf
     return max(now + _SHORTEST_PERIOD, expires - min(_LONGEST_MARGIN, (expires - now) / 10))
 
 
 def timestamp(text: str) -> float:
-    """An RFC 3339 time as wall time; infinite if it is none."""
+    """Return an RFC 3339 time as wall time, or infinity if it cannot be parsed."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -329,7 +335,7 @@ def timestamp(text: str) -> float:
 
 
 def expiry_of_jwt(token: str) -> float:
-    """When a token expires, if it is a JWT that says so, else never. Nothing is verified."""
+    """Return when a JWT expires, or infinity for other tokens. Verifies no signature."""
     parts = token.removeprefix("Bearer ").split(".")
     if len(parts) != 3:
         return math.inf
@@ -340,5 +346,5 @@ def expiry_of_jwt(token: str) -> float:
     expires = claims.get("exp") if isinstance(claims, dict) else None
     try:
         return float(expires) if isinstance(expires, (int, float)) else math.inf
-    except OverflowError:  # of hundreds of digits
+    except OverflowError:  # a number of hundreds of digits
         return math.inf

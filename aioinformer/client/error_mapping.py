@@ -1,4 +1,4 @@
-"""What goes wrong on the way to the API server, as the errors of this package."""
+"""Convert errors of aiohttp, kubernetes_asyncio and the network into errors of this package."""
 
 from __future__ import annotations
 
@@ -38,24 +38,21 @@ _REASONS = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
-"""Reasons for answers that bring none of their own (apimachinery ``NewGenericServerResponse``)."""
+"""Reasons for responses that are not a Status (apimachinery ``NewGenericServerResponse``)."""
 
 _LONGEST_MESSAGE = 300
-
-_PICTURE = ":\n\n"
-"""Where aiohttp's parser begins to draw the bytes that it cannot read."""
 
 _CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
 _WORD = re.compile(r"\S+")
 
 
 def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
-    """The error that an answer other than 2xx stands for.
+    """Return the error for a response whose status is not 2xx.
 
     Args:
         status: The HTTP status.
-        body: A Status, or whatever a proxy had to say; its text is then the message, shortened.
-        retry_after: The header of this name: seconds, or a date.
+        body: A Status, or a proxy's text or page: then its text, shortened, is the message.
+        retry_after: The Retry-After header: seconds, or a date.
     """
     try:
         said = status_of(body) or msgspec.json.decode(body)
@@ -72,67 +69,72 @@ def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiEr
     return error
 
 
-def no_event(line: Any) -> DecodeError:
-    """What is to be said of a line that says no event."""
-    return DecodeError(f"a line of {len(line)} bytes that says no event; {begins(line)}")
+def invalid_event(line: Any) -> DecodeError:
+    """Return the error for a line of a watch that is not an event."""
+    return DecodeError(f"a line of {len(line)} bytes is not a watch event; {begins(line)}")
 
 
 def status_error(status: Any) -> ApiError:
-    """The error that an ERROR event stands for, whose object should be a Status."""
+    """Return the error for an ERROR event, whose object should be a Status."""
     if isinstance(status, bytes):
         with suppress(*DECODE_ERRORS):
             status = msgspec.json.decode(status)
     if isinstance(status, Mapping) and status.get("kind", "Status") == "Status":
         return ApiError.from_status(status)
-    return ApiError(0, "", f"the watch sent an ERROR that is no Status: {status!r:.200}")
+    return ApiError(0, "", f"the watch sent an ERROR event that is not a Status: {status!r:.200}")
 
 
 def network_error(error: Any) -> AioInformerError | None:
-    """The error of this package that a library's error stands for; None if it is no business of the network.
+    """Return this package's error for a library's error, or None if the network did not cause it.
 
-    OSError, TimeoutError and aiohttp.ClientError are TransportErrors; the ApiException of kubernetes_asyncio,
-    kubernetes.aio and kubernetes is an ApiError. Libraries that were never imported are not imported here.
+    OSError, TimeoutError and aiohttp.ClientError become TransportErrors; the ApiException of kubernetes_asyncio,
+    kubernetes.aio and kubernetes becomes an ApiError. Does not import these libraries.
     """
     if isinstance(error, AioInformerError):
         return None
     if _is_unverified(error):
         return TransportError(
-            f"the server's certificate cannot be verified: {words_of(error.certificate_error)}. In the kubeconfig's "
-            "cluster, certificate-authority names who signed it, and tls-server-name whom it was issued to"
+            f"the server's certificate cannot be verified: {message_of(error.certificate_error)}. In the kubeconfig's "
+            "cluster, set certificate-authority to the CA that signed it and tls-server-name to a name in it"
         )
     if isinstance(error, TimeoutError):
-        return TransportError(f"timed out: {words_of(error)}")
+        return TransportError(f"timed out: {message_of(error)}")
     if isinstance(error, _class("aiohttp", "ClientConnectorError")):
         plain = getattr(error.os_error, "reason", "") == "WRONG_VERSION_NUMBER"
-        hint = ": what answers there speaks no TLS; is it http://?" if plain else ""
+        hint = ": the server does not speak TLS; should the URL begin with http://?" if plain else ""
         proxy = " to the proxy" if isinstance(error, _class("aiohttp", "ClientProxyConnectionError")) else ""
-        return TransportError(f"cannot connect{proxy}: {words_of(error.os_error)}{hint}")
+        return TransportError(f"cannot connect{proxy}: {message_of(error.os_error)}{hint}")
     if isinstance(error, _class("aiohttp", "RedirectClientError")):
-        return TransportError(f"the server redirects to what cannot be asked: {words_of(error)}")
+        return TransportError(f"the server redirects to an unusable URL: {message_of(error)}")
     if isinstance(error, _class("aiohttp", "TooManyRedirects")):
         last = without_credentials(_shortened(str(error.history[-1].url)))
-        return TransportError(f"the server redirects again and again, at last from {last}")
+        return TransportError(f"the server redirects too many times, the last time from {last}")
     if isinstance(error, _class("aiohttp", "ClientHttpProxyError")):
-        return TransportError(f"the proxy does not connect: {error.status} {words_of(error)}")
-    if isinstance(error, _class("aiohttp", "ClientResponseError")):
-        what = words_of(error).partition(" when reading")[
-            0
-        ]  # of a header that is too long, and may be a cookie
-        return TransportError(f"the answer is not HTTP as it should be: {what}")
+        reason = _shortened(_without_credentials_within(error.message))
+        return TransportError(f"the proxy refused to connect: {error.status} {reason}")
+    parser_error = _class("aiohttp.http_exceptions", "HttpProcessingError")
+    if isinstance(error, (_class("aiohttp", "ClientResponseError"), parser_error)):
+        while isinstance(error.__cause__, parser_error):
+            error = error.__cause__
+        # Its text quotes the response, which may hold a cookie.
+        return TransportError(f"the response is not valid HTTP ({type(error).__name__})")
     if _holds_header_lines(error):
-        return TransportError("the answer broke off within its header lines")
-    if isinstance(error, _class("aiohttp.http_exceptions", "HttpProcessingError")):
-        return TransportError(f"not HTTP as it should be: {_shortened(error.message.partition(_PICTURE)[0])}")
+        return TransportError("the connection ended within the response headers")
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
-        return TransportError(words_of(error))
+        return TransportError(message_of(error))
     for package in ("kubernetes_asyncio", "kubernetes.aio", "kubernetes"):
         if isinstance(error, _class(f"{package}.client.exceptions", "ApiException")):
             return _of_api_exception(error)
     return None
 
 
-def ours(error: BaseException, what: str) -> AioInformerError | None:
-    """This error, or what it stands for, saying once what was asked for; None for what is not ours to name."""
+def converted_error(error: BaseException, what: str) -> AioInformerError | None:
+    """Return this package's error for an error, with the request in its message; None for unrelated errors.
+
+    Args:
+        error: An error of this package or of a library.
+        what: The request. It is not added twice.
+    """
     found = error if isinstance(error, AioInformerError) else network_error(error)
     if isinstance(found, ApiError):
         found.context = found.context or what
@@ -141,11 +143,11 @@ def ours(error: BaseException, what: str) -> AioInformerError | None:
     return found
 
 
-def cause_of(error: Any) -> BaseException | None:
-    """What may be kept of a library's error, as the cause of ours: nothing that quotes more than its message does.
+def safe_cause(error: Any) -> BaseException | None:
+    """Return what can be the ``__cause__`` of our error without exposing secrets, or None.
 
-    Several of aiohttp's hold the request with its Authorization, a proxy with its password, header lines of the answer
-    with their cookies, or a line of its body, and their repr shows it.
+    Several aiohttp errors hold the request with its Authorization header, the proxy's password, response headers with
+    cookies, or a line of the body, and show it in their repr.
     """
     kept: BaseException | None = error
     if _is_unverified(error):
@@ -171,43 +173,42 @@ def cause_of(error: Any) -> BaseException | None:
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Around a request: its errors say what was asked for, and those of libraries are turned into ours."""
+    """Convert the errors of a request into errors of this package that name the request."""
     try:
         yield
     except Exception as error:
-        found = ours(error, what)
+        found = converted_error(error, what)
         if found is None or found is error:
             raise
-        raise found from cause_of(error)
+        raise found from safe_cause(error)
 
 
 @contextmanager
 def network_errors() -> Iterator[None]:
-    """Around what is anybody's: what the network raises is turned into ours, all else is as it was."""
+    """Convert network errors into errors of this package; other errors pass unchanged."""
     try:
         yield
     except Exception as error:
         if (found := network_error(error)) is None:
             raise
-        raise found from cause_of(error)
+        raise found from safe_cause(error)
 
 
 def without_credentials(url: str) -> str:
-    """A URL for messages: what may be a name and a password before an ``@`` is left out."""
+    """Return a URL for messages, without the name and password before an ``@``."""
     return _CREDENTIALS.sub(r"\1", url)
 
 
-def words_of(error: BaseException) -> str:
-    """What a library's error says, in one line, without what may be a password in a URL of it."""
-    # Some of aiohttp's draw a picture of the bytes that they cannot read.
-    said = str(getattr(error, "message", "") or error)
+def message_of(error: BaseException) -> str:
+    """Return the message of a library's error in one line, without passwords in URLs."""
+    message = str(error)
     if isinstance(error, (_class("aiohttp", "InvalidURL"), _class("aiohttp", "RedirectClientError"))):
-        return _shortened(without_credentials(said))
-    return _shortened(_without_credentials_within(said)) or type(error).__name__
+        return _shortened(without_credentials(message))
+    return _shortened(_without_credentials_within(message)) or type(error).__name__
 
 
 def _without_credentials_within(text: str) -> str:
-    """A text without the name and password of any URL in it. It may be long: each word is looked through once."""
+    """Return a text without the names and passwords of the URLs in it. Linear in the text's length."""
 
     def bare(word: re.Match[str]) -> str:
         begin, end = word[0].find("//"), word[0].rfind("@")
@@ -216,8 +217,8 @@ def _without_credentials_within(text: str) -> str:
     return _WORD.sub(bare, text)
 
 
-def say_more(error: ApiError | TransportError, what: str) -> None:
-    """Have an error say something more."""
+def add_detail(error: ApiError | TransportError, what: str) -> None:
+    """Append a detail to an error's message."""
     if isinstance(error, ApiError):
         error.message = f"{error.message}; {what}" if error.message else what
     else:
@@ -237,36 +238,36 @@ def _of_api_exception(error: Any) -> ApiError:
 
 
 def _is_unverified(error: Any) -> bool:
-    """Whether a library's error says that a server's certificate cannot be verified."""
+    """Return whether an error says that the server's certificate cannot be verified."""
     return isinstance(error, _class("aiohttp", "ClientConnectorCertificateError"))
 
 
 def _holds_header_lines(error: Any) -> bool:
-    """Whether the message of a library's error is what had come of an answer."""
+    """Return whether an error holds the response headers that had arrived, in place of a text."""
     return isinstance(error, _class("aiohttp", "ServerDisconnectedError")) and not isinstance(
         error.message, str
     )
 
 
 def _class(module: str, name: str) -> Any:
-    """A class of a module if that was imported, else one that nothing is an instance of."""
+    """Return a class of a module if that was imported; else ``()``, for an isinstance that is false."""
     return getattr(sys.modules.get(module), name, ())
 
 
 def _text_of(body: bytes) -> str:
-    """What a body that is not JSON says to people."""
+    """Return the readable text of a body that is not JSON."""
     text = body[:20_000].decode("utf-8", "replace")
     if "<" in text:
-        import html  # for the pages of proxies, which are rare
+        import html  # only proxies send pages, and rarely
 
-        # What is not closed goes to the end: to look for the end of each anew would take seconds.
+        # An element that is not closed extends to the end: searching for each end again would take seconds.
         text = re.sub(r"(?is)<(script|style|head)\b.*?(?:</\1>|(?=<body\b)|\Z)|<[^<>]*>", " ", text).strip()
-        text = html.unescape(text[:4_000])  # &# and more than 4300 digits is a ValueError
+        text = html.unescape(text[:4_000])  # "&#" with more than 4300 digits is a ValueError
     return _shortened(text)
 
 
 def _shortened(text: str) -> str:
-    """In one line."""
+    """Return a text in one line, cut after 300 characters."""
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
@@ -278,7 +279,7 @@ def _seconds(retry_after: str | None) -> float | None:
         return max(0.0, float(retry_after))
     except ValueError:
         pass
-    import email.utils  # for dates, which are rare
+    import email.utils  # dates are rare
 
     try:
         date = email.utils.parsedate_to_datetime(retry_after).timestamp()

@@ -1,7 +1,7 @@
-"""Exec plugins: credentials from a command (client.authentication.k8s.io ``ExecCredential``).
+"""Run exec plugins, commands that print credentials (client.authentication.k8s.io ``ExecCredential``).
 
-The libraries have a runner of their own, which forgets when the credentials expire, leaves the process behind when
-it is cancelled and stops for good when a plugin writes much to stderr.
+The runners of the libraries ignore when credentials expire, leave the process running when they are cancelled, and
+hang when a plugin writes much to stderr.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from .sections import native
 logger = logging.getLogger(__name__)
 
 PLUGIN_TIMEOUT = 300.0
-"""Seconds after which a plugin is ended where there is no terminal: it may have opened a browser all the same."""
+"""Seconds after which a plugin is killed if there is no terminal. It is long because the plugin may open a browser."""
 
 PROGRESS_PERIOD = 10.0
-"""Seconds of running after which the log says so, again and again."""
+"""Seconds between log lines about a plugin that is still running."""
 
 LARGEST_OUTPUT = 1024 * 1024
-"""Bytes beyond which what a plugin gives is no credential, and it is ended."""
+"""Bytes of output after which a plugin is killed."""
 
-_LONGEST_END = 1.0
-_LAST_WORDS = 0.1
-_LONGEST_WORDS = 500
+_KILL_TIMEOUT = 1.0
+_STDERR_TIMEOUT = 0.1
+_STDERR_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ExecCredential:
-    """What a plugin gave: a token, a client certificate with its key, or both."""
+    """The result of a plugin: a token, a client certificate with its key, or both."""
 
     token: str = field(default="", repr=False)
     certificate: str = ""
@@ -55,20 +55,21 @@ class ExecCredential:
 async def run_exec_plugin(
     config: Mapping[str, Any], directory: str, cluster: Mapping[str, Any]
 ) -> ExecCredential:
-    """Run the plugin of a kubeconfig's user.
+    """Run the plugin of a kubeconfig's user, and return its credential.
 
-    Where standard error is a terminal the plugin writes to it; else the log has what it writes. It may take its time
-    where there is a terminal, for somebody to log in, and ``PLUGIN_TIMEOUT`` elsewhere. Every ten seconds the log says
-    that it runs, at WARNING where nobody sees it. Cancelled, it ends the process before it returns, and its children
-    unless they share the terminal.
+    At a terminal the plugin writes its standard error there and has no time limit, so that a user can log in.
+    Elsewhere its standard error goes to the log, and the plugin is killed after ``PLUGIN_TIMEOUT``. While it runs, a
+    log line says so every ten seconds, at WARNING if there is no terminal.
+
+    Cancellation: kills the process before it returns, and the process's children unless they share the terminal.
 
     Args:
         config: The user's ``exec`` section.
-        directory: Of the kubeconfig, which a relative command is relative to.
-        cluster: What plugins are told of the cluster that ask for it.
+        directory: The kubeconfig's directory, to which a relative command is relative.
+        cluster: The cluster's fields, sent if the section sets ``provideClusterInfo``.
 
     Raises:
-        ConfigError: It cannot be run, failed, or gave no credentials.
+        ConfigError: The plugin cannot be run, failed, or returned no credentials.
     """
     command, api_version = native(str(config.get("command") or "")), str(config.get("apiVersion") or "")
     if not command or not api_version:
@@ -79,7 +80,9 @@ async def run_exec_plugin(
         command = os.path.join(directory, command)
     mode, has_terminal = config.get("interactiveMode"), _is_terminal(sys.stdin)
     if mode == "Always" and not has_terminal:
-        raise ConfigError(f"exec plugin {command} asks people, and standard input is no terminal")
+        raise ConfigError(
+            f"exec plugin {command} is interactive (Always), but standard input is not a terminal"
+        )
     interactive = has_terminal and mode != "Never"
     environment = {
         **os.environ,
@@ -92,10 +95,10 @@ async def run_exec_plugin(
 
 
 def _found(command: str, hint: str) -> str:
-    """Where a command is by our own PATH, as for Go, whichever the section gives the plugin. Blocks.
+    """Return the path of a command in this process's PATH, as Go does. Ignores a PATH in the section. Blocks.
 
-    What an entry of PATH finds that is relative, such as ``.``, may have been put there by anybody: Go's ``LookPath``
-    refuses it, too, even if a later entry has the command.
+    Refuses a command found by a relative entry of PATH, such as ``.``, as Go's ``LookPath`` does: others may have put
+    it into the working directory.
     """
     found = shutil.which(command)
     if found is None:
@@ -103,23 +106,23 @@ def _found(command: str, hint: str) -> str:
     if not os.path.isabs(found):
         raise ConfigError(
             f"exec plugin {command} is not run: a relative entry of PATH finds it as {found} in the working directory. "
-            "Put its whole path into the kubeconfig, or take that entry out of PATH"
+            "Write its absolute path into the kubeconfig, or remove that entry from PATH"
         )
     return found
 
 
 def _hint(config: Mapping[str, Any]) -> str:
-    """What the section says about installing the plugin, to be put behind an error."""
+    """Return the section's installation hint, as the end of an error message."""
     hint = str(config.get("installHint") or "").strip()
     return f"; {hint}" if hint else ""
 
 
 def _variables(config: Mapping[str, Any]) -> dict[str, str]:
-    """What the section adds to the environment. Without a value a variable is empty, as for client-go."""
+    """Return the section's environment variables. One without a value is empty, as in client-go."""
     variables = {}
     for entry in config.get("env") or ():
         if not isinstance(entry, dict) or not entry.get("name"):
-            raise ConfigError("each entry in env of the user's exec section needs a name, and has a value")
+            raise ConfigError("each entry in env of the user's exec section needs a name and a value")
         value = entry.get("value")
         variables[native(str(entry["name"]))] = "" if value is None else native(str(value))
     return variables
@@ -128,86 +131,89 @@ def _variables(config: Mapping[str, Any]) -> dict[str, str]:
 async def _output(
     argv: list[str], environment: Mapping[str, str], interactive: bool, config: Mapping[str, Any]
 ) -> bytes:
+    """Run a command and return its standard output."""
     try:
         transport, process = await _start(argv, environment, interactive)
     except OSError as error:
         raise ConfigError(f"exec plugin {argv[0]} cannot be run: {error}{_hint(config)}") from error
-    said, is_seen = process.said, interactive or _is_terminal(sys.stderr)
-    level, periods = logging.INFO if is_seen else logging.WARNING, itertools.count(1)
+    stderr, at_terminal = process.stderr, interactive or _is_terminal(sys.stderr)
+    level, periods = logging.INFO if at_terminal else logging.WARNING, itertools.count(1)
 
-    def tell() -> None:
-        """Say in the log that somebody is waited for, and what for."""
+    def log_progress() -> None:
         seconds = next(periods) * PROGRESS_PERIOD
-        logger.log(level, "exec plugin %s has run for %g s%s", argv[0], seconds, _words(said))
+        logger.log(level, "exec plugin %s has run for %g s%s", argv[0], seconds, _last_message(stderr))
 
     try:
-        async with asyncio.timeout(None if is_seen else PLUGIN_TIMEOUT):
-            with call_every(PROGRESS_PERIOD, tell):
-                await process.has_given.wait()
+        async with asyncio.timeout(None if at_terminal else PLUGIN_TIMEOUT):
+            with call_every(PROGRESS_PERIOD, log_progress):
+                await process.output_ended.wait()
                 if len(process.output) > LARGEST_OUTPUT:
-                    raise ConfigError(f"exec plugin {argv[0]} gave more than {LARGEST_OUTPUT} bytes")
+                    raise ConfigError(f"exec plugin {argv[0]} wrote more than {LARGEST_OUTPUT} bytes")
                 await process.ended()
             if transport.get_pipe_transport(2) is not None:
-                with contextlib.suppress(TimeoutError):  # a helper that it leaves behind may hold it for good
-                    async with asyncio.timeout(_LAST_WORDS):
-                        await process.is_silent.wait()
+                with contextlib.suppress(
+                    TimeoutError
+                ):  # a child process that keeps running may hold the pipe open
+                    async with asyncio.timeout(_STDERR_TIMEOUT):
+                        await process.stderr_ended.wait()
     except BaseException as error:
-        # It may have ended, and left children that hold its pipes.
+        # Also after the process has ended: its children may hold the pipes open.
         await _end(transport, process, interactive)
         if isinstance(error, TimeoutError):
             raise ConfigError(
-                f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds{_words(said)}"
+                f"exec plugin {argv[0]} did not end within {PLUGIN_TIMEOUT:g} seconds{_last_message(stderr)}"
             ) from error
         raise
     finally:
         transport.close()
     if (code := transport.get_returncode()) != 0:
-        raise ConfigError(f"exec plugin {argv[0]} failed with code {code}{_words(said) or ': no message'}")
-    if said:
-        logger.info("exec plugin %s%s", argv[0], _words(said))
+        reason = _last_message(stderr) or ": no message"
+        raise ConfigError(f"exec plugin {argv[0]} failed with code {code}{reason}")
+    if stderr:
+        logger.info("exec plugin %s%s", argv[0], _last_message(stderr))
     return bytes(process.output)
 
 
 class _Process(asyncio.SubprocessProtocol):
-    """What a plugin gives, and the last of what it says to people.
+    """Collects a plugin's standard output, and the end of its standard error.
 
-    ``asyncio.subprocess.Process.wait`` waits for the end of standard error, too.
+    Not ``asyncio.subprocess.Process``, whose ``wait`` also waits for the end of standard error.
     """
 
     def __init__(self) -> None:
-        self.output, self.said = bytearray(), bytearray()
-        self.has_given, self.is_silent, self._has_exited = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.output, self.stderr = bytearray(), bytearray()
+        self.output_ended, self.stderr_ended, self._exited = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def ended(self) -> None:
-        """Wait for its end, and for that of what it gives."""
-        await self.has_given.wait()
-        await self._has_exited.wait()
+        """Wait until the process has exited and its standard output has ended."""
+        await self.output_ended.wait()
+        await self._exited.wait()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
-            if not self.has_given.is_set():
+            if not self.output_ended.is_set():
                 self.output += data
             if len(self.output) > LARGEST_OUTPUT:
-                self.has_given.set()
+                self.output_ended.set()
         else:
-            self.said += data
-            del self.said[: -4 * _LONGEST_WORDS]
+            self.stderr += data
+            del self.stderr[: -4 * _STDERR_CHARACTERS]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        (self.has_given if fd == 1 else self.is_silent).set()
+        (self.output_ended if fd == 1 else self.stderr_ended).set()
 
     def process_exited(self) -> None:
-        self._has_exited.set()
+        self._exited.set()
 
 
-def _words(said: bytearray) -> str:
-    """What the plugin has said last, in one line, behind what is said of it."""
-    words = " ".join(said.decode("utf-8", "replace").split())[-_LONGEST_WORDS:]
-    return f": {words}" if words else ""
+def _last_message(stderr: bytearray) -> str:
+    """Return the end of standard error in one line, as the end of a message."""
+    text = " ".join(stderr.decode("utf-8", "replace").split())[-_STDERR_CHARACTERS:]
+    return f": {text}" if text else ""
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Whether it is one that can be handed on: anything may stand in for ``sys.stdin`` and ``sys.stderr``."""
+    """Return whether a stream is a terminal. Programs may replace ``sys.stdin`` and ``sys.stderr`` by any object."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
         return stream is not None and os.isatty(stream.fileno())
     return False
@@ -216,7 +222,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 async def _start(
     argv: list[str], environment: Mapping[str, str], interactive: bool
 ) -> tuple[asyncio.SubprocessTransport, _Process]:
-    """Start the process; cancelled meanwhile, end it again. The loops leave it running, or wait for its children."""
+    """Start the process. When cancelled, kill it: event loops leave it running, or wait for its children."""
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
             _Process,
@@ -229,7 +235,7 @@ async def _start(
             else sys.stderr
             if _is_terminal(sys.stderr)
             else asyncio.subprocess.PIPE,
-            start_new_session=not interactive,  # so that its children can be ended with it
+            start_new_session=not interactive,  # makes it possible to kill its children too
         )
     )
     try:
@@ -241,15 +247,15 @@ async def _start(
 
 
 async def _end(transport: asyncio.SubprocessTransport, process: _Process, interactive: bool) -> None:
-    """Kill the process, and unless it shares our terminal its children too, and close the pipes."""
+    """Kill the process and close its pipes. Kill its children too, unless they share the terminal."""
     with contextlib.suppress(ProcessLookupError):
         if interactive or not hasattr(os, "killpg"):
             transport.kill()
         else:
             os.killpg(transport.get_pid(), signal.SIGKILL)
     try:
-        with contextlib.suppress(TimeoutError):  # should a child have got away with the pipes
-            async with asyncio.timeout(_LONGEST_END):
+        with contextlib.suppress(TimeoutError):  # a child in another session may hold the pipes open
+            async with asyncio.timeout(_KILL_TIMEOUT):
                 await process.ended()
     finally:
         transport.close()
@@ -258,6 +264,7 @@ async def _end(transport: asyncio.SubprocessTransport, process: _Process, intera
 def _exec_info(
     config: Mapping[str, Any], api_version: str, cluster: Mapping[str, Any], interactive: bool
 ) -> str:
+    """Return the value of ``$KUBERNETES_EXEC_INFO``."""
     spec: dict[str, Any] = {"interactive": interactive}
     if config.get("provideClusterInfo"):
         names = (
@@ -275,16 +282,18 @@ def _exec_info(
 
 
 def _credential(output: bytes, command: str, api_version: str) -> ExecCredential:
+    """Return the credential in a plugin's output."""
     try:
-        said = msgspec.json.decode(output)
+        decoded = msgspec.json.decode(output)
     except DECODE_ERRORS as error:
-        raise ConfigError(f"exec plugin {command} gave no JSON: {error}") from error
-    status = said.get("status") if isinstance(said, dict) else None
+        raise ConfigError(f"exec plugin {command} did not write JSON: {error}") from error
+    status = decoded.get("status") if isinstance(decoded, dict) else None
     if not isinstance(status, dict):
-        raise ConfigError(f"exec plugin {command} gave no ExecCredential with a status")
-    if said.get("apiVersion") != api_version:
+        raise ConfigError(f"exec plugin {command} did not write an ExecCredential with a status")
+    if decoded.get("apiVersion") != api_version:
         raise ConfigError(
-            f"exec plugin {command} speaks {said.get('apiVersion')}, the kubeconfig asks for {api_version}"
+            f"exec plugin {command} returned apiVersion {decoded.get('apiVersion')}, "
+            f"but the kubeconfig asks for {api_version}"
         )
     credential = ExecCredential(
         token=str(status.get("token") or "").strip(),
@@ -293,7 +302,9 @@ def _credential(output: bytes, command: str, api_version: str) -> ExecCredential
         expires=str(status.get("expirationTimestamp") or ""),
     )
     if bool(credential.certificate) != bool(credential.key):
-        raise ConfigError(f"exec plugin {command} gave a client certificate without its key, or the reverse")
+        raise ConfigError(
+            f"exec plugin {command} returned a client certificate without its key, or a key without its certificate"
+        )
     if not credential.token and not credential.certificate:
-        raise ConfigError(f"exec plugin {command} gave neither a token nor a client certificate")
+        raise ConfigError(f"exec plugin {command} returned neither a token nor a client certificate")
     return credential

@@ -1,7 +1,6 @@
-"""Whether one API server can be reached, and takes our credentials: asked once for all who wait for it.
+"""Probe an unreachable API server once for all of a client's readers.
 
-client-go has no such thing: there each reflector of a process tries alone, and is back when its own delay of up to a
-minute is over.
+client-go has no such probe: each reflector retries alone, and recovers when its own back-off of up to a minute ends.
 """
 
 from __future__ import annotations
@@ -19,103 +18,104 @@ from .transport import Transport
 logger = logging.getLogger(__name__)
 
 PATH = "/readyz"
-"""What is asked for: cheap, allowed to everybody by default, and refused by a server that is only starting."""
+"""The path of a probe: cheap, allowed to all users by default, and refused by a server that is still starting."""
 
 FIRST_PAUSE = 1.0
 SHORT_PAUSE = 6.0
 LONGEST_PAUSE = 30.0
 SHARE = 0.1
-"""Seconds between two probes: doubling from the first one up to the short one, from which a tenth of the time that it
-has lasted takes over, up to the longest. All with a jitter of a fifth."""
+"""Seconds between two probes. The pause doubles from FIRST_PAUSE to SHORT_PAUSE; later it is a tenth of the outage's
+duration, up to LONGEST_PAUSE. Each has a jitter of a fifth."""
 
 ANSWER_TIMEOUT = 5.0
-"""Seconds for a probe. Credentials whose renewal takes longer come to a later one."""
+"""Seconds for a probe. If renewing the credentials takes longer, a later probe uses them."""
 
-PATIENCE_WITH_THE_FIRST = 1.0
-"""Seconds for which those who lost their stream wait for what becomes of the first one's request."""
+FIRST_REQUEST_WAIT = 1.0
+"""Seconds for which requests for streams wait for the outcome of the first one after a failure."""
 
 UNAVAILABLE = frozenset({502, 503, 504})
-"""HTTP statuses by which a gateway says that it does not reach the server."""
+"""HTTP statuses of a gateway that cannot reach the server."""
 
 UNREADY = 500
-"""The one by which a server that is starting, ending, or has lost its etcd answers a probe."""
+"""HTTP status of a probe while the server starts, shuts down, or has lost its etcd."""
 
 NOT_READY = UNAVAILABLE | {UNREADY}
-"""Those by which a probe fails."""
+"""HTTP statuses of a failed probe."""
 
-PATIENCE_WITH_THE_UNREADY = 10.0
-"""Seconds for which a server is believed that it is not ready: it may serve all the same, for as long as it likes."""
+UNREADY_LIMIT = 10.0
+"""Seconds of failing readiness probes after which readers try anyway: an unready server may still serve requests."""
 
 
 @dataclass(slots=True, eq=False)
-class _Trouble:
-    """The time from somebody's missing what all need until the server has given it."""
+class _Outage:
+    """A time in which the server is unreachable, or refuses the credentials."""
 
-    what: str
+    description: str
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # who holds it asks for all
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # its holder probes for all waiters
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     began: float = field(init=False)
     next_probe: float = field(init=False)
     pause: float = FIRST_PAUSE
-    proven: bool = False  # a probe has met with it, too
+    confirmed: bool = False  # a probe has failed, too
     starting: bool = False  # the server has answered that it is not ready
-    unready_since: float | None = None  # it has given no other answer since
+    unready_since: float | None = None  # every probe since then got UNREADY
 
     def __post_init__(self) -> None:
         self.began = self.loop.time()
 
-    def take_pause(self, random: Random) -> None:
-        """Set the next probe's time, counted from now."""
+    def schedule_probe(self, random: Random) -> None:
+        """Set the time of the next probe, and double the pause."""
         now = self.loop.time()
         pause = min(self.pause, max(SHORT_PAUSE, SHARE * (now - self.began)), LONGEST_PAUSE)
         self.pause = 2.0 * pause
         self.next_probe = now + pause * (0.8 + 0.2 * random.random())
 
-    def note(self, failure: Exception) -> None:
-        """A probe has met with this."""
+    def record_failure(self, failure: Exception) -> None:
+        """Record the error of a probe."""
         if not (isinstance(failure, ApiError) and failure.status == UNREADY):
             self.unready_since = None
         elif self.unready_since is None:
             self.unready_since = self.loop.time()
 
-    def is_doubtful(self) -> bool:
-        """Whether a request may tell more by now than a probe."""
+    def is_unready_for_long(self) -> bool:
+        """Return whether probes have got UNREADY for so long that readers should try anyway."""
         since = self.unready_since
-        return since is not None and self.loop.time() - since >= PATIENCE_WITH_THE_UNREADY
+        return since is not None and self.loop.time() - since >= UNREADY_LIMIT
 
 
 class ServerHealth:
-    """Waits for one server on behalf of many.
+    """Waits for one server on behalf of all its readers.
 
-    Whoever misses an answer comes here. The first to come asks the server for all, with a growing pause; if it is
-    cancelled the next one goes on. So there is no task to own, and nothing is asked while nobody waits. Any answer to
-    anybody ends the waiting. Credentials that are not taken (401) are waited for in the same way.
+    Readers that got no answer wait in ``until_reachable``. The first one probes the server for all, with a growing
+    pause; if it is cancelled, the next one continues. So there is no background task, and no probe while no reader
+    waits. Any answer to any request ends the wait. After a 401, readers wait in the same way for the server to accept
+    the credentials.
 
-    An outage is logged once for the server: its beginning as a warning, its end at INFO.
+    An outage is logged once for the server: its beginning at WARNING, its end at INFO.
 
     Args:
-        transport: How to ask.
-        random: Where the jitter comes from.
+        transport: Sends the probes.
+        random: The source of jitter.
     """
 
     def __init__(self, transport: Transport, random: Random | None = None) -> None:
         self._transport = transport
         self._random = random or Random()
-        self._outage: _Trouble | None = None
-        self._refusal: _Trouble | None = None
-        self._told: set[type[Exception] | int] = set()
-        self._doubtful = False  # whether the server is there: an answer was missed, and none has come since
-        self._first: asyncio.Future[TransportError | None] | None = None
+        self._outage: _Outage | None = None
+        self._refusal: _Outage | None = None
+        self._logged: set[type[Exception] | int] = set()
+        self._last_request_failed = False
+        self._first_request: asyncio.Future[TransportError | None] | None = None
         self._forbidden: set[asyncio.Future[None]] = set()
         self.probe_error: Exception | None = None
-        """What the one that asks for all has met with last; None since an answer."""
+        """The error of the last probe; None after any answer."""
 
     def __str__(self) -> str:
         return self._transport.server or "the server"
 
     def concerns(self, error: Exception) -> bool:
-        """Whether an error may be the server's trouble, or all its readers', not only that of who has it."""
+        """Return whether an error probably affects all readers of the server, not only the one that got it."""
         if isinstance(error, ApiError):
             return error.status == 401 or (
                 error.status in UNAVAILABLE and not error.is_too_large_resource_version
@@ -123,50 +123,50 @@ class ServerHealth:
         return isinstance(error, TransportError) and not isinstance(error, DamagedError)
 
     def missed(self, error: Exception) -> bool:
-        """Somebody has met with an error; whether to tell of it: of what all miss in the same way the first."""
+        """Record a reader's error. Return whether to log it: of a failure that all readers share only the first."""
         kind: type[Exception] | int = type(error)
         if isinstance(error, TransportError):
-            self._doubtful = self._doubtful or self.concerns(error)
+            self._last_request_failed = self._last_request_failed or self.concerns(error)
         elif isinstance(error, ApiError) and error.status == 401:
             kind = 401
         else:
             return True
-        known = kind in self._told
-        self._told.add(kind)
-        return not known
+        is_logged = kind in self._logged
+        self._logged.add(kind)
+        return not is_logged
 
     async def until_reachable(self, error: Exception) -> bool:
-        """Return once the server answers, or after a 401 takes the credentials. May be cancelled at any time.
+        """Wait until the server answers, or after a 401 until it accepts the credentials. May be cancelled at any time.
 
-        If it answers for long that it is not ready, those who wait return one after the other, to try.
+        If the server stays unready for long, waiting readers return one after the other, to try their requests.
 
         Args:
-            error: What was met with.
+            error: The error that the reader got.
 
         Returns:
-            Whether it was the server's trouble, indeed: a probe has met with it, too.
+            Whether a probe has confirmed the outage.
         """
         unauthorized = isinstance(error, ApiError) and error.status == 401
-        trouble = self._refusal if unauthorized else self._outage
-        if trouble is None or trouble.loop is not asyncio.get_running_loop():
-            trouble = _Trouble("does not take the credentials" if unauthorized else "cannot be reached")
-            trouble.take_pause(self._random)
+        outage = self._refusal if unauthorized else self._outage
+        if outage is None or outage.loop is not asyncio.get_running_loop():
+            outage = _Outage("does not accept the credentials" if unauthorized else "cannot be reached")
+            outage.schedule_probe(self._random)
             if unauthorized:
-                self._refusal = trouble
+                self._refusal = outage
             else:
-                self._outage = trouble
-        async with trouble.lock:
-            while not trouble.over.is_set():
-                await self._pause(trouble)
-                if not trouble.over.is_set():
-                    await self._probe(trouble)
-                    if trouble.is_doubtful():
+                self._outage = outage
+        async with outage.lock:
+            while not outage.ended.is_set():
+                await self._pause(outage)
+                if not outage.ended.is_set():
+                    await self._probe(outage)
+                    if outage.is_unready_for_long():
                         break
-        return trouble.proven
+        return outage.confirmed
 
     @contextmanager
-    def noting_answers(self) -> Iterator[None]:
-        """Around a request: an answer to it is one for all who wait."""
+    def recording_answers(self) -> Iterator[None]:
+        """Run a request. An answer to it ends the wait of all readers."""
         try:
             yield
         except ApiError as error:
@@ -176,44 +176,46 @@ class ServerHealth:
         self._answered(authorized=True)
 
     @asynccontextmanager
-    async def asking(self) -> AsyncIterator[None]:
-        """Around the request for a stream, of which many break at once. Notes the answer.
+    async def requesting_stream(self) -> AsyncIterator[None]:
+        """Run a request for a stream, and record its answer. A lost server breaks many streams at once.
 
-        After a missed answer the first one asks, and the others wait a moment for what becomes of it: if it fails,
-        theirs have failed with it, and were never made.
+        After a failure, the first request is sent and the others wait for its outcome, for up to a second. If it
+        fails, they fail with the same error and send nothing.
 
         Raises:
-            TransportError: The first one's request has failed.
+            TransportError: The first request failed.
         """
         loop = asyncio.get_running_loop()
-        first, mine = self._first if self._doubtful else None, None
+        first, own = self._first_request if self._last_request_failed else None, None
         if first is not None and first.get_loop() is loop:
-            await asyncio.wait((first,), timeout=PATIENCE_WITH_THE_FIRST)
+            await asyncio.wait((first,), timeout=FIRST_REQUEST_WAIT)
             if first.done() and (failure := first.result()) is not None:
                 raise type(failure)(str(failure)) from failure
-        elif self._doubtful:
-            mine = self._first = loop.create_future()
+        elif self._last_request_failed:
+            own = self._first_request = loop.create_future()
         outcome: TransportError | None = None
         try:
-            with self.noting_answers():
+            with self.recording_answers():
                 yield
         except TransportError as error:
-            outcome = type(error)(str(error))  # what this one was asked for is said in its own
+            outcome = type(error)(
+                str(error)
+            )  # a copy: callers add their request to the message of the original
             outcome.__cause__ = error.__cause__
             raise
         finally:
-            if mine is not None:
-                self._first = None
-                mine.set_result(outcome)
+            if own is not None:
+                self._first_request = None
+                own.set_result(outcome)
 
     def accepted(self) -> None:
-        """A request that was forbidden before is so no more; those of others may not be, either."""
+        """Wake the readers in ``until_accepted``: a request that was forbidden is accepted now."""
         for waiter in self._forbidden:
             if not waiter.done():
                 waiter.set_result(None)
 
     async def until_accepted(self) -> None:
-        """Return once a request of somebody's is accepted that was forbidden before. May be cancelled."""
+        """Wait until any reader's forbidden request is accepted again. May be cancelled."""
         waiter = asyncio.get_running_loop().create_future()
         self._forbidden.add(waiter)
         try:
@@ -222,37 +224,39 @@ class ServerHealth:
             self._forbidden.discard(waiter)
 
     def _answered(self, *, authorized: bool) -> None:
-        self._told = set() if authorized else self._told & {401}
-        self._doubtful = False
+        self._logged = set() if authorized else self._logged & {401}
+        self._last_request_failed = False
         self.probe_error = None
         outage, self._outage = self._outage, None
         self._end(outage, "reachable again")
         if authorized:
             refusal, self._refusal = self._refusal, None
-            self._end(refusal, "takes the credentials again")
+            self._end(refusal, "accepts the credentials again")
 
-    def _end(self, trouble: _Trouble | None, now: str) -> None:
-        if trouble is None:
+    def _end(self, outage: _Outage | None, now: str) -> None:
+        if outage is None:
             return
-        trouble.over.set()
-        if trouble.proven:
-            logger.info("%s: %s after %.1f s", self, now, asyncio.get_running_loop().time() - trouble.began)
+        outage.ended.set()
+        if outage.confirmed:
+            logger.info("%s: %s after %.1f s", self, now, asyncio.get_running_loop().time() - outage.began)
 
-    async def _pause(self, trouble: _Trouble) -> None:
+    async def _pause(self, outage: _Outage) -> None:
+        """Wait for the time of the next probe, or for the end of the outage."""
         try:
-            async with asyncio.timeout_at(trouble.next_probe):
-                await trouble.over.wait()
+            async with asyncio.timeout_at(outage.next_probe):
+                await outage.ended.wait()
         except TimeoutError:
             return
 
-    async def _probe(self, trouble: _Trouble) -> None:
-        # Counted from here: a probe that is not answered is followed by the next one without a further pause.
-        trouble.take_pause(self._random)
+    async def _probe(self, outage: _Outage) -> None:
+        """Send a probe. A failure confirms the outage; the first one is logged."""
+        # The pause runs from here: after a probe without an answer the next one follows at once.
+        outage.schedule_probe(self._random)
         failure: Exception
         try:
-            with self.noting_answers():
+            with self.recording_answers():
                 async with asyncio.timeout(ANSWER_TIMEOUT):
-                    # As a stream: calls that hang may have all connections that there are for calls.
+                    # As a stream: hanging calls may occupy all connections for calls.
                     async with aclosing(await self._transport.stream(PATH)) as answer:
                         async for _ in answer:
                             pass
@@ -261,24 +265,26 @@ class ServerHealth:
             failure = TransportError(f"no answer within {ANSWER_TIMEOUT:g} s")
         except (ApiError, TransportError) as error:
             failure = error
-        except Exception:  # no matter of reaching the server: who waits will meet with the same, and tell
+        except (
+            Exception
+        ):  # not an outage, but for example a ConfigError: waiting readers will get and report it
             self._answered(authorized=True)
             return
-        if trouble.over.is_set():
+        if outage.ended.is_set():
             return
         self.probe_error = failure
-        trouble.note(failure)
+        outage.record_failure(failure)
         not_ready = isinstance(failure, ApiError) and failure.status in NOT_READY
-        if not_ready and not trouble.starting:
-            trouble.starting, trouble.pause = True, FIRST_PAUSE  # it will not be long any more
-            trouble.take_pause(self._random)
-        if not trouble.proven:
-            trouble.proven = True
-            what = "is not ready" if not_ready else trouble.what
-            logger.warning("%s %s: %s", self, what, _in_words(failure).removeprefix(f"{self}: "))
+        if not_ready and not outage.starting:
+            outage.starting, outage.pause = True, FIRST_PAUSE  # a server that answers is usually ready soon
+            outage.schedule_probe(self._random)
+        if not outage.confirmed:
+            outage.confirmed = True
+            description = "is not ready" if not_ready else outage.description
+            logger.warning("%s %s: %s", self, description, _short_message(failure).removeprefix(f"{self}: "))
 
 
-def _in_words(failure: Exception) -> str:
-    """What a probe has met with: of a server's many checks those that have failed."""
+def _short_message(failure: Exception) -> str:
+    """Return the error of a probe: only the failed ones of the server's many readiness checks."""
     lines = failure.message.splitlines() if isinstance(failure, ApiError) else []
     return "; ".join(line for line in lines if line.startswith("[-]")) or str(failure)

@@ -1,4 +1,4 @@
-"""Files of a configuration, and what they said last: a long-lived client outlives some of them."""
+"""Files of a configuration and their last good content, which a client uses after a file is deleted."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class KeptFiles:
         self._missing: set[str] = set()
 
     def read(self, path: str, parse: Callable[[bytes], T]) -> T:
-        """Return what a file says now. A pipe that was read before is not read again. Blocks.
+        """Return a file's current content. A pipe is read only once. Blocks.
 
         Args:
             path: The file.
-            parse: Turns its content into a value; raises ConfigError where the content is of no use.
+            parse: Turns the content into a value; raises ConfigError for invalid content.
 
         Raises:
             OSError: The file cannot be read.
@@ -42,14 +42,15 @@ class KeptFiles:
         return value
 
     def read_or_keep(self, what: str, path: str, parse: Callable[[bytes], T]) -> T:
-        """Return what a file says now, else what it said last: then one WARNING says so. Blocks.
+        """Return a file's current content, or its last good content and log one WARNING. Blocks.
 
         Args:
-            what: What the file is, for the warning.
-            path: As for ``read``, as is ``parse``.
+            what: The kind of file, for the warning.
+            path: As for ``read``.
+            parse: As for ``read``.
 
         Raises:
-            OSError: As by ``read``, for a file that was never read before.
+            OSError: As for ``read``, if the file was never read before.
             ConfigError: Likewise.
         """
         try:
@@ -68,24 +69,24 @@ class KeptFiles:
             return self._kept(path, parse)
 
     def described(self, path: str) -> str:
-        """A path for messages, which say so where the file could not be read when it was last tried."""
+        """Return a path for messages, with a note if the last attempt to read it failed."""
         return f"{path} (its last content, as it cannot be read any more)" if self.is_missing(path) else path
 
     def has(self, path: str) -> bool:
-        """Whether this file was read before."""
+        """Return whether this file was read before."""
         return path in self._values
 
     def is_missing(self, path: str) -> bool:
-        """Whether this file could not be read when it was last tried."""
+        """Return whether the last attempt to read this file failed."""
         return path in self._missing
 
     def _kept(self, path: str, parse: Callable[[bytes], T]) -> T:
-        value: T = self._values[path]  # of this type, as each file is read for one purpose
+        value: T = self._values[path]  # each file is always parsed by the same function
         return value
 
 
 def _is_pipe(path: str) -> bool:
-    """Whether reading it takes its content away, or waits for a writer."""
+    """Return whether a path is a pipe or device: reading it consumes the content, or waits for a writer."""
     try:
         mode = os.stat(path).st_mode
     except OSError:

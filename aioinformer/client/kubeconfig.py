@@ -1,4 +1,4 @@
-"""A kubeconfig as a Source: which server its context names, and who we are to it."""
+"""The kubeconfig as a source of configuration: the server and the credentials of one context."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .credentials import (
     TOKEN_FILE_PERIOD,
     Access,
     TokenFile,
-    Wall,
+    WallClock,
     check_url,
     is_local,
     last_token,
@@ -36,18 +36,18 @@ from .tls import Pem
 logger = logging.getLogger(__name__)
 
 REFRESH_GRACE = 5.0
-"""Seconds that a refresh may go on for whose request was cancelled: the old refresh-token may be of no use by then."""
+"""Seconds that a token refresh may continue after its request is cancelled: the old refresh-token may be used up."""
 
 
 @dataclass(slots=True, eq=False)
 class KubeConfig:
-    """A context of a kubeconfig, the same one for good: where that leads elsewhere later is an error.
+    """One context of a kubeconfig. Later loads use the same context, and fail if it names another server.
 
-    What was read of a file that is gone later, or was a pipe, is kept.
-    Of several credentials those are shown that client-go would show.
+    Keeps the last content of files that are deleted, and of pipes. When the user has several kinds of credentials,
+    sends those that client-go sends.
 
     Args:
-        context: None for what is the current one when this is first loaded.
+        context: None for the current context at the first load.
         path: None for ``$KUBECONFIG``, which may name several files, else ``~/.kube/config``.
     """
 
@@ -60,11 +60,13 @@ class KubeConfig:
     _kept: KeptFiles = field(default_factory=KeptFiles, init=False, repr=False)
     _oidc: OidcTokens = field(default_factory=OidcTokens, init=False, repr=False)
 
-    async def load(self, library: Library, wall: Wall) -> Access:
+    async def load(self, library: Library, wall: WallClock) -> Access:
         try:
             self._paths = self._paths or kubeconfig_paths(self.path)
         except OSError as error:
-            raise ConfigError(f"kubeconfig: a relative path is relative to nothing: {error}") from error
+            raise ConfigError(
+                f"kubeconfig: cannot resolve a relative path, as the working directory is gone: {error}"
+            ) from error
         yaml = library.module("config.kube_config").yaml
         what = f"kubeconfig {os.pathsep.join(self._paths)}"
         try:
@@ -73,41 +75,40 @@ class KubeConfig:
             access = await self._load(library, Sections(files, self.context), wall)
         except ConfigError as error:
             raise ConfigError(f"{what}: {error}") from error
-        except Exception as error:  # a malformed file ends in whatever its reader stumbled over
+        except Exception as error:  # a malformed file can raise anything
             raise ConfigError(f"{what}: {error or type(error).__name__}") from error
         access.name = what
         return access
 
-    async def _load(self, library: Library, sections: Sections, wall: Wall) -> Access:
+    async def _load(self, library: Library, sections: Sections, wall: WallClock) -> Access:
         cluster = sections.cluster
         check_url(cluster.get("server"))
         url = urlsplit(cluster.get("server"))._replace(query="", fragment="")
         server = url.geturl().rstrip("/")
         if self._server and server != self._server:
             raise ConfigError(
-                f"the server is {without_credentials(server)} now, which nothing is sent to by a client that began "
-                f"with {without_credentials(self._server)}: make another one"
+                f"the context's server changed from {without_credentials(self._server)} to "
+                f"{without_credentials(server)}, and a client stays with its server: make a new client"
             )
         access = Access(library.configuration(), namespace=sections.namespace, tls=sections.tls)
         access.configuration.host = with_utf8_credentials(server)
         access.configuration.tls_server_name = cluster.get("tls-server-name") or None
         access.configuration.proxy = with_utf8_credentials(cluster.get("proxy-url")) or None
-        # As client-go: what anybody may read on the way is nobody's credential. But on this machine there is no way,
-        # unless it leads by a proxy.
-        is_near = is_local(url.hostname or "") and not access.configuration.proxy
-        if url.scheme == "https" or is_near:
+        # As client-go, send no credentials in clear text over a network. Without a proxy, loopback is no network.
+        stays_local = is_local(url.hostname or "") and not access.configuration.proxy
+        if url.scheme == "https" or stays_local:
             await self._identify(sections, access, library, wall)
             if self._last is not None and self._last.has_credentials and not access.has_credentials:
-                # Who is nobody is told 403, and only a 401 has this read again.
-                raise ConfigError("there are no credentials any more")
+                # An anonymous request gets 403, and only a 401 reloads the kubeconfig.
+                raise ConfigError("the user has no credentials any more")
             if url.username is not None:
-                access.configuration.api_key.clear()  # what the URL says is sent, as by Go; aiohttp refuses both
+                access.configuration.api_key.clear()  # the URL's credentials win, as in Go; aiohttp refuses both
                 access.origin = FROM_URL
         else:
             access.origin = "no credentials were sent, as the server's URL is not https"
             if sections.user.fields and not self._server:
                 logger.warning(
-                    "%s: the user's credentials are not sent, as this is not https",
+                    "%s: the user's credentials are not sent, as the URL is not https",
                     without_credentials(server),
                 )
         if access.token_file is None:
@@ -115,25 +116,25 @@ class KubeConfig:
         self.context, self._server, self._last = sections.name, server, access
         return access
 
-    async def _identify(self, sections: Sections, access: Access, library: Library, wall: Wall) -> None:
-        """Have the user's credentials. What a plugin gave for the last ones is kept while it will do (``exec.go``)."""
+    async def _identify(self, sections: Sections, access: Access, library: Library, wall: WallClock) -> None:
+        """Set the user's credentials. Reuses the last result of an exec plugin while it is valid (``exec.go``)."""
         user, last = sections.user, self._last
         provider, plugin = user.mapping("auth-provider"), user.mapping("exec")
         if provider and (name := provider.get("name")) not in ("oidc", "gcp"):
             raise ConfigError(
-                f"auth-provider {name!r} is none that Kubernetes still knows: use an exec plugin"
+                f"auth-provider {name!r} is not supported by Kubernetes any more: use an exec plugin"
             )
         _impersonate(user, access)
         certificate, key = user.pem("client-certificate"), user.pem("client-key")
         if bool(certificate) != bool(key):
             other = "client-key" if certificate else "client-certificate"
-            raise ConfigError(f"{certificate or key} is given, but no {other}")
+            raise ConfigError(f"{certificate or key} is set, but {other} is missing")
         access.tls = replace(access.tls, certificate=certificate, key=key)
         origins = [str(certificate)] if certificate else []
         authorization, origin = await _own_authorization(user, access, wall)
         expires = math.inf
         if authorization:
-            origins.append(origin)  # nobody else is asked
+            origins.append(origin)  # providers and plugins are not used
         elif provider.get("name") == "gcp":
             loader = _loader(library.module("config.kube_config"), user)
             authorization = await in_thread(loader.load_gcp_token)
@@ -145,12 +146,12 @@ class KubeConfig:
             origins.append("auth-provider oidc")
         elif plugin and not certificate:
             cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
-            asked = plugin, os.path.dirname(user.file), cluster
-            given = last.plugin if last is not None and wall() < last.renew_at else None
-            if given is None or given[0] != asked:
-                given = asked, await run_exec_plugin(*asked)
-            access.plugin = given
-            credential = given[1]
+            arguments = plugin, os.path.dirname(user.file), cluster
+            last_run = last.plugin if last is not None and wall() < last.renew_at else None
+            if last_run is None or last_run[0] != arguments:
+                last_run = arguments, await run_exec_plugin(*arguments)
+            access.plugin = last_run
+            credential = last_run[1]
             expires = timestamp(credential.expires)
             origins.append(f"exec plugin {plugin.get('command')}")
             if credential.token:
@@ -160,22 +161,24 @@ class KubeConfig:
                 access.tls = replace(
                     access.tls, certificate=shown, key=Pem("clientKeyData", data=credential.key.encode())
                 )
-                await to_thread(access.tls.check_certificate)  # or it would be kept until it expires
+                await to_thread(
+                    access.tls.check_certificate
+                )  # else an unusable one is reused until it expires
         if authorization:
             access.set_authorization(authorization)
         access.origin = _origin(sections, origins)
         if expires < math.inf:
             access.expires = expires
         if any(pem and pem.path for pem in (certificate, key)):
-            # Whoever renews it says so to nobody, and TLS' refusal of the old one has many faces.
+            # No event announces a renewed certificate, and a server can refuse the old one in many ways.
             access.token_file, access.renew_at = None, wall() + TOKEN_FILE_PERIOD
 
 
 def kubeconfig_paths(path: str | os.PathLike[str] | None = None) -> list[str]:
-    """Where a kubeconfig may be, wherever the process goes later.
+    """Return the absolute paths of a kubeconfig's files.
 
     Args:
-        path: The only file; None for those that the environment names.
+        path: The only file; None for ``$KUBECONFIG`` or ``~/.kube/config``.
     """
     named = (os.environ.get("KUBECONFIG") or "~/.kube/config").split(os.pathsep)
     return [
@@ -183,13 +186,13 @@ def kubeconfig_paths(path: str | os.PathLike[str] | None = None) -> list[str]:
     ]
 
 
-async def _own_authorization(user: Section, access: Access, wall: Wall) -> tuple[str, str]:
-    """The Authorization that the section says itself, or by a file, and which field says so; ``""`` for none."""
+async def _own_authorization(user: Section, access: Access, wall: WallClock) -> tuple[str, str]:
+    """Return the Authorization header from a token or password, and the field it came from; ``""`` for none."""
     token, file = user.get("token"), user.path("tokenFile")
     name, password = user.get("username"), user.get("password")
     if name or password:
         if token or file:
-            raise ConfigError("the user has both a token and a password, of which one alone can be sent")
+            raise ConfigError("the user has both a token and a password: remove one of them")
         return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}", "username and password"
     origin = "the token"
     if file:
@@ -204,7 +207,7 @@ async def _own_authorization(user: Section, access: Access, wall: Wall) -> tuple
 
 
 def _origin(sections: Sections, origins: list[str]) -> str:
-    """Where the credentials came from, for people who look at a 401."""
+    """Return where the credentials came from, for the message of a 401."""
     file = f"kubeconfig {sections.user.kept.described(sections.user.file)}"
     if not sections.user_name:
         return f"no credentials were sent: context {sections.name!r} in {file} names no user"
@@ -215,18 +218,18 @@ def _origin(sections: Sections, origins: list[str]) -> str:
 
 
 def _impersonate(user: Section, access: Access) -> None:
-    """Act as whom the section names."""
+    """Set the impersonation headers that the user's section asks for."""
     if user.fields.get("as-groups") or user.fields.get("as-user-extra"):
         raise ConfigError("as-groups and as-user-extra of the user are not supported")
     if user.get("as-uid") and not user.get("as"):
-        raise ConfigError("the user has as-uid, and no as whose it is")
+        raise ConfigError("the user has as-uid without as: set both")
     for name, header in (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid")):
         if user.get(name):
             access.headers[header] = user.get(name)
 
 
 def _loader(module: Any, user: Section) -> Any:
-    """The library's own, for this user."""
+    """Return the library's own KubeConfigLoader for this user."""
     config = {
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "clusters": [{"name": "c", "cluster": {}}],

@@ -1,6 +1,6 @@
-"""kubernetes_asyncio, and the asyncio client inside the official package: two generations of the same code.
+"""The supported Kubernetes libraries: kubernetes_asyncio, and ``kubernetes.aio`` in the official package.
 
-Both are imported in a thread when they are first needed, because the import takes a second.
+A library is imported in a thread when it is first needed, because the import takes a second.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Library:
     """A Kubernetes library, used for its Configuration and its authentication.
 
     Attributes:
-        package: The name that it is imported by.
-        remedy: What the user does if the import fails.
+        package: Its import name.
+        remedy: What to do if the import fails, for the error.
     """
 
     package: str
@@ -65,10 +65,10 @@ _LIBRARIES = {
 
 
 def library_named(name: str) -> Library:
-    """Return the library of this name.
+    """Return the library with this import name.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: No supported library has this name.
     """
     try:
         return _LIBRARIES[name]
@@ -80,7 +80,7 @@ def library_of(api_client: Any) -> Library:
     """Return the library that an ApiClient, or a subclass of it, comes from.
 
     Raises:
-        ConfigError: It comes from none of them.
+        ConfigError: It comes from no supported library.
     """
     for base in type(api_client).__mro__:
         for library in _LIBRARIES.values():

@@ -1,4 +1,4 @@
-"""The Transport over a Kubernetes library: opening, renewing credentials, asking."""
+"""The Transport that reads a Kubernetes library's configuration, renews credentials and sends requests."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from ..handlers import require_plain
 from .credentials import (
     TOKEN_FILE_PERIOD,
     Access,
-    Source,
+    ConfigSource,
     check_url,
     read_token,
 )
 from .error_mapping import (
-    cause_of,
-    ours,
-    say_more,
+    add_detail,
+    converted_error,
+    message_of,
+    safe_cause,
     without_credentials,
-    words_of,
 )
 from .libraries import Library, to_thread
 from .response import ResponseStream, encoding_of, error_of
 from .transport import JSON, READ_TIMEOUT, Change, HttpRequest, Query
-from .warning_headers import WarningHandler, hand_on, warnings_of
+from .warning_headers import WarningHandler, report_warnings, warnings_of
 
 if TYPE_CHECKING:
     from .sessions import Sessions
@@ -44,38 +44,39 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LONGEST_ANSWER = 256 * 1024 * 1024
-"""Bytes of an answer that is read as a whole."""
+"""Bytes of the largest response that ``get`` and ``send`` return."""
 
 _RENEW_AGAIN = 10.0
+"""Seconds between a failed renewal of credentials and the next one."""
 
 _NO_ANSWER = "no answer within {:g} seconds".format
-_NO_CREDENTIALS = "no answer within {:g} seconds, as there were no credentials yet to ask with".format
+_NO_CREDENTIALS = "no answer within {:g} seconds: the credentials were not loaded in time".format
 
 
 class _Deadline:
-    """When a request, which is made now, is given up, whatever it waits for: the credentials or the answer."""
+    """The deadline of a request that begins now, for both loading the credentials and the response."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._end = asyncio.get_running_loop().time() + seconds
 
     @property
-    def left(self) -> float:
-        """Seconds until it."""
+    def remaining(self) -> float:
+        """The seconds remaining."""
         return self._end - asyncio.get_running_loop().time()
 
     @contextmanager
-    def awaiting(self, too_late: Callable[[float], str]) -> Iterator[None]:
-        """Around what is waited for; raises a TransportError that says what has not come in so many seconds."""
-        with anyio.move_on_after(self.left) as scope:
+    def enforced(self, message: Callable[[float], str]) -> Iterator[None]:
+        """Cancel the block at the deadline, and raise a TransportError with this message for the seconds allowed."""
+        with anyio.move_on_after(self.remaining) as scope:
             yield
         if scope.cancelled_caught:
-            raise TransportError(too_late(self._seconds))
+            raise TransportError(message(self._seconds))
 
 
 @dataclass(slots=True, eq=False)
 class _Opened:
-    """What requests are made with; another one after each renewal."""
+    """A loaded configuration and its sessions. Each renewal makes a new one."""
 
     access: Access
     identity: bytes
@@ -86,24 +87,24 @@ class _Opened:
 
     @property
     def server(self) -> str:
-        """Its URL, for messages."""
+        """The server's URL without credentials, for messages."""
         return without_credentials(str(self.access.configuration.host))
 
     def credentials(self) -> object:
-        """What is shown; None for a wrapped ApiClient, whose own hook gives that with each request."""
+        """Return a value that identifies the credentials; None for a wrapped ApiClient, whose hook can change them."""
         if not self.identity:
             return None
         return self.identity, self.access.configuration.api_key.get("BearerToken")
 
 
 class LibraryTransport:
-    """Requests by kubernetes_asyncio or kubernetes.aio: its configuration, authentication and session.
+    """Sends requests with the configuration and authentication of kubernetes_asyncio or kubernetes.aio.
 
     Args:
-        source: Where the configuration comes from.
-        library: Which library.
-        keep_connections: Whether connections outlast their requests, and ``close`` is needed.
-        wall: The wall clock, by which credentials expire.
+        source: The source of the configuration.
+        library: The library that reads it.
+        keep_connections: Whether connections outlast their requests, so that ``close`` is needed.
+        wall: The wall clock that decides when credentials expire.
         on_warning: Called with each warning of the server; None to log each once.
 
     Raises:
@@ -112,7 +113,7 @@ class LibraryTransport:
 
     def __init__(
         self,
-        source: Source,
+        source: ConfigSource,
         library: Library,
         *,
         keep_connections: bool = True,
@@ -127,10 +128,10 @@ class LibraryTransport:
             require_plain("on_warning", on_warning)
         self._on_warning = on_warning
         self._opened: _Opened | None = None
-        self._sessions: WeakSet[Sessions] = WeakSet()  # those that were retired, too: their streams hold them
+        self._sessions: WeakSet[Sessions] = WeakSet()  # includes retired ones, as long as a stream uses them
         self._closed = False
         self._loading: asyncio.Task[_Opened | ConfigError] | None = None
-        self._waiting = 0
+        self._waiters = 0
 
     @property
     def server(self) -> str:
@@ -141,24 +142,24 @@ class LibraryTransport:
         return self._opened.access.namespace if self._opened else "default"
 
     async def open(self) -> None:
-        """Read the configuration; after ``close``, open again.
+        """Read the configuration. Reopens a closed transport.
 
         Raises:
-            ConfigError: It cannot work.
+            ConfigError: The configuration is unusable.
         """
         self._closed = False
         try:
             await self._ready()
         except asyncio.CancelledError:
-            if self._opened is None and not self._waiting:
-                await self._end_loading()  # who was not let in closes nothing
+            if self._opened is None and not self._waiters:
+                await self._end_loading()  # after a failed ``__aenter__`` there is no call of close()
             raise
 
     async def close(self) -> None:
-        """Close every connection. Requests under way fail, later ones raise ConfigError. Idempotent.
+        """Close every connection. Running requests fail, later ones raise ConfigError. Idempotent.
 
         Raises:
-            WrongEventLoopError: It is of another event loop, which is running, and goes on to be used there.
+            WrongEventLoopError: Another running event loop opened it. The transport stays open.
         """
         if self._opened is not None and self._opened.loop.is_running():
             self._require_loop_of(self._opened)
@@ -170,48 +171,51 @@ class LibraryTransport:
             await self._end_loading()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
-        """The whole body of an answer; see ``Transport.get``."""
+        """Return the whole body of a response; see ``Transport.get``."""
         return await _read(await self._ask(HttpRequest(path, query, timeout), _Deadline(timeout)))
 
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
-        """Ask for a change; see ``Transport.send``."""
+        """Send a change; see ``Transport.send``."""
         deadline = _Deadline(timeout)
         body = await self._ask(HttpRequest(path, query, None, change=change), deadline)
-        with deadline.awaiting(_NO_ANSWER):
+        with deadline.enforced(_NO_ANSWER):
             return await _read(body)
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ResponseStream:
-        """The body of an answer as it arrives; see ``Transport.stream``."""
+        """Return the body of a response as it arrives; see ``Transport.stream``."""
         request = HttpRequest(path, query, idle_timeout, is_stream=True, accept=accept)
         return await self._ask(request, _Deadline(READ_TIMEOUT))
 
     async def _ask(self, request: HttpRequest, deadline: _Deadline) -> ResponseStream:
-        """The answer, if it is 2xx.
+        """Send a request, and return its 2xx response.
 
-        A 401, or a certificate that cannot be verified, has the configuration read anew; if there are other credentials
-        now, or other authorities, it asks once more (client-go ``token_source.go``, ``ca_rotation.go``).
+        After a 401 or an unverifiable certificate, reload the configuration, and retry once if the credentials or
+        the certificate authorities have changed (client-go ``token_source.go``, ``ca_rotation.go``).
         """
-        with deadline.awaiting(_NO_CREDENTIALS):
+        with deadline.enforced(_NO_CREDENTIALS):
             opened = await self._ready()
-        shown = opened.credentials()
+        sent = opened.credentials()
         try:
             return await self._ask_once(opened, request, deadline)
         except (ApiError, TransportError) as refused:
-            if not self._source.is_renewable or not _may_be_cured(refused):
+            if not self._source.is_renewable or not _may_need_reload(refused):
                 raise
             if isinstance(refused, ApiError):
-                opened.access.renew_at = -math.inf  # a certificate says nothing against our credentials
+                opened.access.renew_at = -math.inf  # an unverifiable certificate leaves our credentials valid
             try:
-                with deadline.awaiting(_NO_ANSWER):
+                with deadline.enforced(_NO_ANSWER):
                     opened = await self._renew(opened)
-            except (ConfigError, TransportError) as error:  # or its time is over, and the renewal goes on
-                say_more(refused, f"the credentials could not be renewed: {error}")
+            except (
+                ConfigError,
+                TransportError,
+            ) as error:  # at the deadline the renewal continues for later requests
+                add_detail(refused, f"the credentials could not be renewed: {error}")
                 raise refused from error
-            if shown is not None and shown == opened.credentials():
+            if sent is not None and sent == opened.credentials():
                 raise
         return await self._ask_once(opened, request, deadline)
 
@@ -219,41 +223,41 @@ class LibraryTransport:
         sessions = opened.sessions
         progress = sessions.begin()
         try:
-            with deadline.awaiting(progress.too_late):
+            with deadline.enforced(progress.too_late):
                 response = await sessions.ask(request, opened.access, progress)
         except BaseException as error:
-            from aiohttp import RedirectClientError  # it is loaded by now
+            from aiohttp import RedirectClientError  # already imported
 
             await sessions.release()
             if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
-                raise ConfigError(f"the request cannot be made: {words_of(error)}") from cause_of(error)
-            found = ours(error, opened.server)
-            if sessions.via and isinstance(found, TransportError):
-                say_more(found, sessions.via)
-            if found is None or found is error:
+                raise ConfigError(f"the request is invalid: {message_of(error)}") from safe_cause(error)
+            converted = converted_error(error, opened.server)
+            if sessions.via and isinstance(converted, TransportError):
+                add_detail(converted, sessions.via)
+            if converted is None or converted is error:
                 raise
-            raise found from cause_of(error)
+            raise converted from safe_cause(error)
         body = ResponseStream(response, sessions, request.idle_timeout)
-        if warned := response.headers.getall("Warning", ()):
-            hand_on(opened.server, warnings_of(warned), self._on_warning)
+        if headers := response.headers.getall("Warning", ()):
+            report_warnings(opened.server, warnings_of(headers), self._on_warning)
         if 200 <= response.status < 300:
             if encoding := encoding_of(response):
                 await body.aclose()
                 raise TransportError(
-                    f"the answer is encoded as {encoding!r}, though the request asks for no encoding: see what is "
-                    "between here and the API server, such as a proxy"
+                    f"the response is encoded as {encoding!r}, though the request does not accept that: check the "
+                    "proxies and gateways between this client and the API server"
                 )
             return body
         try:
-            refused = await error_of(response, body, deadline.left)
+            refused = await error_of(response, body, deadline.remaining)
             if refused.status == 401 and opened.access.origin:
-                say_more(refused, opened.access.origin)
+                add_detail(refused, opened.access.origin)
             raise refused
         finally:
             await body.aclose()
 
     async def _ready(self) -> _Opened:
-        """What to ask with, its credentials current."""
+        """Return the configuration for a request, with current credentials."""
         opened = self._opened
         if opened is None:
             return await self._renew(None)
@@ -262,37 +266,37 @@ class LibraryTransport:
         if now < opened.renew_at:
             return opened
         if now < opened.expires:
-            self._begin_loading()  # nobody need wait for it
+            self._begin_loading()  # in the background: the old credentials are still valid
             return opened
         try:
             return await self._renew(opened)
         except ClientClosedError:
             raise
         except ConfigError:
-            return opened  # it may still do: if not, the server says so
+            return opened  # the server's clock may be behind; if not, it answers 401
 
     def _require_loop_of(self, opened: _Opened) -> None:
-        """Where connections are kept, they are their event loop's."""
+        """Check that kept connections belong to the running event loop."""
         if self._keep_connections and opened.loop is not asyncio.get_running_loop():
             raise WrongEventLoopError(
-                f"the client of {self.server} was opened in another event loop; close it there, or make another one"
+                f"the client of {self.server} was opened in another event loop: close it there, or make another client"
             )
 
     async def _renew(self, stale: _Opened | None) -> _Opened:
-        """Something newer than ``stale``. One load serves all who wait, who share its failure too."""
+        """Return a configuration newer than ``stale``. Concurrent calls share one load, and its failure."""
         while True:
             if self._closed:
                 raise ClientClosedError("the client is closed")
             if self._opened is not None and self._opened is not stale:
                 return self._opened
             loading = self._begin_loading()
-            self._waiting += 1
+            self._waiters += 1
             try:
                 await asyncio.wait((loading,))
             finally:
-                self._waiting -= 1
-                if not self._waiting and not self._keep_connections:
-                    await self._end_loading()  # nobody else will
+                self._waiters -= 1
+                if not self._waiters and not self._keep_connections:
+                    await self._end_loading()  # such a transport is never closed
             if not loading.cancelled():
                 break
         outcome = loading.result()
@@ -301,7 +305,7 @@ class LibraryTransport:
         return outcome
 
     def _begin_loading(self) -> asyncio.Task[_Opened | ConfigError]:
-        """The task that reads the configuration. It outlives those who wait for it: they may have less time than it."""
+        """Return the task that loads the configuration. It continues after a waiting request is cancelled."""
         if self._loading is None or self._loading.done():
             self._loading = asyncio.create_task(self._load_next())
         elif self._loading.get_loop() is not asyncio.get_running_loop():
@@ -314,7 +318,7 @@ class LibraryTransport:
             if loading.get_loop() is asyncio.get_running_loop():
                 await finish(loading)
             else:
-                self._loading = None  # that loop has ended, or is none of ours
+                self._loading = None  # the task belongs to another loop, which has probably ended
 
     async def _load_next(self) -> _Opened | ConfigError:
         stale = self._opened
@@ -323,7 +327,12 @@ class LibraryTransport:
         except ConfigError as error:
             if stale is not None and self._wall() >= stale.renew_at:
                 stale.renew_at = self._wall() + _RENEW_AGAIN
-                logger.warning("%s: credentials could not be renewed: %s", self.server, error)
+                logger.warning(
+                    "%s: the credentials could not be renewed, and the old ones stay in use; next try in %g s: %s",
+                    self.server,
+                    _RENEW_AGAIN,
+                    error,
+                )
             return error
         return self._opened
 
@@ -331,7 +340,7 @@ class LibraryTransport:
         if stale is None:
             await to_thread(self._library.load)
         elif stale.access.token_file is not None and self._wall() >= stale.renew_at:
-            # The minute is over: only the token file can have changed, unless it is not there any more.
+            # The minute is over: read the token file alone, unless it is gone.
             with suppress(ConfigError):
                 stale.access.set_token(await to_thread(read_token, stale.access.token_file))
                 renew_at = self._wall() + TOKEN_FILE_PERIOD
@@ -345,7 +354,7 @@ class LibraryTransport:
             raise ConfigError(f"{access.name}: {error}") from error
 
     async def _open(self, access: Access, stale: _Opened | None) -> _Opened:
-        from .proxies import proxy_for  # this and aiohttp the library has loaded by now
+        from .proxies import proxy_for  # imports aiohttp, which the library has imported already
         from .sessions import Sessions
 
         configuration = access.configuration
@@ -353,27 +362,28 @@ class LibraryTransport:
         proxy = proxy_for(configuration.host, configuration.proxy)
         identity = b"" if access.api_client else await to_thread(_identity, access)
         if stale is not None and stale.identity == identity:
-            # The server and the certificates are the same, so the connections stay.
+            # The server and the certificates are the same: keep the connections.
             return _Opened(access, identity, stale.sessions, access.renew_at, access.expires)
         ssl_context = await to_thread(access.ssl_context)
         sessions = Sessions(configuration, ssl_context, proxy, keep=self._keep_connections)
         if proxy:
-            named = "proxy-url" if configuration.proxy else "the environment"
-            sessions.via = f"it is asked by the proxy {without_credentials(proxy)}, which {named} names"
+            origin = "proxy-url" if configuration.proxy else "the environment"
+            sessions.via = f"requests go through the proxy {without_credentials(proxy)} from {origin}"
         self._sessions.add(sessions)
         if stale is not None:
             await stale.sessions.retire()
         return _Opened(access, identity, sessions, access.renew_at, access.expires)
 
 
-def _may_be_cured(error: ApiError | TransportError) -> bool:
-    """Whether another reading of the configuration may help: to other credentials, or to other authorities."""
+def _may_need_reload(error: ApiError | TransportError) -> bool:
+    """Return whether reloaded credentials or certificate authorities can fix this error."""
     if isinstance(error, ApiError):
         return error.status == 401
     return isinstance(error.__cause__, SSLCertVerificationError)
 
 
 async def _read(body: ResponseStream) -> bytes:
+    """Return a whole body, and close its stream."""
     chunks: list[bytes] = []
     size = 0
     try:
@@ -381,15 +391,15 @@ async def _read(body: ResponseStream) -> bytes:
             chunks.append(chunk)
             size += len(chunk)
             if size > LONGEST_ANSWER:
-                chunks.clear()  # whoever keeps the error keeps this frame
-                raise TransportError(f"the answer is longer than {LONGEST_ANSWER} bytes")
+                chunks.clear()  # the error's traceback keeps this frame alive
+                raise TransportError(f"the response is larger than {LONGEST_ANSWER} bytes")
         return b"".join(chunks)
     finally:
         await body.aclose()
 
 
 def _identity(access: Access) -> bytes:
-    """What tells two servers, or two ways of showing who we are to them but by token, apart. Blocks."""
+    """Return a digest of the server, the TLS files and the fixed headers: all but the token. Blocks."""
     configuration = access.configuration
     digest = hashlib.sha256(repr((access.headers, access.tls)).encode())
     names = ("host", "tls_server_name", "proxy")

@@ -1,6 +1,6 @@
-"""OIDC: an id-token out of a refresh-token (kubectl's ``auth-provider: oidc``).
+"""Renew OIDC id-tokens with a refresh-token (kubectl's ``auth-provider: oidc``).
 
-The libraries would send client secret and refresh token over TLS that they do not verify.
+Not with the libraries' own code, which sends client secret and refresh-token over unverified TLS.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
 from ..errors import ConfigError
-from .credentials import Wall, expiry_of_jwt
-from .error_mapping import cause_of
+from .credentials import WallClock, expiry_of_jwt
+from .error_mapping import safe_cause
 from .libraries import to_thread
 from .sections import Section
 from .tls import TLS
@@ -32,25 +32,25 @@ _TIMEOUT = 30.0
 
 @dataclass(slots=True, eq=False)
 class OidcTokens:
-    """The tokens of a kubeconfig's OIDC user, also where they cannot be written into that file."""
+    """The tokens of a kubeconfig's OIDC user, including new ones that could not be written into the file."""
 
     _used: str = field(default="", init=False)
     _unwritten: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     async def renew(
-        self, config: dict[str, Any], user: Section, user_name: str, yaml: Any, wall: Wall
+        self, config: dict[str, Any], user: Section, user_name: str, yaml: Any, wall: WallClock
     ) -> str:
-        """Return a good id-token. A new one is written into the kubeconfig: a refresh-token may work only once.
+        """Return a valid id-token. Write new tokens into the kubeconfig, as a refresh-token may work only once.
 
         Args:
-            config: The ``auth-provider.config`` section, which is changed, too.
+            config: The ``auth-provider.config`` section; updated in place.
             user: The user's section.
-            user_name: Its name.
-            yaml: The library's.
+            user_name: The user's name.
+            yaml: The library's yaml module.
             wall: The wall clock.
 
         Raises:
-            ConfigError: There is no good id-token, and none can be had.
+            ConfigError: The id-token is missing or expired, and cannot be renewed.
         """
         used = str(config.get("refresh-token") or "")
         is_known = bool(self._unwritten) and used == self._used
@@ -65,8 +65,8 @@ class OidcTokens:
             except (ConfigError, OSError) as error:
                 if not is_known:
                     logger.warning(
-                        "kubeconfig %s: the new OIDC tokens of user %r cannot be written into it: %s. "
-                        "This client goes on with them; others may have to log in again",
+                        "kubeconfig %s: cannot write the new OIDC tokens of user %r into it: %s. "
+                        "This client uses them; other programs may need a new login",
                         user.file,
                         user_name,
                         error,
@@ -75,21 +75,21 @@ class OidcTokens:
         return str(config["id-token"])
 
 
-async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> dict[str, str] | None:
-    """New values for the provider's config, or None while its id-token is good."""
+async def _refreshed(config: Mapping[str, Any], user: Section, wall: WallClock) -> dict[str, str] | None:
+    """Return new values for the provider's config, or None while its id-token is valid."""
     token = str(config.get("id-token") or "")
     if token and expiry_of_jwt(token) > wall() + _MARGIN:
         return None
     if not config.get("refresh-token") or not config.get("idp-issuer-url"):
         raise ConfigError("the OIDC id-token has expired and there is no refresh-token: log in again")
-    import aiohttp  # the library has imported it by now
+    import aiohttp  # the library has imported it already
 
     from .proxies import proxy_for
     from .resolver import Resolver
     from .sockets import Sockets
 
     issuer = str(config["idp-issuer-url"]).rstrip("/")
-    context = await to_thread(_trust, config, user)
+    context = await to_thread(_ssl_context, config, user)
     sockets = Sockets()
     connector = sockets.connector(ssl=context, resolver=Resolver())
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
@@ -100,23 +100,23 @@ async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> di
                 f"{issuer}/.well-known/openid-configuration", raise_for_status=True, proxy=proxy
             ) as answer:
                 endpoint = (await answer.json(content_type=None))["token_endpoint"]
-            said = await _ask(session, endpoint, config, proxy)
-        new = {"id-token": str(said["id_token"])}
+            tokens = await _exchange(session, endpoint, config, proxy)
+        new = {"id-token": str(tokens["id_token"])}
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
             f"OIDC: {issuer} gave no new id-token: {error or type(error).__name__}"
-        ) from cause_of(error)
+        ) from safe_cause(error)
     finally:
         await sockets.close()
-    if said.get("refresh_token"):
-        new["refresh-token"] = str(said["refresh_token"])
+    if tokens.get("refresh_token"):
+        new["refresh-token"] = str(tokens["refresh_token"])
     return new
 
 
-async def _ask(
+async def _exchange(
     session: aiohttp.ClientSession, endpoint: str, config: Mapping[str, Any], proxy: str | None
 ) -> Any:
-    """Exchange the refresh-token. The client's id goes into the header, or into the form if that is refused."""
+    """Exchange the refresh-token for new tokens. Send the client's id in the header, and if refused in the form."""
     client, secret = str(config.get("client-id") or ""), str(config.get("client-secret") or "")
     form = {"grant_type": "refresh_token", "refresh_token": str(config["refresh-token"])}
     # RFC 6749, section 2.3.1
@@ -130,5 +130,6 @@ async def _ask(
         return await answer.json(content_type=None)
 
 
-def _trust(config: Mapping[str, Any], user: Section) -> ssl.SSLContext:
+def _ssl_context(config: Mapping[str, Any], user: Section) -> ssl.SSLContext:
+    """Return the TLS settings for the issuer. Blocks."""
     return TLS(replace(user, fields=dict(config)).pem("idp-certificate-authority")).context()

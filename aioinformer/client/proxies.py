@@ -1,4 +1,6 @@
-"""Which proxy the environment wants, read as client-go reads it (golang.org/x/net/http/httpproxy)."""
+"""The proxy for a URL, from the configuration or from the environment as client-go reads it
+(golang.org/x/net/http/httpproxy).
+"""
 
 from __future__ import annotations
 
@@ -16,33 +18,33 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def proxy_for(url: str, configured: str | None = None) -> str | None:
-    """The proxy to ask this server by, if any.
+    """Return the proxy for requests to a server, or None.
 
     Args:
-        url: The server's.
-        configured: The configuration's proxy, which the environment yields to.
+        url: The server's URL.
+        configured: The configuration's proxy, which has precedence over the environment.
 
     Raises:
-        ConfigError: It is not an HTTP proxy, or no URL.
+        ConfigError: The proxy is not the URL of an HTTP or HTTPS proxy.
     """
     proxy = configured or _of_environment(url)
     if not proxy:
         return None
-    said = without_credentials(proxy)
+    shown = without_credentials(proxy)
     try:
         parts = urlsplit(proxy)
         if not parts.hostname or parts.port == 0:
             raise ValueError
-    except ValueError:  # nothing is quoted of it: what it takes for a port may be a password
-        says = f"the proxy {said} cannot be used: it is no URL like 'http://proxy:3128'"
-        raise ConfigError(says) from None
+    except ValueError:  # its message is not quoted: what it takes for a port may be a password
+        message = f"the proxy {shown} cannot be used: expected a URL such as 'http://proxy:3128'"
+        raise ConfigError(message) from None
     if parts.scheme not in ("http", "https"):
-        raise ConfigError(f"the proxy {said} cannot be used: only http and https proxies can")
+        raise ConfigError(f"the proxy {shown} cannot be used: only http and https proxies are supported")
     return parts.geturl()
 
 
 def _of_environment(url: str) -> str | None:
-    """``HTTPS_PROXY`` and its kin, unless ``NO_PROXY`` excepts the host. What is on this machine needs no proxy."""
+    """Return ``HTTP_PROXY`` or ``HTTPS_PROXY``, unless ``NO_PROXY`` excludes the host or it is this machine."""
     server = urlsplit(url)
     host, port = server.hostname or "", server.port or _PORTS.get(server.scheme)
     address = _address(host)
@@ -50,7 +52,7 @@ def _of_environment(url: str) -> str | None:
     if not proxy or is_local(host):
         return None
     entries = (entry.strip().lower() for entry in _variable("no_proxy").split(","))
-    if any(_excepts(entry, host, str(port), address) for entry in entries):
+    if any(_matches(entry, host, str(port), address) for entry in entries):
         return None
     return with_utf8_credentials(proxy if "://" in proxy else f"http://{proxy}")
 
@@ -59,8 +61,8 @@ def _variable(name: str) -> str:
     return os.environ.get(name.upper()) or os.environ.get(name, "")
 
 
-def _excepts(entry: str, host: str, port: str, address: _Address | None) -> bool:
-    """Whether an entry of ``NO_PROXY`` is about a host, which is this address if it is one."""
+def _matches(entry: str, host: str, port: str, address: _Address | None) -> bool:
+    """Return whether an entry of ``NO_PROXY`` matches a host; ``address`` is the host parsed as an address."""
     if entry == "*":
         return True
     if "/" in entry:
@@ -83,6 +85,7 @@ def _excepts(entry: str, host: str, port: str, address: _Address | None) -> bool
 
 
 def _address(host: str) -> _Address | None:
+    """Return a host parsed as an IP address, or None for a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

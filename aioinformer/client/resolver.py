@@ -1,4 +1,4 @@
-"""Host names are resolved in a thread that no other work can occupy."""
+"""Resolve host names in threads that no other work can occupy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NUMERIC_NAME = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
 
 
 class Resolver(AbstractResolver):
-    """Resolve by ``getaddrinfo``, each lookup in a thread of its own.
+    """Resolves names by ``getaddrinfo``, each lookup in its own thread.
 
-    asyncio resolves names in the default executor, where an application's ``asyncio.to_thread`` calls can take every
-    thread; uvloop has four threads for it, which the application's own lookups can take.
+    asyncio resolves names in the default executor, and an application's ``asyncio.to_thread`` calls can occupy all its
+    threads. uvloop has four threads for lookups, and the application's own lookups can occupy them.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Resolver(AbstractResolver):
 
     @property
     def pending(self) -> str:
-        """A host name that is being resolved; ``""`` for none."""
+        """A host name that is currently being resolved; ``""`` for none."""
         return self._pending[0] if self._pending else ""
 
     async def resolve(
@@ -33,7 +33,7 @@ class Resolver(AbstractResolver):
         """Return the addresses of a host.
 
         Raises:
-            OSError: It has none, or the lookup failed.
+            OSError: The lookup failed.
         """
         self._pending.append(host)
         try:
@@ -52,7 +52,7 @@ def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[Resolve
     except socket.gaierror:
         if host.rstrip(".").lower() != "localhost":
             raise
-        # On a machine without a network: AI_ADDRCONFIG does not count loopback addresses.
+        # AI_ADDRCONFIG ignores loopback addresses, so on a machine without a network it finds no localhost.
         found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
     return [
         ResolveResult(

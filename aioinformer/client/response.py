@@ -1,17 +1,18 @@
-"""An answer of an API server: its body, or its error."""
+"""The body of a response, and the error for a response whose status is not 2xx."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import ssl
 from typing import TYPE_CHECKING, Self
 
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
 from .error_mapping import (
+    add_detail,
     api_error,
-    cause_of,
     network_error,
-    say_more,
+    safe_cause,
     without_credentials,
 )
 
@@ -24,13 +25,13 @@ _LONGEST_ERROR = 1024 * 1024
 
 
 class ResponseStream:
-    """The body of one answer. Closing returns its connection to the pool, or closes it if data remains.
+    """The body of one response. Closing returns the connection to its pool, or closes it if data remains.
 
-    The silence limit is ours: aiohttp stops its own when the connection ends, and a read of damaged chunks would hang.
+    Has its own idle timeout: aiohttp stops its timer when the connection ends, and a read of damaged chunks would hang.
 
     Args:
-        response: The answer.
-        sessions: Where the connection goes back to.
+        response: The response.
+        sessions: The owner of the connection.
         idle_timeout: Seconds that a read may wait; None for no limit.
     """
 
@@ -62,7 +63,7 @@ class ResponseStream:
             if converted is None:
                 raise
             kind = DamagedError if _is_damaged(self._response) else TransportError
-            raise kind(f"the answer broke off: {converted}") from cause_of(error)
+            raise kind(f"the response broke off: {converted}") from safe_cause(error)
         finally:
             self._waiting_since = math.inf
         if chunk:
@@ -71,18 +72,18 @@ class ResponseStream:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Idempotent."""
+        """Close the body. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
         sessions, self._sessions = self._sessions, None
         if sessions is not None:
             connection = self._response.connection
             if connection is not None and connection.transport is not None:
-                connection.transport.abort()  # not read out; TLS would wait for the server's goodbye
+                connection.transport.abort()  # data remains; a normal TLS close would wait for the server
             await sessions.release(self._response)
 
     def _check_silence(self) -> None:
-        """Fail the read that has waited for too long, or look again when it will have."""
+        """Fail a read that has waited too long, or set the timer to its deadline."""
         now = self._time()
         waited = max(0.0, now - self._waiting_since)  # 0 while no read waits
         if waited >= self._idle_timeout:
@@ -94,21 +95,21 @@ class ResponseStream:
 
 
 def _is_damaged(response: aiohttp.ClientResponse) -> bool:
-    """Return whether TLS ended the connection because the bytes were changed on the way."""
+    """Return whether TLS ended the connection because the bytes were changed in transit."""
     connection = response.connection
     protocol = None if connection is None else connection.protocol
-    lost = None if protocol is None else protocol.exception()
-    return str(getattr(lost, "strerror", "")).startswith("[SSL")
+    error = None if protocol is None else protocol.exception()
+    return getattr(error, "errno", None) == ssl.SSL_ERROR_SSL  # aiohttp keeps the number, not the type
 
 
 def encoding_of(response: aiohttp.ClientResponse) -> str:
-    """Return the body's encoding, which no request asks for; ``""`` for none."""
+    """Return the body's Content-Encoding; ``""`` for none."""
     encoding: str = response.headers.get("Content-Encoding", "").strip().lower()
     return "" if encoding == "identity" else encoding
 
 
 async def error_of(response: aiohttp.ClientResponse, body: ResponseStream, seconds: float) -> ApiError:
-    """Return the error that an answer stands for, with as much of its body as arrives in so many seconds."""
+    """Return the error for a response, with the part of its body that arrives within so many seconds."""
     received = b""
     try:
         async with asyncio.timeout(seconds):
@@ -122,7 +123,7 @@ async def error_of(response: aiohttp.ClientResponse, body: ResponseStream, secon
         pass
     error = api_error(response.status, received, response.headers.get("Retry-After"))
     if response.status < 400 and (location := response.headers.get("Location")):
-        say_more(
+        add_detail(
             error,
             f"the server redirects to {without_credentials(location)}, and writes do not follow redirects: "
             "give the client its final URL",

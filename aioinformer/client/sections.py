@@ -1,4 +1,4 @@
-"""The files of a kubeconfig, merged as kubectl does, and the sections that a context names."""
+"""Read and merge the files of a kubeconfig as kubectl does, and find the sections that a context names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENCODINGS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-"""What the byte order mark of a file says (go-yaml's reader)."""
+"""Encodings by byte order mark (go-yaml's reader)."""
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
@@ -35,12 +35,12 @@ _QUOTED = re.compile(r"'[^'<][^']{2,}'")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A cluster, context or user.
+    """A cluster, context or user of a kubeconfig.
 
     Attributes:
-        fields: Those that say something: what is null or ``""`` is as good as absent, as for kubectl.
-        file: What it was read from.
-        kept: Keeps the last content of the files that it names.
+        fields: The fields without those that are null or ``""``, which kubectl treats as absent.
+        file: The file that it was read from.
+        kept: The last content of the files that it names.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
@@ -48,25 +48,25 @@ class Section:
     kept: KeptFiles = field(default_factory=KeptFiles)
 
     def get(self, name: str) -> str:
-        """A field that is text; ``""`` where there is none.
+        """Return a text field; ``""`` if it is absent.
 
         Raises:
-            ConfigError: It is something else: YAML makes a number of ``0123``, and another one than was meant.
+            ConfigError: The field is not text. YAML reads ``0123`` as the number 83, for example.
         """
-        found = self.fields.get(name)
-        if found is None:
+        value = self.fields.get(name)
+        if value is None:
             return ""
-        if not isinstance(found, str):
-            raise ConfigError(f"{name} must be text, not a {type(found).__name__}: put it in quotes")
-        return found
+        if not isinstance(value, str):
+            raise ConfigError(f"{name} must be text, not a {type(value).__name__}: put it in quotes")
+        return value
 
     def path(self, name: str) -> str:
-        """A field that names a file, from where the section's own file is; ``""`` where there is none."""
-        found = self.get(name)
-        return os.path.join(os.path.dirname(self.file), native(found)) if found else ""
+        """Return the path in a field, relative to the section's own file; ``""`` if the field is absent."""
+        value = self.get(name)
+        return os.path.join(os.path.dirname(self.file), native(value)) if value else ""
 
     def pem(self, name: str) -> Pem | None:
-        """What a field and its ``-data``, which comes first, say.
+        """Return the certificates or key in the field ``<name>-data``, or else in the file that ``<name>`` names.
 
         Raises:
             ConfigError: The data is not base64.
@@ -80,17 +80,17 @@ class Section:
         return Pem(name, path, kept=self.kept) if path else None
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """A section within it; an empty one where there is none.
+        """Return a nested mapping; an empty one if it is absent.
 
         Raises:
-            ConfigError: It is no section.
+            ConfigError: The field is not a mapping.
         """
         return mapping(self.fields, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What the files of a kubeconfig say: of each name, and of what is the current context, the first one."""
+    """The merged files of a kubeconfig. For each name, and for the current context, the first file wins."""
 
     current: str
     sections: Mapping[str, Mapping[str, Section]]
@@ -100,24 +100,24 @@ class Sections:
     """The sections that a context names.
 
     Args:
-        files: Where it is.
-        context: Its name; None for the current one.
+        files: The kubeconfig.
+        context: The context's name; None for the current one.
 
     Raises:
-        ConfigError: They are not there, or cannot be what they say.
+        ConfigError: A section is missing or invalid.
     """
 
     def __init__(self, files: Files, context: str | None) -> None:
         self._files = files
         self.name = context or files.current
         if not self.name:
-            raise ConfigError("no context is given, and none is the current one")
-        found = files.sections["contexts"].get(self.name)
-        if found is None:
-            raise ConfigError(f"among its contexts there is no {self.name!r}{if_path(context)}")
-        self._context = found
-        self.namespace = found.get("namespace") or "default"
-        self.cluster_name, self.user_name = found.get("cluster"), found.get("user")
+            raise ConfigError("no context is given, and the kubeconfig has no current-context")
+        section = files.sections["contexts"].get(self.name)
+        if section is None:
+            raise ConfigError(f"among its contexts there is no {self.name!r}{path_hint(context)}")
+        self._context = section
+        self.namespace = section.get("namespace") or "default"
+        self.cluster_name, self.user_name = section.get("cluster"), section.get("user")
         self.cluster = self._section("clusters", self.cluster_name)
         self.user = self._section("users", self.user_name)
         if not self.cluster.get("server"):
@@ -127,15 +127,15 @@ class Sections:
         authorities = self.cluster.pem("certificate-authority")
         if is_insecure and authorities:
             raise ConfigError(
-                f"{authorities} is of no use beside insecure-skip-tls-verify: leave one of them out"
+                f"{authorities} has no effect together with insecure-skip-tls-verify: remove one of them"
             )
         self.tls = TLS(authorities, is_verified=not is_insecure)
 
     def cluster_info(self) -> dict[str, Any]:
-        """The cluster's section as a plugin is told it, which reads no kubeconfig (``ConfigToExecCluster``). Blocks.
+        """Return the cluster's fields for an exec plugin, which reads no kubeconfig (``ConfigToExecCluster``). Blocks.
 
         Raises:
-            ConfigError: The authority cannot be read.
+            ConfigError: The certificate authority cannot be read.
         """
         info = dict(self.cluster.fields)
         if self.tls.authorities:
@@ -158,70 +158,70 @@ class Sections:
 
 
 class _EmptyFileError(ConfigError):
-    """A file says nothing: beside others that is allowed."""
+    """A file is empty, which is allowed if there are others."""
 
 
 def read_files(yaml: Any, paths: Sequence[str], context: str | None, kept: KeptFiles | None = None) -> Files:
-    """The files of a kubeconfig, those that there are. Blocks.
+    """Read and merge the files of a kubeconfig that exist. Blocks.
 
     Args:
-        yaml: The library's.
-        paths: Of the files.
-        context: What was given for one, for messages.
-        kept: Keeps what each file said last, for when it is gone.
+        yaml: The library's yaml module.
+        paths: The files.
+        context: The context that the user asked for, for messages.
+        kept: The last content of each file, for a file that is gone.
 
     Raises:
-        ConfigError: There is none, or one is no kubeconfig.
+        ConfigError: No file exists, or one is not a kubeconfig.
     """
     kept = kept or KeptFiles()
-    there = [path for path in paths if kept.has(path) or os.path.exists(path)]
-    if not there:
-        raise ConfigError(f"no such file{if_path(context)}")
-    found: list[Files] = []
-    for path in there:
+    existing = [path for path in paths if kept.has(path) or os.path.exists(path)]
+    if not existing:
+        raise ConfigError(f"no such file{path_hint(context)}")
+    files: list[Files] = []
+    for path in existing:
         try:
-            found.append(kept.read_or_keep("kubeconfig", path, partial(_file, yaml, path, kept)))
+            files.append(kept.read_or_keep("kubeconfig", path, partial(_file, yaml, path, kept)))
         except _EmptyFileError:
             continue
         except (ConfigError, OSError) as error:
             raise ConfigError(f"{path}: {error}" if len(paths) > 1 else str(error)) from None
-    if not found:
+    if not files:
         raise ConfigError("the file is empty")
-    current = next((file.current for file in found if file.current), "")
-    merged = {kind: dict(ChainMap(*(dict(file.sections[kind]) for file in found))) for kind in _KINDS}
+    current = next((file.current for file in files if file.current), "")
+    merged = {kind: dict(ChainMap(*(dict(file.sections[kind]) for file in files))) for kind in _KINDS}
     return Files(current, merged)
 
 
 def mapping(section: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A section within a section; an empty one where there is none.
+    """Return a mapping within a section; an empty one if it is absent.
 
     Raises:
-        ConfigError: It is no section.
+        ConfigError: The field is not a mapping.
     """
-    found = section.get(name) or {}
-    if not isinstance(found, dict):
-        raise ConfigError(f"{name} must be a section of its own, not a {type(found).__name__}")
-    return found
+    value = section.get(name) or {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{name} must be a section of its own, not a {type(value).__name__}")
+    return value
 
 
-def if_path(context: str | None) -> str:
-    """What is to be said where a path was given for a context, which is what comes first; else ``""``. Blocks."""
+def path_hint(context: str | None) -> str:
+    """Return the end of an error if a path was passed as the context, else ``""``. Blocks."""
     given = str(context or "")
     if "/" not in given and not os.path.isfile(given):
         return ""
-    return f"; {given!r} looks like a path: from_kubeconfig(path={given!r})"
+    return f"; {given!r} looks like a path: use from_kubeconfig(path={given!r})"
 
 
 def native(text: str) -> str:
-    """The text with which this process names a file, or tells another one what a kubeconfig says: as UTF-8."""
+    """Return a text of a kubeconfig as a file name, argument or variable that is passed to the system as UTF-8."""
     return os.fsdecode(text.encode())
 
 
 def decoded(content: bytes) -> tuple[str, bytes, str]:
-    """The text of a kubeconfig, its byte order mark and its encoding: UTF-8 unless the mark says UTF-16.
+    """Return the text of a kubeconfig, its byte order mark and its encoding: UTF-8 unless the mark says UTF-16.
 
     Raises:
-        ConfigError: It is in another encoding.
+        ConfigError: The content is in another encoding.
     """
     mark = next((mark for mark in _ENCODINGS if content.startswith(mark)), b"")
     encoding = _ENCODINGS.get(mark, "utf-8")
@@ -233,9 +233,9 @@ def decoded(content: bytes) -> tuple[str, bytes, str]:
 
 
 def without_tabs(text: str) -> str:
-    """The text, character for character, with spaces for the tabs that kubectl takes and PyYAML does not.
+    """Replace the tabs that kubectl accepts and PyYAML rejects by spaces, one for each.
 
-    They are all tabs of JSON, and those that indent lines of what begins with a brace as well.
+    Replaces all tabs in JSON. In other text that begins with a brace, replaces those at the beginning of lines.
     """
     if not text.lstrip().startswith("{"):
         return text
@@ -243,11 +243,11 @@ def without_tabs(text: str) -> str:
         json.loads(text)
     except ValueError:
         return _INDENT.sub(lambda indent: indent[0].replace("\t", " "), text)
-    return text.replace("\t", " ")  # within its strings there are none
+    return text.replace("\t", " ")  # strings in JSON contain no tabs
 
 
 def _file(yaml: Any, path: str, kept: KeptFiles, content: bytes) -> Files:
-    """What one file says."""
+    """Return the parsed content of one file."""
     config = _parsed(yaml, content)
     if config is None:
         raise _EmptyFileError("the file is empty")
@@ -257,32 +257,27 @@ def _file(yaml: Any, path: str, kept: KeptFiles, content: bytes) -> Files:
         for kind, key in _KINDS.items():
             for entry in config.get(kind) or ():
                 fields = mapping(entry, key)
-                says = {name: value for name, value in fields.items() if value is not None and value != ""}
-                sections[kind].setdefault(str(entry.get("name") or ""), Section(says, path, kept))
-    except (TypeError, AttributeError, KeyError):  # of what it takes for a mapping
-        raise ConfigError("the file is no kubeconfig") from None
+                present = {name: value for name, value in fields.items() if value is not None and value != ""}
+                sections[kind].setdefault(str(entry.get("name") or ""), Section(present, path, kept))
+    except (TypeError, AttributeError, KeyError):  # a value where a mapping should be
+        raise ConfigError("the file is not a kubeconfig") from None
     return Files(current, sections)
 
 
 def _parsed(yaml: Any, content: bytes) -> Any:
-    """What a file says. Errors that parsers raise quote its lines, which may hold a token: theirs are not kept."""
+    """Parse a file as JSON or YAML. Parser errors are not chained: they quote lines that may hold a token."""
     text, _, _ = decoded(content)
     if text.lstrip().startswith("{"):
         try:
             return json.loads(text)
         except ValueError:
-            pass  # YAML may begin so
+            pass  # YAML can begin with a brace, too
     try:
         return yaml.safe_load(without_tabs(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}" if mark else "somewhere"
         problem = _QUOTED.sub("…", getattr(error, "problem", None) or type(error).__name__)
-    except (
-        ValueError,
-        ArithmeticError,
-        AttributeError,
-        TypeError,
-    ) as error:  # of a number or date that is none
-        where, problem = "somewhere", f"a value that is none ({type(error).__name__})"
+    except (ValueError, ArithmeticError, AttributeError, TypeError) as error:  # an invalid number or date
+        where, problem = "somewhere", f"an invalid value ({type(error).__name__})"
     raise ConfigError(f"it is not YAML: {where}: {problem}")

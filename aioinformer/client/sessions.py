@@ -1,4 +1,4 @@
-"""The connections to one server: an aiohttp session for calls and one for streams."""
+"""The connections to one server: an aiohttp session for calls and another for streams."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .credentials import Access
 
 READ_BUFFER = 256 * 1024
-"""Bytes that a connection reads ahead, twice over: the most that a chunk of a stream has."""
+"""aiohttp pauses reading when it has buffered twice as many bytes, so that is the largest chunk of a stream."""
 
 LONGEST_HEADER = 1024 * 1024
 """Bytes of a header line. Authenticating proxies set cookies beyond aiohttp's limit of 8190; Go accepts 10 MB."""
@@ -35,12 +35,12 @@ LIBRARY_POOL_SIZE = 100
 IDLE_CONNECTION_SECONDS = 5.0
 """Seconds that an idle connection is kept.
 
-A load balancer that ends an idle connection may send an answer of 408 first, and aiohttp would take that for the
-answer to the next request. Load balancers wait for much longer than this: a minute is usual.
+A load balancer that ends an idle connection may send a 408 response first, and aiohttp would take that for the
+response to the next request. Load balancers wait for much longer than this: a minute is usual.
 """
 
 _LARGE_BODY = 1024 * 1024
-"""Bytes above which aiohttp wants a body that it can write in pieces."""
+"""Bytes above which a body is sent in pieces; aiohttp warns of larger bodies in one piece."""
 
 
 class Progress:
@@ -55,7 +55,7 @@ class Progress:
         self.wait = "answer"
 
     def too_late(self, seconds: float) -> str:
-        """Return the message for a request that got no answer within its deadline."""
+        """Return the error message for a request that missed its deadline."""
         message = f"no {self.wait} within {seconds:g} seconds"
         if self.wait == "connection" and (host := self._resolver.pending):
             message += f": the host name {host} is not resolved yet"
@@ -101,7 +101,7 @@ class Sessions:
         return Progress(self._resolver)
 
     async def ask(self, request: HttpRequest, access: Access, progress: Progress) -> aiohttp.ClientResponse:
-        """Send a request, and return the answer, its body not yet read.
+        """Send a request, and return the response, its body not yet read.
 
         Args:
             request: What to send.
@@ -115,7 +115,7 @@ class Sessions:
         options: dict[str, Any] = {"method": "GET"}
         if request.change is not None:
             method, body, _ = request.change
-            # aiohttp follows a redirect by a GET, which would change nothing.
+            # aiohttp would follow a redirect with a GET, which changes nothing.
             options = {"method": method, "allow_redirects": False}
             options["data"] = io.BytesIO(body) if len(body) > _LARGE_BODY else body or None
         response = await self._session(request.is_stream).request(
@@ -132,7 +132,7 @@ class Sessions:
         return response
 
     async def release(self, response: aiohttp.ClientResponse | None = None) -> None:
-        """End a request, and close its answer if there was one."""
+        """End a request, and close its response if there was one."""
         if response is not None:
             response.close()
             self._responses.discard(response)
@@ -198,16 +198,16 @@ class Sessions:
 
 
 class _Response(aiohttp.ClientResponse):
-    """An answer whose request is sent once if it is a write.
+    """A response that prevents aiohttp from sending a write twice.
 
-    aiohttp sends a PUT or DELETE again if its connection breaks, but the server may have done it already.
+    aiohttp sends a PUT or DELETE again if its connection breaks, but the server may have executed it already.
     """
 
     async def start(self, connection: Any) -> Self:
         if self.method == "GET":
             await super().start(connection)
         else:
-            with network_errors():  # aiohttp does not retry on our errors
+            with network_errors():  # aiohttp does not retry after errors of this package
                 await super().start(connection)
         return self
 

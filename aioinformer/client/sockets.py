@@ -22,7 +22,7 @@ _CLOSE_ITERATIONS = 20
 
 
 class Sockets:
-    """The sockets of aiohttp connectors.
+    """Makes the sockets of aiohttp connectors, and closes what the connectors leave open.
 
     After a request is cancelled, its TLS connection stays open until the server answers the TLS shutdown, up to half a
     minute, and aiohttp no longer tracks it. If the event loop closes meanwhile, uvloop warns of an unclosed transport,

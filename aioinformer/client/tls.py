@@ -1,7 +1,7 @@
-"""TLS: who may have signed a server's certificate, and by which certificate it knows us.
+"""TLS settings: certificate authorities and the client certificate, as an SSLContext.
 
-The libraries want files: what a kubeconfig holds itself they write to ``/tmp`` and look for there again, whether or not
-something has tidied up meanwhile, and a key stays there when the process is killed.
+The libraries need files instead: they write a kubeconfig's data to ``/tmp``, where a cleanup can delete it and where a
+key remains after the process is killed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .kept_files import KeptFiles
 
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """Certificates, or a key.
+    """Certificates or a key in PEM format, in a file or in memory.
 
     Attributes:
-        name: What the configuration calls it, for messages.
-        path: The file that it is in; ``""`` for none.
-        data: Itself, where it is in no file.
-        kept: Keeps the file's last content.
+        name: The name of the field in the configuration, for messages.
+        path: The file; ``""`` for none.
+        data: The content, if there is no file.
+        kept: The file's last content.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Pem:
     kept: KeptFiles = field(default_factory=KeptFiles, repr=False, compare=False)
 
     def read(self) -> bytes:
-        """Itself, as it is now; of a file that is gone by now, its last content. Blocks.
+        """Return the current content; for a file that is gone, its last content. Blocks.
 
         Raises:
             ConfigError: The file cannot be read, or is empty.
@@ -49,7 +49,7 @@ class Pem:
 
     @property
     def is_in_file(self) -> bool:
-        """Whether its file can be read once more, after ``read``. Blocks."""
+        """Whether the file still exists after ``read``, so that OpenSSL can read it. Blocks."""
         return os.path.isfile(self.path) and not self.kept.is_missing(self.path)
 
     def _not_empty(self, content: bytes) -> bytes:
@@ -63,13 +63,13 @@ class Pem:
 
 @dataclass(frozen=True, slots=True)
 class TLS:
-    """What a configuration says of it.
+    """The TLS settings of a configuration.
 
     Attributes:
-        authorities: Who may have signed the server's certificate; None for those whom the system trusts.
-        certificate: Ours, with its chain; None for none.
-        key: Its private key.
-        is_verified: Whether the server has to show who it is.
+        authorities: The certificate authorities for the server's certificate; None for the system's.
+        certificate: The client certificate with its chain; None for none.
+        key: The private key of the client certificate.
+        is_verified: Whether to verify the server's certificate.
     """
 
     authorities: Pem | None = None
@@ -78,7 +78,7 @@ class TLS:
     is_verified: bool = True
 
     def read(self) -> list[bytes]:
-        """All that is pointed at, as it is now. Blocks.
+        """Return the current content of authorities, certificate and key. Blocks.
 
         Raises:
             ConfigError: A file cannot be read, or is empty.
@@ -86,70 +86,72 @@ class TLS:
         return [pem.read() if pem else b"" for pem in (self.authorities, self.certificate, self.key)]
 
     def context(self) -> ssl.SSLContext:
-        """An SSLContext that takes the servers that Go takes. Blocks, for some ms.
+        """Return an SSLContext that accepts the servers that Go accepts. Blocks for some ms.
 
         Raises:
-            ConfigError: Certificates or keys cannot be used.
+            ConfigError: Certificates or keys are unusable.
         """
-        context = _trusting(self.authorities) if self.authorities else ssl.create_default_context()
-        # Any certificate that is given is an anchor, not those alone that have signed themselves (3.13 does so).
+        context = _context_trusting(self.authorities) if self.authorities else ssl.create_default_context()
+        # Accept any configured certificate as trust anchor, not only self-signed ones. Default since Python 3.13.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        # Many clusters' certificates lack the key identifiers that RFC 5280 asks for, as 3.13 does.
+        # Python 3.13 requires the key identifiers of RFC 5280; many clusters' certificates lack them.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if ssl.HAS_NEVER_CHECK_COMMON_NAME:
-            context.hostname_checks_common_name = False  # Go looks at subject alternative names only
+            context.hostname_checks_common_name = False  # Go checks subject alternative names only
         if not self.is_verified:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        self._show_in(context)
+        self._load_certificate(context)
         return context
 
     def check_certificate(self) -> None:
-        """See that ours, if there is one, can be shown. Blocks.
+        """Check that the client certificate, if there is one, is usable. Blocks.
 
         Raises:
-            ConfigError: It cannot be, or not by this key.
+            ConfigError: It is invalid, or does not match its key.
         """
-        self._show_in(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        self._load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
-    def _show_in(self, context: ssl.SSLContext) -> None:
+    def _load_certificate(self, context: ssl.SSLContext) -> None:
         if self.certificate is None or self.key is None:
             return
         try:
             with ExitStack() as files:
-                shown, by = (files.enter_context(_in_file(pem)) for pem in (self.certificate, self.key))
-                context.load_cert_chain(
-                    shown, by, password=""
-                )  # or else OpenSSL asks for it, at the terminal
+                certificate, key = (
+                    files.enter_context(_in_file(pem)) for pem in (self.certificate, self.key)
+                )
+                # Without a password, OpenSSL asks for one at the terminal.
+                context.load_cert_chain(certificate, key, password="")
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             raise ConfigError(f"{self.certificate} and {self.key} cannot be used: {error}") from error
 
 
-def _trusting(authorities: Pem) -> ssl.SSLContext:
-    text = authorities.read().decode("ascii", "ignore")  # comments are in any language
-    if not text.strip():  # without any, the system's would be trusted
+def _context_trusting(authorities: Pem) -> ssl.SSLContext:
+    """Return an SSLContext that trusts these authorities only."""
+    text = authorities.read().decode("ascii", "ignore")  # comments can be in any language
+    if not text.strip():  # an empty text would select the system's authorities
         raise ConfigError(f"{authorities} is empty")
     try:
-        if authorities.is_in_file:  # as a file it is parsed without the GIL
+        if authorities.is_in_file:  # parsing a file releases the GIL
             return ssl.create_default_context(cafile=authorities.path)
         return ssl.create_default_context(cadata=text)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise ConfigError(f"{authorities} holds no certificates that can be used: {error}") from error
+        raise ConfigError(f"{authorities} contains no usable certificates: {error}") from error
 
 
 @contextmanager
 def _in_file(pem: Pem) -> Iterator[str]:
-    """A file that OpenSSL, which takes nothing else, may read it from: for as long as it does so."""
+    """Provide the content as a file, as OpenSSL reads certificates and keys from files only. Remove it at the end."""
     content = pem.read()
     if pem.is_in_file:
         yield pem.path
         return
-    if hasattr(os, "memfd_create"):  # Linux: in memory, as no directory may be writable
+    if hasattr(os, "memfd_create"):  # Linux: a file in memory, as possibly no directory is writable
         with open(os.memfd_create(pem.name), "wb", buffering=0) as file:
             file.write(content)
             yield f"/proc/self/fd/{file.fileno()}"
         return
-    with tempfile.TemporaryDirectory(prefix="aioinformer-") as directory:  # only its owner may enter
+    with tempfile.TemporaryDirectory(prefix="aioinformer-") as directory:  # other users cannot read it
         path = Path(directory, pem.name)
         path.write_bytes(content)
         yield str(path)

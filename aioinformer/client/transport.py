@@ -1,4 +1,4 @@
-"""The protocol beneath a Client: bytes from an API server."""
+"""The Transport protocol: a Client's requests to an API server, as bytes."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol, Self
 
 CONNECT_TIMEOUT = 10.0
-"""Seconds in which a connection, with its TLS handshake, has to stand."""
+"""Seconds for opening a connection, including the TLS handshake."""
 
 READ_TIMEOUT = 60.0
-"""Seconds in which an answer has to begin, and of silence after which a call has failed."""
+"""Seconds within which a response must begin, and seconds of silence after which a call fails."""
 
 JSON = "application/json"
-"""The media type that is asked for where nothing else is said."""
+"""The default media type."""
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-"""That of Kubernetes' protobuf, which API servers have of built-in kinds."""
+"""The media type of Kubernetes' protobuf. API servers support it for built-in kinds."""
 
 Query = Sequence[tuple[str, str]]
 
 
 class Change(NamedTuple):
-    """What a request sends.
+    """The method and body of a request that changes something.
 
     Args:
         method: ``"POST"``, ``"PUT"``, ``"PATCH"``, ``"DELETE"``.
@@ -35,15 +35,15 @@ class Change(NamedTuple):
 
 
 class HttpRequest(NamedTuple):
-    """What is asked of a server.
+    """A request to a server.
 
     Args:
         path: From the root of the server.
         query: Names and values, not yet quoted.
-        idle_timeout: Seconds that its body may be silent; None for no limit.
-        is_stream: Whether the answer goes on for as long as it likes.
-        accept: The media types that will do.
-        change: What is sent; None for a GET.
+        idle_timeout: Seconds that the body may be silent; None for no limit.
+        is_stream: Whether the response has no time limit.
+        accept: The accepted media types.
+        change: Method and body; None for a GET.
     """
 
     path: str
@@ -55,10 +55,10 @@ class HttpRequest(NamedTuple):
 
 
 class ByteStream(Protocol):
-    """The body of one answer, in chunks as they arrive, of at most about a megabyte.
+    """The body of one response, in chunks as they arrive, of at most about a megabyte.
 
-    Iterating raises TransportError where the body breaks off, and IdleTimeoutError where it fell silent for longer
-    than asked. A cancelled ``anext`` loses no bytes; closing is idempotent.
+    Iterating raises TransportError if the body breaks off, and IdleTimeoutError if it is silent for longer than
+    ``idle_timeout``. A cancelled ``anext`` loses no bytes; closing is idempotent.
     """
 
     def __aiter__(self) -> Self: ...
@@ -66,96 +66,95 @@ class ByteStream(Protocol):
     async def __anext__(self) -> bytes: ...
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where the body was not read to its end."""
+        """Return the connection to its pool, or close it if the body was not read to its end."""
         ...
 
 
 class Transport(Protocol):
-    """Requests to one API server, authenticated.
+    """Sends authenticated requests to one API server.
 
-    Opens itself at its first use. Every coroutine may be cancelled at any point and then leaves no connection or lock
-    behind, and no task, but for one that renews credentials, which all share: that ends with ``close``.
+    The first request opens it. Every coroutine may be cancelled at any point, and then leaves no connection, lock or
+    task behind, except the shared task that renews credentials: ``close`` ends that.
     """
 
     @property
     def server(self) -> str:
-        """The URL of the API server; ``""`` while it is not known."""
+        """The URL of the API server; ``""`` before ``open``."""
         ...
 
     @property
     def namespace(self) -> str:
-        """The namespace that the configuration names, else ``"default"``."""
+        """The configuration's namespace, or ``"default"``."""
         ...
 
     async def open(self) -> None:
-        """Read the configuration, so that what is wrong with it shows up here.
+        """Read the configuration, and raise its errors.
 
         Raises:
-            ConfigError: It cannot work.
+            ConfigError: The configuration is unusable.
         """
         ...
 
     async def close(self) -> None:
-        """Close every connection. Streams that are still open end with a TransportError.
+        """Close every connection. Open streams end with a TransportError.
 
         Raises:
-            WrongEventLoopError: They are of another event loop, which is running.
+            WrongEventLoopError: The connections belong to another running event loop.
         """
         ...
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
-        """The whole body of an answer.
+        """Return the whole body of a response.
 
         Args:
             path: From the root of the server: ``"/api/v1/pods"``.
             query: Names and values, not yet quoted.
-            timeout: Seconds in which an answer has to begin, also where credentials have to be had first, and that the
-                server may then fall silent.
+            timeout: Seconds within which the response must begin, including the time to load credentials; then the
+                longest silence in seconds.
 
         Raises:
-            ApiError: The server answered with anything but 2xx.
-            TransportError: No usable answer came.
-            ConfigError: The configuration cannot work.
+            ApiError: The server answered with another status than 2xx.
+            TransportError: There was no complete response.
+            ConfigError: The configuration is unusable.
         """
         ...
 
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
-        """Ask for a change; the whole body of the answer.
+        """Send a change, and return the whole body of the response.
 
-        It is sent once. Only what was refused with 401, before anything was done, is sent again with renewed
-        credentials.
+        The change is sent once. Only after a 401, which changes nothing, it is sent again with renewed credentials.
 
-        Cancellation: whether the change was made is not known.
+        Cancellation: the server may have made the change.
 
         Args:
             change: Method and body.
             path: From the root of the server.
             query: Names and values, not yet quoted.
-            timeout: Seconds in which all of the answer has to be there.
+            timeout: Seconds within which the whole response must arrive.
 
         Raises:
-            ApiError: The server answered with anything but 2xx.
-            TransportError: No usable answer came. Whether the change was made is not known.
-            ConfigError: The configuration cannot work.
+            ApiError: The server answered with another status than 2xx.
+            TransportError: There was no complete response. The server may have made the change.
+            ConfigError: The configuration is unusable.
         """
         ...
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ByteStream:
-        """The body of an answer as it arrives, once its status is known to be 2xx.
+        """Return the body of a 2xx response as it arrives.
 
         Args:
             path: From the root of the server.
             query: Names and values, not yet quoted.
-            idle_timeout: Seconds that the body may fall silent; None for any.
-            accept: The media types that will do, as the Accept header has them.
+            idle_timeout: Seconds that the body may be silent; None for no limit.
+            accept: The Accept header.
 
         Raises:
-            ApiError: The server answered with anything but 2xx.
-            TransportError: No answer came, or none within READ_TIMEOUT, also where credentials have to be had first.
-            ConfigError: The configuration cannot work.
+            ApiError: The server answered with another status than 2xx.
+            TransportError: No response began within READ_TIMEOUT, including the time to load credentials.
+            ConfigError: The configuration is unusable.
         """
         ...

@@ -1,4 +1,4 @@
-"""Warnings in answers: the server's ``Warning`` headers (client-go ``rest/warnings.go``)."""
+"""The ``Warning`` headers in responses of the server (client-go ``rest/warnings.go``)."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ WarningHandler = Callable[[str], object]
 """Called with the text of each warning, on the event loop."""
 
 _REMEMBERED = 500
-"""Warnings that are not logged again, of all servers together."""
+"""Warnings of all servers that are not logged again."""
 
 _LONGEST = 1000
-"""Characters of a warning that are kept. An API server sends at most 4096 bytes of warnings with an answer."""
+"""Characters kept of a warning. An API server sends at most 4096 bytes of warnings in a response."""
 
 _MOST = 100
-"""Warnings of one answer that are read."""
+"""Warnings read from one response."""
 
 _WARNING = re.compile(r'\s*(\d{3}) \S+ "((?:[^"\\]|\\.)*)"(?: "[^"]*")?\s*(?:,|$)')
 
 
 def warnings_of(headers: Iterable[str]) -> list[str]:
-    """Return the texts of an answer's warnings, without characters that a terminal would not show.
+    """Return the texts of a response's warnings, with spaces for unprintable characters.
 
     Args:
-        headers: The values of its ``Warning`` headers. As in client-go, only code 299 counts, and what is not
-            written by RFC 7234 is left out.
+        headers: The values of the ``Warning`` headers. As in client-go, only code 299 counts, and values that do not
+            follow RFC 7234 are skipped.
     """
     found = (match for header in headers for match in _parsed(header))
     return [_printable(match[2]) for match in islice(found, _MOST) if match[1] == "299" and match[2]]
 
 
 def _parsed(header: str) -> Iterator[re.Match[str]]:
-    """Yield code and quoted text of each warning in a header, up to one that cannot be parsed."""
+    """Yield code and quoted text of each warning in a header. Stops at the first invalid one."""
     position = 0
     while warning := _WARNING.match(header, position):
         yield warning
@@ -49,13 +49,13 @@ def _printable(quoted: str) -> str:
     return "".join(each if each.isprintable() else " " for each in text)
 
 
-def hand_on(server: str, texts: Iterable[str], handler: WarningHandler | None) -> None:
-    """Give warnings to a handler, or log each once.
+def report_warnings(server: str, texts: Iterable[str], handler: WarningHandler | None) -> None:
+    """Call a handler with each warning, or log each once.
 
     Args:
-        server: Its URL.
-        texts: What it warns of.
-        handler: What is called; None to log. An exception from it is logged once, and the request goes on.
+        server: The server's URL.
+        texts: The warnings.
+        handler: The function to call; None to log. An exception from it is logged once, and the request continues.
     """
     for text in texts:
         if handler is None:

@@ -1,4 +1,4 @@
-"""New OIDC tokens in the user's kubeconfig: two values change, every other byte of the file stays as it was."""
+"""Write new OIDC tokens into the user's kubeconfig. Only the two values change; every other byte stays."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str
     """Write new values into the ``auth-provider.config`` of a user. Blocks.
 
     Args:
-        yaml: The library's.
+        yaml: The library's yaml module.
         path: The kubeconfig.
-        user_name: Whose section it is.
-        used: The refresh-token that the section has. With another one the user has logged in again meanwhile.
-        new: The values.
+        user_name: The user's name.
+        used: The refresh-token that was exchanged. If the file has another one, the user has logged in again.
+        new: The new values.
 
     Raises:
-        ConfigError: The file has no such section any more, or its form does not allow it; nothing was written.
+        ConfigError: The file has changed, or its format is not supported; nothing was written.
         OSError: The file cannot be read or written.
     """
     path = os.path.realpath(path)
@@ -33,17 +33,17 @@ def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str
     try:
         text = _with_values(yaml, text, user_name, used, new)
     except (yaml.YAMLError, TypeError, AttributeError, KeyError, ValueError) as error:
-        # Neither is quoted: both may hold tokens.
-        raise ConfigError(f"its form is not understood ({type(error).__name__})") from None
+        # The error's text is not quoted, and the error not chained: they may hold tokens.
+        raise ConfigError(f"its format is not supported ({type(error).__name__})") from None
     content = mark + text.encode(encoding)
     try:
         _replace(path, content)
-    except OSError:  # mounted by itself, or in a directory that is not ours
+    except OSError:  # the file is a mount of its own, or its directory is not writable
         Path(path).write_bytes(content)
 
 
 def _with_values(yaml: Any, text: str, user_name: str, used: str, new: Mapping[str, str]) -> str:
-    """The text with these values in it, and nothing else changed."""
+    """Return the text with these values, and nothing else changed."""
     before = without_tabs(text)
     user = next(
         (
@@ -55,26 +55,26 @@ def _with_values(yaml: Any, text: str, user_name: str, used: str, new: Mapping[s
     )
     section = _value(_value(_value(user, "user"), "auth-provider"), "config")
     if getattr(_value(section, "refresh-token"), "value", None) != used:
-        raise ConfigError(f"user {user_name!r} has logged in or out meanwhile")
+        raise ConfigError(f"user {user_name!r} has logged in or out in the meantime")
     newline = "\r\n" if "\r\n" in text else "\n"
     changes = sorted((_change(section, name, value, newline) for name, value in new.items()), reverse=True)
     after = text
     for begin, end, replacement in changes:
         after = after[:begin] + replacement + after[end:]
     expected = _updated(yaml.safe_load(before), user_name, new)
-    if yaml.safe_load(without_tabs(after)) != expected:  # such as by an anchor that others refer to
+    if yaml.safe_load(without_tabs(after)) != expected:  # for example, other values use it through an anchor
         raise ConfigError(f"the tokens of user {user_name!r} cannot be changed without changing other values")
     return after
 
 
 def _change(section: Any, name: str, value: str, newline: str) -> tuple[int, int, str]:
-    """From where to where the text of a section changes to what, so that it has this value."""
-    written, found = json.dumps(value), _value(section, name)
-    if found is not None:
-        begin, end = found.start_mark.index, found.end_mark.index
-        if begin == end:  # nothing is there, not even a space
+    """Return the edit that sets a value in a section: begin, end and replacement."""
+    written, old = json.dumps(value), _value(section, name)
+    if old is not None:
+        begin, end = old.start_mark.index, old.end_mark.index
+        if begin == end:  # the old value is empty, without a space after the colon
             written = f" {written}"
-        if found.style in ("|", ">"):
+        if old.style in ("|", ">"):
             written += newline
         return begin, end, written
     first = section.value[0][0].start_mark
@@ -84,7 +84,7 @@ def _change(section: Any, name: str, value: str, newline: str) -> tuple[int, int
 
 
 def _updated(config: dict[str, Any], user_name: str, new: Mapping[str, str]) -> dict[str, Any]:
-    """What the changed file has to say. Sections are copied, not changed: an anchor makes several of them the same."""
+    """Return the expected content of the changed file. Copies sections, as an anchor can make several of them one."""
     users = list(config["users"])
     place = next(place for place, user in enumerate(users) if user["name"] == user_name)
     user = users[place]["user"]
@@ -95,7 +95,7 @@ def _updated(config: dict[str, Any], user_name: str, new: Mapping[str, str]) -> 
 
 
 def _value(node: Any, name: str) -> Any:
-    """The value of a mapping's key, the last one as for PyYAML; None if there is none."""
+    """Return the value of a mapping's key, the last one as in PyYAML; None if there is none."""
     values = [value for key, value in _items(node) if key.value == name] if _is_mapping(node) else []
     return values[-1] if values else None
 
@@ -109,7 +109,7 @@ def _is_mapping(node: Any) -> bool:
 
 
 def _replace(path: str, content: bytes) -> None:
-    """Put a file with this content in the place of one, of the same owner and mode: nobody reads half of it. Blocks."""
+    """Replace a file atomically, and keep its owner and mode. Blocks."""
     old = os.stat(path)
     descriptor, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}-")
     try:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from .._core.checks import LABEL, require_text
-from ..client.error_mapping import say_more
+from ..client.error_mapping import add_detail
 from ..client.transport import JSON, PROTOBUF
 from ..errors import ApiError, ConfigError
 from ..objects.meta import PARTIAL_KIND, ListOptions
@@ -124,7 +124,7 @@ class Collection:
                     )
                 else:
                     hint = "resources are named by their plural, like 'pods'"
-                say_more(error, hint)
+                add_detail(error, hint)
             raise
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..client.error_mapping import ours
+from ..client.error_mapping import converted_error
 
 
 class NamedStream:
@@ -29,7 +29,7 @@ class NamedStream:
         except StopAsyncIteration:
             raise
         except Exception as error:
-            found = ours(error, self._what)
+            found = converted_error(error, self._what)
             if found is None or found is error:
                 raise
             raise found from error

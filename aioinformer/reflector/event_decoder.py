@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from .._core.coop import Budget, snapshot
-from ..client.error_mapping import no_event, status_error
+from ..client.error_mapping import invalid_event, status_error
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import ApiError, DecodeError, KeyFuncError
@@ -194,7 +194,7 @@ class EventDecoder:
     def _reject_unknown(self, event: WatchEvent) -> None:
         if event.type == NO_EVENT:
             self.missed = True
-            self._on_rejected(no_event(event.object))
+            self._on_rejected(invalid_event(event.object))
         else:
             self._on_rejected(DecodeError(f"a watch event of unknown type {event.type!r:.80}"))
 

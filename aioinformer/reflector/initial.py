@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from .._core.coop import Budget
-from ..client.error_mapping import no_event, status_error
+from ..client.error_mapping import invalid_event, status_error
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
 from ..objects.codec import decode_bookmark
 from ..objects.keys import (
@@ -153,7 +153,7 @@ class InitialEvents:
             if event.type == ERROR:
                 raise status_error(event.object)
             if event.type == NO_EVENT:
-                raise no_event(event.object)
+                raise invalid_event(event.object)
             if event.type == BOOKMARK:
                 bookmark = decode_bookmark(event.object)
                 if is_closing(bookmark):

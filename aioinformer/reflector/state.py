@@ -105,7 +105,7 @@ class ReflectorState:
             text += f", {self.listed} objects so far"
         if self.waiting_for is not None:
             refused = isinstance(self.last_error, ApiError) and self.last_error.status == 401
-            text += f", until {self.waiting_for} {'takes the credentials' if refused else 'answers'}"
+            text += f", until {self.waiting_for} {'accepts the credentials' if refused else 'answers'}"
             if self.probe_error is not None:
                 now = str(self.probe_error).removeprefix(f"{self.waiting_for}: ")
                 text += "" if now in str(self.last_error) else f" (now: {now})"

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 
 from ..client import Client
-from ..client.error_mapping import asking, say_more
+from ..client.error_mapping import add_detail, asking
 from ..client.transport import JSON, Change, Query
 from ..errors import ApiError, ConfigError, DecodeError, TransportError
 from ..objects.codec import Codec
@@ -101,9 +101,9 @@ class Endpoint(Generic[T]):
                 )
             except ApiError as error:
                 if "Object 'Kind' is missing" in error.message:
-                    say_more(error, GIVE_KIND)
+                    add_detail(error, GIVE_KIND)
                 if "managedFields must be nil" in error.message:
-                    say_more(error, APPLY_YOURS)
+                    add_detail(error, APPLY_YOURS)
                 raise
 
     def managed(self, field_manager: str | None = None) -> list[tuple[str, str]]:

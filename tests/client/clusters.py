@@ -18,7 +18,7 @@ import trustme
 from aiohttp import web
 
 from aioinformer import Client
-from aioinformer.client.credentials import Source
+from aioinformer.client.credentials import ConfigSource
 from aioinformer.client.libraries import library_named
 from aioinformer.client.library_transport import LibraryTransport
 
@@ -35,7 +35,7 @@ UNAUTHORIZED = '{"kind":"Status","code":401,"reason":"Unauthorized","message":"U
 
 
 class Guard:
-    """A handler that lets in who shows the token."""
+    """A handler that answers requests with the right token, and others with 401."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -59,7 +59,7 @@ async def guarded(token: str, tls: ssl.SSLContext | None = None) -> AsyncIterato
 
 
 class Plugin:
-    """An exec plugin, which gives what is in a file and counts its runs."""
+    """An exec plugin that prints the content of a file and records its runs."""
 
     def __init__(self, folder: Path) -> None:
         self._status = folder / "status.json"
@@ -88,22 +88,22 @@ class Plugin:
 
     @property
     def runs(self) -> list[Any]:
-        """What each run was told."""
+        """The ``$KUBERNETES_EXEC_INFO`` of each run."""
         return (
             [json.loads(line) for line in self._runs.read_text().splitlines()] if self._runs.exists() else []
         )
 
     def gives(self, **status: Any) -> None:
-        """Give this status from now on."""
+        """Return this status from now on."""
         credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
         self._status.write_text(json.dumps({**credential, "status": status}))
 
     def says(self, text: str) -> None:
-        """Say this from now on; ``fail`` and ``hang`` are done, and ``wait`` until it is to give something."""
+        """Print this from now on. ``fail`` fails, ``hang`` hangs, and ``wait`` waits until there is a status."""
         self._status.write_text(text)
 
     async def hangs(self, asking: asyncio.Future[Any]) -> int:
-        """Wait until a run hangs, or waits, that this has caused; its process id."""
+        """Wait until the run caused by this request hangs or waits. Return its process id."""
         pipe = os.open(self._hangs, os.O_RDWR | os.O_NONBLOCK)
         loop, said = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(pipe, said.set)
@@ -123,13 +123,13 @@ class Plugin:
         return {"exec": {**section, **more}}
 
 
-def on_clock(source: Source, library: str, wall: Callable[[], float]) -> Client:
-    """A client by a wall clock that is the test's."""
+def on_clock(source: ConfigSource, library: str, wall: Callable[[], float]) -> Client:
+    """Return a client with the test's wall clock."""
     return Client(LibraryTransport(source, library_named(library), wall=wall))
 
 
 async def renewed(client: Client) -> None:
-    """Wait until the credentials have been renewed that somebody had renewed."""
+    """Wait for the end of the running renewal of credentials."""
     loading = client.transport._loading  # type: ignore[attr-defined]
     await asyncio.wait((loading,))
 
@@ -137,7 +137,7 @@ async def renewed(client: Client) -> None:
 def write_kubeconfig(
     path: Path, server: str, user: dict[str, Any] | None, *, ca: bytes | None = None, **cluster: Any
 ) -> Path:
-    """A kubeconfig with one context, ``main``, in the namespace ``team-a``; JSON is YAML."""
+    """Write a kubeconfig with one context, ``main``, in the namespace ``team-a``."""
     section: dict[str, Any] = {"server": server, **cluster}
     if ca is not None:
         section["certificate-authority-data"] = base64.b64encode(ca).decode()
@@ -184,7 +184,7 @@ class Authority:
 
 
 def client_name(request: web.BaseRequest) -> str:
-    """Who a request's client certificate was issued to; ``""`` for none."""
+    """Return the common name in a request's client certificate; ``""`` for none."""
     assert request.transport is not None
     certificate = request.transport.get_extra_info("peercert") or {}
     names = {key: value for parts in certificate.get("subject", ()) for key, value in parts}
@@ -192,6 +192,6 @@ def client_name(request: web.BaseRequest) -> str:
 
 
 def jwt(expires: float) -> str:
-    """A token that says when it expires, in seconds since 1970."""
+    """Return a JWT that expires at this time, in seconds since 1970."""
     claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
     return f"e30.{claims}.c2ln"

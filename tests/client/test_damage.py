@@ -1,4 +1,4 @@
-"""Bytes that are changed on their way: TLS finds that out, and a stream that ends so is told from one that was cut."""
+"""A stream whose bytes change in transit ends with a DamagedError, unlike a stream that was cut."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_a_stream_whose_bytes_are_damaged(library: str, tmp_path: Path, da
             else:
                 proxy.cut_in_the_middle()
             server.create("v1", "configmaps", {"metadata": {"name": "b"}})
-            with pytest.raises(TransportError, match="the answer broke off") as caught:
+            with pytest.raises(TransportError, match="the response broke off") as caught:
                 await anext(watch)
             assert isinstance(caught.value, DamagedError) is damaged
             await watch.aclose()  # type: ignore[attr-defined]

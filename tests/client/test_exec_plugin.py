@@ -1,4 +1,4 @@
-"""exec_plugin.py: credentials that a program gives."""
+"""exec_plugin.py: credentials from a command."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ async def test_an_exec_plugin_gives_the_token(library: str, tmp_path: Path) -> N
     assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
 
 
-async def test_a_plugin_is_told_of_the_cluster(library: str, tmp_path: Path) -> None:
-    """As by client-go: the authority itself, not where it is, and what the extension says that is meant for plugins."""
+async def test_plugin_gets_the_cluster_info(library: str, tmp_path: Path) -> None:
+    """As in client-go: the certificate authority as data, and the cluster's extension for plugins."""
     authority, plugin = Authority(), Plugin(tmp_path)
     (tmp_path / "ca.crt").write_bytes(authority.pem)
     plugin.gives(token="one")
@@ -54,7 +54,7 @@ async def test_a_plugin_is_told_of_the_cluster(library: str, tmp_path: Path) -> 
         "server": "https://x:1",
         "certificate-authority": "ca.crt",
         "extensions": [
-            {"name": "somebody.else", "extension": {"a": 1}},
+            {"name": "example.com", "extension": {"a": 1}},
             {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "me"}},
         ],
     }
@@ -89,7 +89,7 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
             wall += 11
             requests = [asyncio.ensure_future(client.get("/api")) for _ in range(2)]
             await plugin.hangs(asyncio.get_running_loop().create_future())
-            await asyncio.gather(*requests)  # nobody waits for others
+            await asyncio.gather(*requests)  # requests do not wait for each other
             plugin.gives(token="two")
             await renewed(client)
             guard.token = "two"
@@ -99,7 +99,7 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
 
 
 async def test_a_plugin_does_not_run_again_for_a_servers_certificate(library: str, tmp_path: Path) -> None:
-    """As by client-go: what it gave still does. But another authority is taken with what is read anew."""
+    """As in client-go: its credentials stay valid. A changed certificate authority is loaded."""
     plugin, old, new = Plugin(tmp_path), Authority(), Authority()
     plugin.gives(token="one")
     path, tls = tmp_path / "config", new.server_context()
@@ -125,7 +125,7 @@ async def test_a_plugin_does_not_run_again_for_a_servers_certificate(library: st
     assert server.tokens == ["Bearer one", "Bearer one", "Bearer two"]
 
 
-async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_path: Path) -> None:
+async def test_expired_credentials_are_not_sent(library: str, tmp_path: Path) -> None:
     plugin, now = Plugin(tmp_path), datetime.now(UTC)
     wall = now.timestamp()
     plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
@@ -146,8 +146,8 @@ async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_pat
     ("said", "message"),
     [
         ("fail", "failed with code 1: .*sorry"),
-        ("no JSON", "gave no JSON"),
-        ("{}", "no ExecCredential"),
+        ("no JSON", "did not write JSON"),
+        ("{}", "did not write an ExecCredential"),
         (
             '{"apiVersion":"client.authentication.k8s.io/v1","status":{}}',
             "neither a token nor a client certificate",
@@ -178,14 +178,14 @@ async def test_a_plugin_that_is_not_installed(library: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("entry", [{"value": "a"}, "A=1"])
-async def test_what_is_no_variable(tmp_path: Path, entry: Any) -> None:
+async def test_invalid_variable_is_refused(tmp_path: Path, entry: Any) -> None:
     config = Plugin(tmp_path).user(env=[entry])["exec"]
     with pytest.raises(ConfigError, match=r"each entry in env of the user's exec section needs a name"):
         await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
 
 
 async def test_variables_of_a_plugin(tmp_path: Path) -> None:
-    """Without a value they are empty, as for client-go, and not ``"None"``."""
+    """A variable without a value is empty, as in client-go, and not ``"None"``."""
     config = {
         "command": "sh",
         "apiVersion": "client.authentication.k8s.io/v1",
@@ -197,13 +197,13 @@ async def test_variables_of_a_plugin(tmp_path: Path) -> None:
     assert (tmp_path / "said").read_text() == "<><><1>"
 
 
-async def test_a_plugin_that_asks_people_where_there_are_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_interactive_plugin_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    with pytest.raises(ConfigError, match=r"plugin asks people, and standard input is no terminal"):
+    with pytest.raises(
+        ConfigError, match=r"plugin is interactive \(Always\), but standard input is not a terminal"
+    ):
         await exec_plugin.run_exec_plugin(plugin.user(interactiveMode="Always")["exec"], str(tmp_path), {})
     assert not plugin.runs
     await exec_plugin.run_exec_plugin(plugin.user(interactiveMode="IfAvailable")["exec"], str(tmp_path), {})
@@ -216,24 +216,24 @@ async def test_a_plugin_that_hangs_is_ended_with_its_children(
     plugin.says("hang")
     monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.5)
     path = write_kubeconfig(tmp_path / "config", "https://x", plugin.user())
-    with pytest.raises(ConfigError, match=r"no answer in 0.5 seconds"):
+    with pytest.raises(ConfigError, match=r"did not end within 0.5 seconds"):
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
-async def test_a_plugin_that_does_not_stop_giving_is_ended(tmp_path: Path) -> None:
+async def test_plugin_with_endless_output_is_killed(tmp_path: Path) -> None:
     script = f"echo $$ >{tmp_path}/pid; exec yes"
     config = {"command": "sh", "apiVersion": "client.authentication.k8s.io/v1", "args": ["-c", script]}
-    with pytest.raises(ConfigError, match=r"^exec plugin \S*sh gave more than 1048576 bytes$"):
+    with pytest.raises(ConfigError, match=r"^exec plugin \S*sh wrote more than 1048576 bytes$"):
         async with asyncio.timeout(20):
             await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-async def test_what_a_plugin_says_that_takes_its_time(
+async def test_slow_plugin_is_logged_with_its_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It may ask somebody to log in."""
+    """It may ask the user to log in."""
     monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.8)
     monkeypatch.setattr(exec_plugin, "PROGRESS_PERIOD", 0.3)
     config = {
@@ -241,7 +241,7 @@ async def test_what_a_plugin_says_that_takes_its_time(
         "apiVersion": "client.authentication.k8s.io/v1",
         "args": ["-c", "echo please visit >&2; sleep 600"],
     }
-    with pytest.raises(ConfigError, match=r"sh gave no answer in 0\.8 seconds: please visit$"):
+    with pytest.raises(ConfigError, match=r"sh did not end within 0\.8 seconds: please visit$"):
         await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
     told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [line.partition("has run for ")[2] for line in told] == [
@@ -250,10 +250,10 @@ async def test_what_a_plugin_says_that_takes_its_time(
     ]
 
 
-async def test_at_a_terminal_a_plugin_may_take_its_time(
+async def test_plugin_at_a_terminal_has_no_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it says is seen there."""
+    """The user sees its messages there."""
     monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.1)
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
@@ -273,17 +273,17 @@ async def test_at_a_terminal_a_plugin_may_take_its_time(
 
 
 class StandIn(io.StringIO):
-    """Says that it is a terminal, and is no file."""
+    """A stream that claims to be a terminal and has no file descriptor."""
 
     def isatty(self) -> bool:
         return True
 
 
 @pytest.mark.parametrize("name", ["stdin", "stderr"])
-async def test_what_is_no_file_is_no_terminal(
+async def test_stream_without_a_descriptor_is_not_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Programs put what they like in the place of the standard streams."""
+    """Programs may replace the standard streams by any object."""
     plugin, closed = Plugin(tmp_path), io.StringIO()
     plugin.gives(token="one")
     closed.close()
@@ -294,7 +294,7 @@ async def test_what_is_no_file_is_no_terminal(
 
 
 async def test_a_plugin_is_found_by_our_path(tmp_path: Path) -> None:
-    """As by Go, whatever PATH it is to have itself."""
+    """As in Go: a PATH in the section does not matter."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
     config = {
@@ -311,7 +311,7 @@ async def test_a_plugin_is_found_by_our_path(tmp_path: Path) -> None:
 
 
 def is_at_end(pipe: int) -> bool:
-    """Whether nobody has the other end of it."""
+    """Return whether every process has closed the other end of a pipe."""
     try:
         return os.read(pipe, 1) == b""
     except BlockingIOError:
@@ -319,14 +319,14 @@ def is_at_end(pipe: int) -> bool:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_nor_do_the_children_of_one_that_has_ended_live_on(
+async def test_children_of_an_ended_plugin_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancelled: bool
 ) -> None:
-    """They hold the pipes whose end is waited for."""
+    """They hold the pipes open that the runner reads to their end."""
     monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 30.0 if cancelled else 0.5)
     alive, said, script = tmp_path / "alive", tmp_path / "said", tmp_path / "plugin"
     os.mkfifo(alive)
-    lives = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)  # ends when nobody has the other end any more
+    lives = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)  # ends when every process has closed the other end
     script.write_text(f"#!/bin/sh\nexec 3>{alive}\nsleep 600 &\necho >{said}\n")
     script.chmod(0o700)
     config = {"command": str(script), "apiVersion": "client.authentication.k8s.io/v1"}
@@ -345,7 +345,7 @@ async def test_nor_do_the_children_of_one_that_has_ended_live_on(
 
 @pytest.mark.parametrize("code", [0, 3])
 async def test_a_helper_that_a_plugin_leaves_behind_is_not_waited_for(tmp_path: Path, code: int) -> None:
-    """As by client-go. It may have the plugin's standard error for as long as it lives."""
+    """As in client-go. It may keep the plugin's standard error open for as long as it runs."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
     script = f"""
@@ -412,7 +412,7 @@ async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_pa
 
 
 async def test_a_plugin_whose_certificate_cannot_be_used_runs_again(library: str, tmp_path: Path) -> None:
-    """As by client-go: what it gave is not kept."""
+    """As in client-go: an unusable certificate is not reused."""
     authority, plugin, wall = Authority(), Plugin(tmp_path), datetime.now(UTC).timestamp()
     ada, grace = authority.client("ada"), authority.client("grace")
 
@@ -451,7 +451,7 @@ async def test_a_plugin_whose_certificate_cannot_be_used_runs_again(library: str
 async def test_a_plugin_that_a_relative_entry_of_path_finds_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
-    """As by Go, even if a later entry has it, too: anybody may have put it into the working directory."""
+    """As in Go, even if a later entry has it, too: others may have put it into the working directory."""
     plugin, before = Plugin(tmp_path), os.environ["PATH"]
     plugin.gives(token="one")
     (tmp_path / "bin").symlink_to(".")

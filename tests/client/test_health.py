@@ -1,4 +1,4 @@
-"""Whether a server can be reached, asked once for all who wait for it."""
+"""health.py: one probe of an unreachable server for all readers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def waiting(health: ServerHealth, count: int, error: Exception = REFUSED) -> lis
 
 
 @virtual_time
-async def test_a_server_that_answers_is_asked_once_for_all() -> None:
-    """Not at once: somebody has just asked."""
+async def test_server_that_answers_is_probed_once_for_all_readers() -> None:
+    """After a pause: a reader has just sent a request."""
     server = Server()
     began = asyncio.get_running_loop().time()
     assert await asyncio.gather(*waiting(ServerHealth(server), 5)) == [False] * 5
@@ -38,8 +38,8 @@ async def test_a_server_that_answers_is_asked_once_for_all() -> None:
 
 
 @virtual_time
-async def test_while_it_is_away_one_asks_at_growing_pauses() -> None:
-    """Of six seconds for a minute, then of a tenth of the time that it has lasted, and of half a minute at most."""
+async def test_unreachable_server_is_probed_with_growing_pauses() -> None:
+    """Pauses of 1, 2, 4 and 6 seconds, then a tenth of the outage's duration, up to 30 seconds."""
     server = Server([REFUSED] * 60)
     tasks = waiting(ServerHealth(server, Random(1)), 5)
     began = asyncio.get_running_loop().time()
@@ -54,7 +54,7 @@ async def test_while_it_is_away_one_asks_at_growing_pauses() -> None:
 
 
 @virtual_time
-async def test_all_go_on_when_it_is_back() -> None:
+async def test_all_readers_continue_when_the_server_is_back() -> None:
     server, loop = Server(), asyncio.get_running_loop()
     server.goes_away()
     tasks = waiting(ServerHealth(server), 5)
@@ -68,8 +68,8 @@ async def test_all_go_on_when_it_is_back() -> None:
 
 
 @pytest.mark.parametrize("outage", [10, 20, 40, 60])
-def test_half_of_them_are_back_within_four_seconds(outage: float) -> None:
-    """After outages of up to a minute, of which docs/tuning.md has the figures."""
+def test_median_recovery_is_within_four_seconds(outage: float) -> None:
+    """After outages of up to a minute; docs/tuning.md has the figures."""
 
     async def away_for(seconds: float, seed: int) -> float:
         server, loop = Server(), asyncio.get_running_loop()
@@ -85,7 +85,7 @@ def test_half_of_them_are_back_within_four_seconds(outage: float) -> None:
 
 
 @virtual_time
-async def test_a_server_that_never_answers_is_asked_again_after_five_seconds() -> None:
+async def test_probe_without_answer_is_repeated_after_five_seconds() -> None:
     server = Server([None, None, None])
     await asyncio.gather(*waiting(ServerHealth(server), 2))
     pauses = [later - earlier for earlier, later in pairwise(server.times())]
@@ -95,8 +95,8 @@ async def test_a_server_that_never_answers_is_asked_again_after_five_seconds() -
 
 
 @virtual_time
-async def test_who_asks_for_all_may_be_cancelled() -> None:
-    """Asking and pausing; the next one goes on where it was, and nothing stays behind."""
+async def test_next_reader_probes_when_the_first_is_cancelled() -> None:
+    """While it probes or pauses; the next reader continues, and no request remains."""
     server = Server(then=None)
     tasks = waiting(ServerHealth(server), 3)
     await asyncio.sleep(2)
@@ -118,7 +118,7 @@ async def test_who_asks_for_all_may_be_cancelled() -> None:
 
 
 @virtual_time
-async def test_nothing_is_asked_when_nobody_waits() -> None:
+async def test_no_probe_while_no_reader_waits() -> None:
     server = Server(then=REFUSED)
     await finish(*waiting(ServerHealth(server), 3))
     await asyncio.sleep(10)
@@ -129,7 +129,7 @@ async def test_nothing_is_asked_when_nobody_waits() -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 404, 405, 410, 429])
 @virtual_time
-async def test_any_word_of_the_server_is_a_sign_of_life(status: int) -> None:
+async def test_any_other_status_ends_the_outage(status: int) -> None:
     server = Server(then=ApiError(status))
     await ServerHealth(server).until_reachable(REFUSED)
     assert len(server.asked) == 1
@@ -137,14 +137,14 @@ async def test_any_word_of_the_server_is_a_sign_of_life(status: int) -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 @virtual_time
-async def test_a_server_that_is_not_ready_is_waited_for(status: int) -> None:
+async def test_readers_wait_for_an_unready_server(status: int) -> None:
     server = Server([ApiError(status)] * 3)
     await ServerHealth(server).until_reachable(REFUSED)
     assert len(server.asked) == 4
 
 
 @virtual_time
-async def test_one_that_begins_to_answer_is_asked_more_often_again() -> None:
+async def test_server_that_begins_to_answer_is_probed_more_often() -> None:
     server = Server([*[REFUSED] * 6, *[ApiError(500)] * 3])
     await ServerHealth(server, Random(1)).until_reachable(REFUSED)
     pauses = [later - earlier for earlier, later in pairwise(server.times())]
@@ -152,11 +152,11 @@ async def test_one_that_begins_to_answer_is_asked_more_often_again() -> None:
     assert all(pause <= longest for pause, longest in zip(pauses[6:], [1, 2, 4], strict=True))
 
 
-class TestOneThatIsNotReadyForLong:
-    """Its /readyz may say so for minutes while it serves all else, as one does that is about to end."""
+class TestServerThatIsUnreadyForLong:
+    """A server that shuts down can be unready for minutes while it serves other requests."""
 
     @virtual_time
-    async def test_one_after_the_other_tries_for_itself(self) -> None:
+    async def test_readers_return_one_after_the_other(self) -> None:
         server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
         began = loop.time()
         tasks = waiting(ServerHealth(server, Random(1)), 4)
@@ -169,7 +169,7 @@ class TestOneThatIsNotReadyForLong:
         assert not server.asking
 
     @virtual_time
-    async def test_an_answer_to_the_one_that_tries_ends_the_waiting(self) -> None:
+    async def test_answer_to_a_returned_reader_ends_the_wait_of_all(self) -> None:
         server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
         client = Client(server)
         began = loop.time()
@@ -182,14 +182,14 @@ class TestOneThatIsNotReadyForLong:
         assert loop.time() - began <= 20
 
     @virtual_time
-    async def test_it_has_ten_seconds_each_time_that_it_begins_to_answer(self) -> None:
+    async def test_ten_seconds_count_again_after_each_connection_error(self) -> None:
         server = Server(answer for _ in range(20) for answer in (*[REFUSED] * 3, ApiError(500)))
         await asyncio.gather(*waiting(ServerHealth(server), 3))
         assert len(server.asked) == 81
 
     @pytest.mark.parametrize("status", [502, 503, 504])
     @virtual_time
-    async def test_a_gateway_is_believed_that_does_not_reach_it(self, status: int) -> None:
+    async def test_gateway_error_keeps_readers_waiting(self, status: int) -> None:
         (task,) = waiting(ServerHealth(Server(then=ApiError(status))), 1)
         await asyncio.sleep(600)
         assert not task.done()
@@ -198,15 +198,15 @@ class TestOneThatIsNotReadyForLong:
 
 @pytest.mark.parametrize("error", [ClientClosedError("the client is closed"), ZeroDivisionError("a bug")])
 @virtual_time
-async def test_what_waiting_cannot_mend_ends_it(error: Exception) -> None:
-    """Whoever waits meets with it next."""
+async def test_error_other_than_an_outage_ends_the_wait(error: Exception) -> None:
+    """The waiting readers get the same error from their next request."""
     server = Server(then=error)
     await asyncio.gather(*waiting(ServerHealth(server), 3))
     assert len(server.asked) == 1
 
 
 @virtual_time
-async def test_any_answer_to_anybody_ends_the_waiting() -> None:
+async def test_answer_to_any_request_ends_the_wait() -> None:
     server = Server([REFUSED] * 6, then=b"{}")
     client = Client(server)
     task = asyncio.create_task(client.health.until_reachable(REFUSED))
@@ -222,7 +222,7 @@ async def test_any_answer_to_anybody_ends_the_waiting() -> None:
 
 @pytest.mark.parametrize("error", [REFUSED, ApiError(500)])
 @virtual_time
-async def test_an_answer_of_failure_to_anybody_does_not(error: Exception) -> None:
+async def test_failed_request_does_not_end_the_wait(error: Exception) -> None:
     server = Server(then=error)
     client = Client(server)
     task = asyncio.create_task(client.health.until_reachable(REFUSED))
@@ -234,7 +234,7 @@ async def test_an_answer_of_failure_to_anybody_does_not(error: Exception) -> Non
     await finish(task)
 
 
-def test_what_may_be_the_servers_trouble() -> None:
+def test_which_errors_affect_all_readers() -> None:
     health = ServerHealth(Server())
     yes = [
         REFUSED,
@@ -258,7 +258,7 @@ def test_what_may_be_the_servers_trouble() -> None:
 
 
 @virtual_time
-async def test_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     health = ServerHealth(Server([TransportError(f"{SERVER}: refused")] * 5), Random(1))
     for _ in range(2):
@@ -282,7 +282,7 @@ async def test_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     ids=["by its checks", "in other words"],
 )
 @virtual_time
-async def test_one_that_answers_that_it_is_not_ready_is_told_of_as_such(
+async def test_unready_server_is_logged_with_its_failed_checks(
     caplog: pytest.LogCaptureFixture, message: str, told: str
 ) -> None:
     health = ServerHealth(Server([ApiError(500, "InternalError", message)]))
@@ -291,7 +291,7 @@ async def test_one_that_answers_that_it_is_not_ready_is_told_of_as_such(
 
 
 @virtual_time
-async def test_of_missed_answers_the_first_is_news_until_one_comes() -> None:
+async def test_first_of_equal_errors_is_logged_until_an_answer_comes() -> None:
     client = Client(Server())
     health = client.health
     assert [health.missed(REFUSED) for _ in range(3)] == [True, False, False]
@@ -302,11 +302,13 @@ async def test_of_missed_answers_the_first_is_news_until_one_comes() -> None:
     assert health.missed(REFUSED)
 
 
-class TestCredentialsThatAreNotTaken:
-    """401: nobody's requests are answered until there are others."""
+class TestRefusedCredentials:
+    """After a 401 all readers wait for new credentials."""
 
     @virtual_time
-    async def test_one_asks_for_all_until_they_are(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_one_reader_probes_until_credentials_are_accepted(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         caplog.set_level(logging.INFO)
         server = Server([UNAUTHORIZED] * 3)
         health = ServerHealth(server, Random(1))
@@ -314,11 +316,11 @@ class TestCredentialsThatAreNotTaken:
         assert len(server.asked) == 4
         said = [(each.levelname, each.getMessage()) for each in caplog.records]
         assert [level for level, _ in said] == ["WARNING", "INFO"]
-        assert said[0][1].startswith("https://server does not take the credentials: 401 Unauthorized")
-        assert said[1][1].startswith("https://server: takes the credentials again after ")
+        assert said[0][1].startswith("https://server does not accept the credentials: 401 Unauthorized")
+        assert said[1][1].startswith("https://server: accepts the credentials again after ")
 
     @virtual_time
-    async def test_an_answer_to_anybody_ends_the_waiting_but_no_other_refusal(self) -> None:
+    async def test_accepted_request_ends_the_wait_and_another_401_does_not(self) -> None:
         server = Server(then=UNAUTHORIZED)
         client = Client(server)
         (task,) = waiting(client.health, 1, UNAUTHORIZED)
@@ -331,8 +333,8 @@ class TestCredentialsThatAreNotTaken:
         assert not await task
 
     @virtual_time
-    async def test_the_first_is_news_until_they_are(self) -> None:
-        """That another is refused by the same answer is no news."""
+    async def test_first_401_is_logged_until_credentials_are_accepted(self) -> None:
+        """Only the first of several 401 errors is logged."""
         server = Server(then=UNAUTHORIZED)
         client = Client(server)
         told: list[bool] = []
@@ -346,8 +348,8 @@ class TestCredentialsThatAreNotTaken:
         assert client.health.missed(UNAUTHORIZED)
 
     @virtual_time
-    async def test_it_is_no_outage(self) -> None:
-        """Who waits for the server goes on, who waits for its credentials to be taken does not."""
+    async def test_401_is_not_an_outage(self) -> None:
+        """A 401 ends the wait for the server, but not the wait for accepted credentials."""
         server = Server(then=UNAUTHORIZED)
         health = ServerHealth(server)
         (refused,) = waiting(health, 1, UNAUTHORIZED)
@@ -357,11 +359,11 @@ class TestCredentialsThatAreNotTaken:
         await finish(refused)
 
 
-class TestAskingAgain:
-    """After a cut all streams are opened again at once: the first request tells what becomes of the others."""
+class TestReopeningStreams:
+    """After a cut all streams reopen at once: the outcome of the first request decides for the others."""
 
     @virtual_time
-    async def test_of_a_server_that_is_away_one_request_tells_all(self) -> None:
+    async def test_failure_of_the_first_request_fails_all(self) -> None:
         server = Server(then=REFUSED)
         client = Client(server)
         client.health.missed(TransportError("cut"))
@@ -372,7 +374,7 @@ class TestAskingAgain:
         assert len(server.asked) == 1
 
     @virtual_time
-    async def test_each_says_what_it_asked_for_itself(self) -> None:
+    async def test_each_error_names_its_own_request(self) -> None:
         server = Server(then=TransportError("refused"))
         client = Client(server)
         client.health.missed(TransportError("cut"))
@@ -382,7 +384,7 @@ class TestAskingAgain:
         assert len(server.asked) == 1
 
     @virtual_time
-    async def test_of_one_that_answers_all_ask(self) -> None:
+    async def test_all_requests_are_sent_when_the_first_succeeds(self) -> None:
         server = Server()
         client = Client(server)
         client.health.missed(TransportError("cut"))
@@ -393,7 +395,7 @@ class TestAskingAgain:
 
     @pytest.mark.parametrize("error", [ApiError(410, "Gone"), ApiError(500), ValueError("a bug")])
     @virtual_time
-    async def test_what_is_the_first_ones_alone_is_not_shared(self, error: Exception) -> None:
+    async def test_error_of_the_first_request_alone_is_not_shared(self, error: Exception) -> None:
         server = Server([error])
         client = Client(server)
         client.health.missed(TransportError("cut"))
@@ -404,7 +406,7 @@ class TestAskingAgain:
         assert not any(isinstance(each, BaseException) for each in outcomes[1:])
 
     @virtual_time
-    async def test_nobody_waits_for_long(self) -> None:
+    async def test_others_wait_for_the_first_request_for_one_second(self) -> None:
         server = Server([None])
         client = Client(server)
         client.health.missed(TransportError("cut"))
@@ -416,7 +418,7 @@ class TestAskingAgain:
         await finish(first)
 
     @virtual_time
-    async def test_the_first_one_may_be_cancelled(self) -> None:
+    async def test_cancelled_first_request_lets_the_others_continue(self) -> None:
         server = Server([None])
         client = Client(server)
         client.health.missed(TransportError("cut"))
@@ -427,7 +429,7 @@ class TestAskingAgain:
         assert len(server.asked) == 5
 
     @virtual_time
-    async def test_so_may_those_who_wait(self) -> None:
+    async def test_waiting_requests_can_be_cancelled(self) -> None:
         server = Server([None])
         client = Client(server)
         client.health.missed(TransportError("cut"))
@@ -441,7 +443,7 @@ class TestAskingAgain:
         assert [path for path, _ in server.asked] == ["/0", "/2"]
 
     @virtual_time
-    async def test_where_nothing_was_missed_nobody_waits(self) -> None:
+    async def test_no_request_waits_without_a_failure_before(self) -> None:
         server = Server([None])
         client = Client(server)
         client.health.missed(DamagedError("a bit was turned"))
@@ -455,7 +457,7 @@ class TestAskingAgain:
 
 
 @virtual_time
-async def test_who_was_forbidden_goes_on_when_another_is_accepted() -> None:
+async def test_forbidden_readers_continue_when_a_request_is_accepted() -> None:
     health = ServerHealth(Server())
     tasks = [asyncio.create_task(health.until_accepted()) for _ in range(3)]
     await turns(3)
@@ -465,8 +467,8 @@ async def test_who_was_forbidden_goes_on_when_another_is_accepted() -> None:
     health.accepted()
 
 
-def test_a_trouble_of_another_event_loop_is_over() -> None:
-    """An ApiClient that was wrapped may be used in one loop after the other."""
+def test_outage_of_another_event_loop_is_ignored() -> None:
+    """A wrapped ApiClient may be used in several event loops, one after the other."""
     health = ServerHealth(Server([REFUSED] * 3))
 
     async def give_up() -> None:
@@ -478,7 +480,7 @@ def test_a_trouble_of_another_event_loop_is_over() -> None:
     run(health.until_reachable(REFUSED))
 
 
-async def test_those_who_read_through_one_client_share_it() -> None:
+async def test_readers_of_one_client_share_its_health() -> None:
     client = Client(Server())
     pods, secrets = (ListWatch.for_resource(client, "v1", plural) for plural in ("pods", "secrets"))
     assert pods.health is secrets.health is client.health

@@ -23,7 +23,7 @@ from .clusters import Authority, guarded, on_clock, renewed, write_kubeconfig
 
 @pytest.fixture
 def account(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a service account, as a pod has it."""
+    """A service account's folder, as in a pod."""
     module = importlib.import_module(f"{library}.config.incluster_config")
     monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(module, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
@@ -67,7 +67,7 @@ async def test_the_service_account_of_a_pod(
 async def test_an_authority_that_was_replaced(
     library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A certificate that cannot be verified has ca.crt read again, and so has each minute (``ca_rotation.go``)."""
+    """ca.crt is read again after an unverifiable certificate, and every minute (``ca_rotation.go``)."""
     old, new = Authority(), Authority()
     wall = 1_000_000.0
     (account / "ca.crt").write_bytes(old.pem)
@@ -159,7 +159,7 @@ async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: py
 async def test_a_pod_without_an_authority(
     library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whom the system trusts is trusted, as by client-go; and a pod may say its namespace itself."""
+    """The system's authorities are trusted, as in client-go; ``$POD_NAMESPACE`` sets the namespace."""
     (account / "token").write_text("one")
     (account / "namespace").write_text("team-b")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
@@ -167,10 +167,10 @@ async def test_a_pod_without_an_authority(
     monkeypatch.setenv("POD_NAMESPACE", "team-c")
     async with Client.in_cluster(library=library) as client:
         assert (client.server, client.namespace) == ("https://[fd00::1]:1", "team-c")
-    assert f"{account}/ca.crt is not there" in caplog.text
+    assert f"{account}/ca.crt does not exist" in caplog.text
 
 
-async def test_a_missing_authority_is_told_once(
+async def test_missing_authority_is_logged_once(
     library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (account / "token").write_text("one")
@@ -183,7 +183,7 @@ async def test_a_missing_authority_is_told_once(
             with pytest.raises(TransportError, match="cannot connect"):
                 await client.get("/api")
             await renewed(client)
-    assert caplog.text.count("ca.crt is not there") == 1
+    assert caplog.text.count("ca.crt does not exist") == 1
 
 
 async def test_a_service_account_that_is_gone_keeps_its_last_content(

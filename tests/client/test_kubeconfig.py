@@ -62,7 +62,7 @@ async def test_a_path_that_is_given_is_one_whatever_is_in_it(library: str, tmp_p
 
 
 async def test_a_client_stays_with_the_context_that_it_began_with(library: str, tmp_path: Path) -> None:
-    """Whoever makes another one the current one, or leads it elsewhere, moves no program that runs."""
+    """A change of the current context, or of the context's server, does not redirect a running client."""
     path, plugin = tmp_path / "config", Plugin(tmp_path)
     plugin.gives(token="one")
     async with guarded("one") as (server, guard), guarded("other") as (other, _):
@@ -85,7 +85,7 @@ async def test_a_client_stays_with_the_context_that_it_began_with(library: str, 
             guard.token = "three"
             for main, url, complaint in (
                 ("renamed", server.url, "context main: among its contexts there is no 'main'"),
-                ("main", other.url, f"the server is {other.url} now, .* began with {server.url}"),
+                ("main", other.url, f"the context.s server changed from {server.url} to {other.url}"),
             ):
                 write("other", main, url)
                 with pytest.raises(ApiError, match=rf"401 .*could not be renewed: .*{complaint}"):
@@ -96,8 +96,8 @@ async def test_a_client_stays_with_the_context_that_it_began_with(library: str, 
     assert not other.requests
 
 
-async def test_a_client_that_was_somebody_does_not_become_nobody(library: str, tmp_path: Path) -> None:
-    """As somebody logs out, and in again: to nobody a server says 403, which has nothing read again."""
+async def test_client_with_credentials_does_not_become_anonymous(library: str, tmp_path: Path) -> None:
+    """For example after a logout: an anonymous request gets 403, and 403 does not reload the kubeconfig."""
     path = tmp_path / "config"
     async with guarded("one") as (server, guard):
         write_kubeconfig(path, server.url, {"token": "one"})
@@ -106,7 +106,7 @@ async def test_a_client_that_was_somebody_does_not_become_nobody(library: str, t
             guard.token = "two"
             write_kubeconfig(path, server.url, {})
             with pytest.raises(
-                ApiError, match=r"401 .*could not be renewed: .*there are no credentials any more"
+                ApiError, match=r"401 .*could not be renewed: .*the user has no credentials any more"
             ):
                 await client.get("/api")
             write_kubeconfig(path, server.url, {"token": "two"})
@@ -117,7 +117,7 @@ async def test_a_client_that_was_somebody_does_not_become_nobody(library: str, t
 async def test_the_first_current_context_that_is_not_empty_counts(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for kubectl, for which an empty file is one without sections."""
+    """As in kubectl: an empty file has no sections."""
     for name in ("none", "first", "second"):
         config = json.loads(write_kubeconfig(tmp_path / name, f"http://{name}", {"token": name}).read_text())
         for section, key in (("clusters", "cluster"), ("users", "user")):
@@ -133,7 +133,7 @@ async def test_the_first_current_context_that_is_not_empty_counts(
         async with Client.from_kubeconfig("none", library=library) as client:
             assert client.server == "http://none"
     (tmp_path / "empty").write_text("just text")
-    with pytest.raises(ConfigError, match=r"empty: the file is no kubeconfig"):
+    with pytest.raises(ConfigError, match=r"empty: the file is not a kubeconfig"):
         await Client.from_kubeconfig(library=library).open()
 
 
@@ -142,8 +142,8 @@ async def test_the_first_current_context_that_is_not_empty_counts(
     [
         ("", "config: the file is empty"),
         ("{", "config: it is not YAML: line 1: "),
-        ("just text", "config: the file is no kubeconfig"),
-        ("[1, 2]", "config: the file is no kubeconfig"),
+        ("just text", "config: the file is not a kubeconfig"),
+        ("[1, 2]", "config: the file is not a kubeconfig"),
         ('{"current-context": "main"}', "contexts"),
         ('{"current-context": "", "contexts": []}', "no context is given"),
     ],
@@ -179,13 +179,13 @@ async def test_files_that_are_not_there(
 async def test_a_path_that_is_given_for_a_context(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is what comes first: the error says how a path is given."""
+    """``context`` is the first parameter: the error says how to pass a path."""
     monkeypatch.chdir(tmp_path)
     write_kubeconfig(tmp_path / "mine", "http://x", {"token": "t"})
     for default, complaint in (("mine", "there is no '.*'"), ("none", "no such file")):
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / default))
         for given in ("/nope/config", "mine"):
-            hint = rf"{complaint}; '{given}' looks like a path: from_kubeconfig\(path='{given}'\)$"
+            hint = rf"{complaint}; '{given}' looks like a path: use from_kubeconfig\(path='{given}'\)$"
             with pytest.raises(ConfigError, match=hint):
                 await Client.from_kubeconfig(given, library=library).open()
         with pytest.raises(ConfigError, match=rf"{complaint}$"):
@@ -200,7 +200,7 @@ async def test_a_path_that_is_given_for_a_context(
         ({"server": "http://x", "proxy-url": "socks5://localhost:1080"}, "proxy"),
         (
             {"server": "https://x", "insecure-skip-tls-verify": True, "certificate-authority": "/ca.crt"},
-            "certificate-authority /ca.crt is of no use beside insecure-skip-tls-verify",
+            "certificate-authority /ca.crt has no effect together with insecure-skip-tls-verify",
         ),
         (
             {"server": "https://x", "insecure-skip-tls-verify": "false"},
@@ -218,7 +218,7 @@ async def test_a_cluster_that_cannot_be_reached(
 
 @pytest.mark.parametrize(("kind", "key"), [("clusters", "cluster"), ("users", "user")])
 async def test_a_context_of_what_is_not_there(library: str, tmp_path: Path, kind: str, key: str) -> None:
-    """Nobody is anonymous by a slip of the pen."""
+    """A misspelt user is an error, and not an anonymous request."""
     path = write_kubeconfig(tmp_path / "config", "http://x", {"token": "t"})
     config = json.loads(path.read_text())
     config["contexts"][0]["context"][key] = "typo"
@@ -231,7 +231,10 @@ async def test_a_context_of_what_is_not_there(library: str, tmp_path: Path, kind
 @pytest.mark.parametrize(
     ("user", "message"),
     [
-        ({"auth-provider": {"name": "azure"}}, "auth-provider 'azure' is none that .*: use an exec plugin"),
+        (
+            {"auth-provider": {"name": "azure"}},
+            "auth-provider 'azure' is not supported .*: use an exec plugin",
+        ),
         ({"auth-provider": "oidc"}, "auth-provider must be a section of its own, not a str"),
         (
             {"auth-provider": {"name": "oidc", "config": ["x"]}},
@@ -240,19 +243,19 @@ async def test_a_context_of_what_is_not_there(library: str, tmp_path: Path, kind
         ({"exec": "aws"}, "exec must be a section of its own, not a str"),
         ({"token": 123}, "token must be text, not a int: put it in quotes"),
         ({"token": "t", "username": "ada"}, "both a token and a password"),
-        ({"client-certificate": "/ada.crt"}, "client-certificate /ada.crt is given, but no client-key"),
-        ({"client-key-data": "eA=="}, "client-key-data is given, but no client-certificate"),
+        ({"client-certificate": "/ada.crt"}, "client-certificate /ada.crt is set, but client-key is missing"),
+        ({"client-key-data": "eA=="}, "client-key-data is set, but client-certificate is missing"),
         ({"client-certificate-data": "%"}, "client-certificate-data is not base64"),
     ],
 )
-async def test_a_user_who_cannot_be_anybody(library: str, tmp_path: Path, user: Any, message: str) -> None:
+async def test_invalid_user_is_refused(library: str, tmp_path: Path, user: Any, message: str) -> None:
     path = write_kubeconfig(tmp_path / "config", "https://x", user)
     with pytest.raises(ConfigError, match=message):
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
 async def test_a_token_that_no_header_can_carry(library: str) -> None:
-    with pytest.raises(ConfigError, match=r"no header can carry"):
+    with pytest.raises(ConfigError, match=r"not allowed in a header"):
         await Client.from_url("http://x", token="a\nb", library=library).open()
 
 
@@ -272,7 +275,7 @@ async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None
         with pytest.raises(ConfigError, match=r"as-groups"):
             await Client.from_kubeconfig(path=path, library=library).open()
         path = write_kubeconfig(tmp_path / "config", server.url, {"token": "t", "as-uid": "42"})
-        with pytest.raises(ConfigError, match=r"as-uid, and no as"):
+        with pytest.raises(ConfigError, match=r"as-uid without as"):
             await Client.from_kubeconfig(path=path, library=library).open()
 
 
@@ -300,7 +303,7 @@ async def test_client_certificates(library: str, tmp_path: Path) -> None:
 async def test_relative_paths_are_those_of_the_file_that_has_them(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for kubectl: the user's are not those of the cluster's file."""
+    """As in kubectl, if user and cluster come from different files."""
     authority = Authority()
     certificate, key = authority.client("ada")
 
@@ -327,7 +330,7 @@ async def test_relative_paths_are_those_of_the_file_that_has_them(
 
 
 async def test_client_certificates_are_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
-    """Where TLS refuses the old one there is no 401 that would have it read."""
+    """A server that refuses the old one during the TLS handshake sends no 401."""
     authority, stranger, wall = Authority(), Authority(), 1_000_000.0
 
     async def name(request: Any) -> Any:
@@ -395,8 +398,8 @@ async def test_tls_is_verified(library: str, tmp_path: Path) -> None:
             await client.get("/api")
 
 
-async def test_what_is_empty_is_absent(library: str, tmp_path: Path) -> None:
-    """As for kubectl, whoever writes such files."""
+async def test_empty_fields_are_absent(library: str, tmp_path: Path) -> None:
+    """As in kubectl."""
     authority = Authority()
     certificate, key = authority.client("ada")
     for file, content in (("ca.crt", authority.pem), ("ada.crt", certificate), ("ada.key", key)):
@@ -434,10 +437,10 @@ async def test_what_is_empty_is_absent(library: str, tmp_path: Path) -> None:
         ({}, "Bearer of-plugin"),
     ],
 )
-async def test_of_several_credentials_those_that_client_go_shows(
+async def test_of_several_credentials_client_gos_choice_is_sent(
     library: str, tmp_path: Path, user: dict[str, str], shown: str
 ) -> None:
-    """A plugin runs only where there are no others (``exec.UpdateTransportConfig``)."""
+    """A plugin runs only if there are no other credentials (``exec.UpdateTransportConfig``)."""
     authority, plugin = Authority(), Plugin(tmp_path)
     certificate, key = authority.client("ada")
     (tmp_path / "ada.crt").write_bytes(certificate)
@@ -469,7 +472,7 @@ async def test_a_name_without_a_password(library: str, tmp_path: Path) -> None:
 async def test_credentials_are_not_sent_in_clear(
     library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, url: str
 ) -> None:
-    """As by client-go, whose plugins do not run then either. On this machine nobody listens, but a proxy may."""
+    """As in client-go, which runs no plugin then. Loopback is safe, unless requests go through a proxy."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="of-plugin")
 
@@ -482,7 +485,7 @@ async def test_credentials_are_not_sent_in_clear(
             path = write_kubeconfig(tmp_path / "config", url, user, **by)
             async with Client.from_kubeconfig(path=path, library=library) as client:
                 await client.get("/api")
-            says = f"{url}: the user's credentials are not sent, as this is not https"
+            says = f"{url}: the user's credentials are not sent, as the URL is not https"
             assert [record.getMessage() for record in caplog.records] == [says]
             caplog.clear()
         assert proxy.tokens == ["", "", ""]
@@ -512,7 +515,9 @@ async def test_a_relative_path_in_a_directory_that_is_gone(
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    with pytest.raises(ConfigError, match=r"^kubeconfig: a relative path is relative to nothing: "):
+    with pytest.raises(
+        ConfigError, match=r"^kubeconfig: cannot resolve a relative path, as the working directory is gone: "
+    ):
         await Client.from_kubeconfig(path="config", library=library).open()
 
 
@@ -539,7 +544,7 @@ async def test_a_path_means_the_same_file_wherever_the_process_goes(
 async def test_a_plugin_is_asked_again_when_the_kubeconfig_is_gone(
     library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, becomes: str | None
 ) -> None:
-    """Deleted, emptied or damaged: what was read of it goes on, as client-go reads it only once."""
+    """Deleted, emptied or damaged: its last content stays in use, as client-go reads it only once."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
     async with guarded("one") as (server, guard):
@@ -556,9 +561,11 @@ async def test_a_plugin_is_asked_again_when_the_kubeconfig_is_gone(
             write_kubeconfig(path, server.url, {"token": "four"})
             guard.token = "four"
             await client.get("/api")
-    told = [record.getMessage() for record in caplog.records if "cannot be used any more" in record.message]
-    assert len(told) == 1
-    assert told[0].startswith(f"kubeconfig {path} cannot be used any more (")
+    warnings = [
+        record.getMessage() for record in caplog.records if "cannot be used any more" in record.message
+    ]
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"kubeconfig {path} cannot be used any more (")
 
 
 async def test_one_of_several_kubeconfigs_is_gone(
@@ -598,10 +605,10 @@ async def test_a_kubeconfig_that_is_a_pipe_is_read_once(
     assert not caplog.records
 
 
-async def test_certificate_files_that_are_gone_are_told_once(
+async def test_missing_certificate_files_are_logged_once(
     library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Ten minutes without them: requests go on, also where the authority is replaced meanwhile."""
+    """Requests succeed for ten minutes without them, also after the authority is replaced."""
     authority, wall = Authority(), 1_000_000.0
     certificate, key = authority.client("ada")
     for file, content in (("ca.crt", authority.pem), ("ada.crt", certificate), ("ada.key", key)):
@@ -623,8 +630,8 @@ async def test_certificate_files_that_are_gone_are_told_once(
                 await renewed(client)
                 if minute == 30:
                     (tmp_path / "ca.crt").write_bytes(authority.pem + Authority().pem)
-    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert [line.partition(" cannot be used any more")[0] for line in told] == [
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [line.partition(" cannot be used any more")[0] for line in warnings] == [
         f"client-certificate {tmp_path}/ada.crt",
         f"client-key {tmp_path}/ada.key",
     ]
@@ -654,7 +661,7 @@ async def test_a_token_file_that_is_gone_keeps_the_newest_token(library: str, tm
 async def test_kubeconfigs_in_the_encodings_of_kubectl(
     library: str, tmp_path: Path, encoding: str, indent: str | None
 ) -> None:
-    """What Windows' tools write: UTF-16, or a byte order mark before JSON."""
+    """Windows tools write UTF-16, or a byte order mark before JSON."""
     async with guarded("secret") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"token": "secret"})
         config = json.loads(path.read_text())
@@ -669,7 +676,7 @@ async def test_kubeconfigs_in_the_encodings_of_kubectl(
 
 
 def test_files_are_read_as_utf_8_whatever_the_locale(tmp_path: Path) -> None:
-    """Also the names of files, and what a plugin is told."""
+    """Including file names and the plugin's arguments and variables."""
     script = (
         f"#!{sys.executable}\n"
         + """if True:
@@ -704,7 +711,7 @@ def test_files_are_read_as_utf_8_whatever_the_locale(tmp_path: Path) -> None:
 
 
 async def test_names_and_passwords_of_urls_are_sent_as_utf_8(library: str, tmp_path: Path) -> None:
-    """As by Go; aiohttp sends Latin-1, and nothing at all of what that does not have."""
+    """As in Go; aiohttp sends Latin-1, and drops other characters."""
 
     async def answer(request: Any) -> Any:
         return json_of(POD_LIST)
@@ -757,7 +764,7 @@ async def test_a_401_of_a_url_says_where_the_credentials_came_from(library: str)
     async with guarded("another") as (server, _):
         for url, token, origin in (
             (server.url, "t", "the credentials came from the token given to Client.from_url"),
-            (server.url, None, "no credentials were sent: give Client.from_url a token"),
+            (server.url, None, "no credentials were sent: pass a token to Client.from_url"),
             (server.url.replace("//", "//a:b@"), None, "from the name and password in the server's URL"),
         ):
             async with Client.from_url(url, token, library=library) as client:

@@ -1,4 +1,4 @@
-"""library_transport.py: credentials that are had anew, once for all who ask."""
+"""library_transport.py: credentials are renewed once for all requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch, TransportError
 from aioinformer.client import library_transport
-from aioinformer.client.credentials import Access, Wall
+from aioinformer.client.credentials import Access, WallClock
 from aioinformer.client.kubeconfig import KubeConfig
 from aioinformer.client.libraries import Library, library_named
 from aioinformer.client.library_transport import LibraryTransport
@@ -101,8 +101,8 @@ def was_asked(server: FakeServer, times: int) -> bool:
     return len(server.requests) == times
 
 
-async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: str, tmp_path: Path) -> None:
-    """As the tries of an elector, or the probes of those who are refused."""
+async def test_plugin_may_run_longer_than_a_request_waits(library: str, tmp_path: Path) -> None:
+    """Such as an elector's tries, or probes after a 401."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
     async with guarded("one") as (server, guard):
@@ -125,10 +125,10 @@ async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: st
 async def test_every_request_waits_for_credentials_by_its_own_deadline(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plugin goes on, for those who ask later."""
+    """The plugin continues, for later requests."""
     monkeypatch.setattr(library_transport, "READ_TIMEOUT", 0.2)
     plugin, now = Plugin(tmp_path), datetime.now(UTC)
-    wall, late = now.timestamp(), "no answer within 0.2 seconds, as there were no credentials yet to ask with"
+    wall, late = now.timestamp(), "no answer within 0.2 seconds: the credentials were not loaded in time"
 
     def gives(token: str) -> None:
         guard.token = token
@@ -169,7 +169,7 @@ async def test_every_request_waits_for_credentials_by_its_own_deadline(
         await client.close()
 
 
-async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_path: Path) -> None:
+async def test_files_are_read_while_the_default_executor_is_full(library: str, tmp_path: Path) -> None:
     wall, token, over = 1_000_000.0, tmp_path / "token", threading.Event()
     token.write_text("one")
     async with guarded("two") as (server, _):
@@ -187,7 +187,7 @@ async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_
             await busy
 
 
-async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp_path: Path) -> None:
+async def test_expiry_is_read_from_a_jwt(library: str, tmp_path: Path) -> None:
     plugin, wall = Plugin(tmp_path), 1_000_000.0
     plugin.gives(token=jwt(wall + 600))
     async with guarded(jwt(wall + 600)) as (server, guard):
@@ -208,7 +208,7 @@ async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp
     assert len(server.requests) == 4
 
 
-async def test_a_jwt_that_expires_at_no_time_that_there_is(library: str) -> None:
+async def test_jwt_with_an_impossible_expiry(library: str) -> None:
     token = jwt(10**400)
     async with guarded(token) as (server, _), Client.from_url(server.url, token, library=library) as client:
         await client.get("/api")
@@ -235,7 +235,7 @@ async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path:
 
 
 async def test_a_user_who_is_changed_while_a_client_runs(library: str, tmp_path: Path) -> None:
-    """Another token file and whom to act as are taken with what is read anew, also where the old file is gone."""
+    """A reload applies another token file and another impersonated user, also if the old file is gone."""
     wall, path = 1_000_000.0, tmp_path / "config"
     async with guarded("one") as (server, guard):
 
@@ -264,7 +264,7 @@ async def test_a_user_who_is_changed_while_a_client_runs(library: str, tmp_path:
 
 
 class Slow:
-    """Credentials that take their time, once they are to."""
+    """A source of credentials whose loads can be made slow."""
 
     is_renewable = True
 
@@ -273,7 +273,7 @@ class Slow:
         self.given.set()
         self._url = url
 
-    async def load(self, library: Library, wall: Wall) -> Access:
+    async def load(self, library: Library, wall: WallClock) -> Access:
         await self.given.wait()
         access = Access(library.configuration())
         access.configuration.host = self._url
@@ -303,12 +303,12 @@ async def test_credentials_that_come_after_a_close_are_not_those_of_the_next_ope
 
 @pytest.mark.parametrize("sent", [1, 9, 12, 17, 30, len(HEAD)])
 async def test_an_answer_that_breaks_off_within_its_header_lines(library: str, sent: int) -> None:
-    """aiohttp says so by an error whose message is no text."""
+    """aiohttp raises an error whose message is not text."""
 
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         yield HEAD[:sent]
 
-    says = r"^http://127\.0\.0\.1:\d+: the answer broke off within its header lines$"
+    says = r"^http://127\.0\.0\.1:\d+: the connection ended within the response headers$"
     async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
         for ask in (
             partial(client.get, "/api"),
@@ -321,7 +321,7 @@ async def test_an_answer_that_breaks_off_within_its_header_lines(library: str, s
 
 
 def chain_of(error: BaseException | None) -> str:
-    """All that is said of an error, and of what it was raised from, to people and to programs that report errors."""
+    """Return all texts of an error and its causes that people and error reporters can see."""
     said = "".join(traceback.format_exception(error))
     while error is not None:
         said += repr(error)
@@ -339,7 +339,7 @@ def chain_of(error: BaseException | None) -> str:
     ],
     ids=["no HTTP", "too long", "broken off", "nothing"],
 )
-async def test_no_error_holds_what_its_message_leaves_out(library: str, sent: bytes) -> None:
+async def test_no_error_holds_tokens_or_cookies(library: str, sent: bytes) -> None:
     """Neither the token that was sent, nor cookies."""
 
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
@@ -357,7 +357,7 @@ async def test_no_error_holds_what_its_message_leaves_out(library: str, sent: by
             assert "secret" not in chain_of(caught.value)
 
 
-async def test_nor_a_proxys_password(library: str, tmp_path: Path) -> None:
+async def test_no_error_holds_a_proxys_password(library: str, tmp_path: Path) -> None:
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         yield b"HTTP/1.1 407 No\r\n\r\n"
 
@@ -367,29 +367,29 @@ async def test_nor_a_proxys_password(library: str, tmp_path: Path) -> None:
             path = write_kubeconfig(tmp_path / "config", "https://api.example.com", {"token": "secret"}, **by)
             async with Client.from_kubeconfig(path=path, library=library) as client:
                 for ask in (partial(client.get, "/api"), partial(client.send, Change("PUT", b"{}"), "/api")):
-                    said = rf"; it is asked by the proxy {url}, which proxy-url names$"
+                    said = rf"; requests go through the proxy {url} from proxy-url$"
                     with pytest.raises(TransportError, match=said) as caught:
                         await ask()
                     assert "secret" not in chain_of(caught.value)
 
 
 @pytest.mark.parametrize("by_proxy", [False, True])
-async def test_nor_the_password_of_a_url_that_cannot_be_asked(
+async def test_no_error_holds_the_password_of_an_unusable_url(
     library: str, monkeypatch: pytest.MonkeyPatch, by_proxy: bool
 ) -> None:
-    """A host that has no name in ASCII."""
+    """A host name that cannot be encoded."""
     server = url = "http://ada:secret@h\u00fcst.."
     if by_proxy:
         monkeypatch.setenv("HTTP_PROXY", url)
         server = "http://api.example.com"
     async with Client.from_url(server, library=library) as client:
         for ask in (partial(client.get, "/api"), partial(client.send, Change("PUT", b"{}"), "/api")):
-            with pytest.raises(ConfigError, match="the request cannot be made: http://h\u00fcst") as caught:
+            with pytest.raises(ConfigError, match="the request is invalid: http://h\u00fcst") as caught:
                 await ask()
             assert "secret" not in chain_of(caught.value)
 
 
-async def test_another_loop_does_not_close_it_while_its_own_is_running(library: str) -> None:
+async def test_another_loop_cannot_close_the_client_while_its_loop_runs(library: str) -> None:
     async with (
         guarded("right") as (server, _),
         Client.from_url(server.url, "right", library=library) as client,
@@ -403,7 +403,7 @@ async def test_another_loop_does_not_close_it_while_its_own_is_running(library: 
         assert await client.get_json("/api")
 
 
-async def test_another_loop_closes_it_once_its_own_has_ended(library: str) -> None:
+async def test_another_loop_can_close_the_client_after_its_loop_ended(library: str) -> None:
     async with guarded("right") as (server, _):
         client = Client.from_url(server.url, "right", library=library)
         with ThreadPoolExecutor(1) as other_thread:

@@ -1,4 +1,4 @@
-"""oidc.py and write_back.py: id-tokens that are had anew, and written back."""
+"""oidc.py and write_back.py: id-tokens are renewed and written back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .clusters import Authority, guarded, jwt, on_clock, renewed, write_kubeconf
 
 
 def refreshable(issuer: str, authority: Authority) -> dict[str, Any]:
-    """A user by OIDC who has a refresh-token only."""
+    """An OIDC user with only a refresh-token."""
     config = {
         "idp-issuer-url": issuer,
         "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
@@ -36,12 +36,12 @@ def refreshable(issuer: str, authority: Authority) -> dict[str, Any]:
 
 
 def endpoints_of(issuer: str) -> Any:
-    """What an identity provider answers who asks where to ask."""
+    """An identity provider's discovery document."""
     return json_of(json.dumps({"token_endpoint": f"{issuer}/token"}))
 
 
 @pytest.mark.parametrize("in_header", [True, False])
-async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: bool) -> None:
+async def test_oidc_renews_id_tokens(library: str, tmp_path: Path, in_header: bool) -> None:
     authority, wall, refreshes = Authority(), 1_000_000.0, 0
 
     async def identity_provider(request: Any) -> Any:
@@ -136,7 +136,7 @@ async def test_a_refusal_does_not_hold_the_clients_secret(library: str, tmp_path
 async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
     library: str, tmp_path: Path
 ) -> None:
-    """The request is cancelled while the token is exchanged; what comes of that is written down all the same."""
+    """The request is cancelled during the exchange; the new tokens are written all the same."""
     authority, asked, let_go = Authority(), asyncio.Event(), asyncio.Event()
 
     async def identity_provider(request: Any) -> Any:
@@ -160,8 +160,8 @@ async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
     assert "used-once" in path.read_text()
 
 
-async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: Path) -> None:
-    """While a token is exchanged somebody logs in elsewhere; the file is another one then, of the same mode."""
+async def test_write_back_keeps_concurrent_changes(library: str, tmp_path: Path) -> None:
+    """Another program changes the file during the exchange; the file is replaced and keeps its mode."""
     authority = Authority()
 
     async def identity_provider(request: Any) -> Any:
@@ -183,7 +183,9 @@ async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: 
         with file.open() as before:
             async with Client.from_kubeconfig(path=path, library=library):
                 pass
-            assert "used-once" not in before.read()  # nobody reads half of either
+            assert (
+                "used-once" not in before.read()
+            )  # a reader sees the old file or the new one, never half of it
     written = yaml.safe_load(file.read_text())
     assert written["current-context"] == "elsewhere"
     assert [user["name"] for user in written["users"]] == ["u", "new"]
@@ -277,16 +279,16 @@ def test_the_write_back_changes_its_two_values_only(
         ),
         (
             "users: [{name: a, user: {auth-provider: {config: {refresh-token: newer}}}}]",
-            "logged in or out meanwhile",
+            "logged in or out in the meantime",
         ),
-        ("users: [{name: a, user: {token: t}}]", "logged in or out meanwhile"),
-        ("users: []", "logged in or out meanwhile"),
-        ("", "logged in or out meanwhile"),
-        ("just text", "logged in or out meanwhile"),
-        ("users: {{", "its form is not understood"),
+        ("users: [{name: a, user: {token: t}}]", "logged in or out in the meantime"),
+        ("users: []", "logged in or out in the meantime"),
+        ("", "logged in or out in the meantime"),
+        ("just text", "logged in or out in the meantime"),
+        ("users: {{", "its format is not supported"),
     ],
 )
-def test_what_cannot_be_written_back_stays_as_it_is(tmp_path: Path, text: str, message: str) -> None:
+def test_failed_write_back_leaves_the_file_unchanged(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
@@ -298,7 +300,7 @@ def test_what_cannot_be_written_back_stays_as_it_is(tmp_path: Path, text: str, m
 async def test_tokens_that_cannot_be_written_back_are_kept(
     library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, is_gone: bool
 ) -> None:
-    """A refresh-token works once: the client goes on with those that it was given, and says so once."""
+    """A refresh-token works once: the client keeps the new tokens in memory, and logs that once."""
     authority, wall, given = Authority(), 1_000_000.0, 0
 
     async def identity_provider(request: Any) -> Any:
@@ -330,4 +332,4 @@ async def test_tokens_that_cannot_be_written_back_are_kept(
     assert given == 4
     told = [record.getMessage() for record in caplog.records if "OIDC" in record.getMessage()]
     assert len(told) == 1
-    assert "This client goes on with them" in told[0]
+    assert "This client uses them" in told[0]

@@ -1,4 +1,4 @@
-"""What the environment says of proxies. The answers are those that golang.org/x/net/http/httpproxy 0.49 gave."""
+"""Proxies from the environment. The expected values come from golang.org/x/net/http/httpproxy 0.49."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", None),
     ],
 )
-def test_how_a_proxy_is_written(monkeypatch: pytest.MonkeyPatch, proxy: str, used: str | None) -> None:
+def test_forms_of_a_proxy_variable(monkeypatch: pytest.MonkeyPatch, proxy: str, used: str | None) -> None:
     monkeypatch.setenv("HTTPS_PROXY", proxy)
     assert proxy_for(API) == used
     assert proxy_for("http://api.example.com") is None  # HTTP_PROXY is not set
     assert proxy_for(API, "HTTP://proxy:3128") == "http://proxy:3128"
 
 
-def test_one_of_the_environment_that_is_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_variable_that_is_not_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://user:secret@[::1")
-    with pytest.raises(ConfigError, match=r"^the proxy http://\[::1 cannot be used: it is no URL"):
+    with pytest.raises(ConfigError, match=r"^the proxy http://\[::1 cannot be used: expected a URL"):
         proxy_for(API)
     for written in ("http://ada:secret@proxy:99999", "http://ada:secret/more@proxy:1", "http://"):
         for configured in (written, None):
@@ -57,7 +57,7 @@ def test_one_of_the_environment_that_is_no_url(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "proxy", ["socks5://user:secret@proxy:1080", "user:secret@proxy", "ftp://user:sec/ret@proxy"]
 )
-def test_what_is_no_http_proxy(proxy: str) -> None:
+def test_other_kinds_of_proxy_are_refused(proxy: str) -> None:
     with pytest.raises(ConfigError, match=r"^the proxy (\w+://)?proxy(:1080)? cannot be used"):
         proxy_for(API, proxy)
 
@@ -117,7 +117,7 @@ def test_which_variable_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", "http://[::1]:8001", False),
     ],
 )
-def test_what_is_asked_without_the_proxy(
+def test_no_proxy_excludes_hosts(
     monkeypatch: pytest.MonkeyPatch, excepted: str, url: str, proxied: bool
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://proxy:3128")

@@ -1,4 +1,4 @@
-"""sections.py: what the files of a kubeconfig say."""
+"""sections.py: reading the files of a kubeconfig."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def sections(path: Path, context: str | None = None) -> Sections:
         ("password: @SECRET\n", "line 1: found character '@' that cannot start any token"),
         ("token: *SECRET\n", "line 1: found undefined alias …"),
         ("token: !SECRET x\n", "line 1: could not determine a constructor for the tag …"),
-        ("token: !!int SECRET\n", "somewhere: a value that is none"),
-        ("token: 2020-13-45\n", "somewhere: a value that is none"),
+        ("token: !!int SECRET\n", "somewhere: an invalid value"),
+        ("token: 2020-13-45\n", "somewhere: an invalid value"),
     ],
 )
 def test_no_error_quotes_what_may_be_a_secret(tmp_path: Path, text: str, where: str) -> None:
@@ -41,8 +41,8 @@ def test_no_error_quotes_what_may_be_a_secret(tmp_path: Path, text: str, where: 
     assert "2020" not in said
 
 
-def test_what_json_and_kubectl_allow(tmp_path: Path) -> None:
-    """Tabs, of which YAML knows nothing, and entries without a name that nobody asks for."""
+def test_json_with_tabs_and_unnamed_entries_are_read(tmp_path: Path) -> None:
+    """Tabs, which YAML does not allow, and unused entries without a name."""
     config = {
         "current-context": "main",
         "clusters": [{"name": "c", "cluster": {"server": "https://x"}}],

@@ -1,4 +1,4 @@
-"""Client.send: a change goes out once, as it is, by either library."""
+"""Client.send: a change is sent once and unchanged, with either library."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_the_body_arrives_byte_by_byte(library: str, method: str) -> None:
 @pytest.mark.parametrize(
     "content_type", ["application/apply-patch+yaml", "application/strategic-merge-patch+json"]
 )
-async def test_a_patch_stays_the_patch_that_it_is(library: str, content_type: str) -> None:
+async def test_patch_keeps_its_content_type(library: str, content_type: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(f'"{request.headers["Content-Type"]}"')
 
@@ -110,7 +110,7 @@ async def test_a_401_renews_and_sends_once_more(library: str, tmp_path: Path, me
 
 @pytest.mark.parametrize("method", BODIES)
 async def test_a_connection_that_breaks_is_not_tried_again(library: str, method: str) -> None:
-    """Not even a PUT or DELETE on a connection that was kept, which aiohttp would repeat by itself."""
+    """Including a PUT or DELETE on a kept connection, which aiohttp would send again."""
     asked: list[str] = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -143,7 +143,7 @@ async def test_a_refusal_is_an_error_and_sent_once(library: str, status: int) ->
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("method", BODIES)
 async def test_a_redirect_is_not_followed(library: str, method: str, status: int) -> None:
-    """It would become a GET, whose answer would be taken for what was written."""
+    """It would become a GET, and its response would look like the written object."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path == "/moved":

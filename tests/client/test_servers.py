@@ -137,8 +137,8 @@ async def test_refusals(library: str, cluster: Cluster) -> None:
             assert (caught.value.status, caught.value.reason) == (400, "BadRequest")
     config = json.loads(json.dumps(_load(cluster.kubeconfig)))
     for user in config["users"]:
-        user["user"] = {"token": "nobody"}
-    path = cluster.kubeconfig.with_name("nobody")
+        user["user"] = {"token": "stranger"}
+    path = cluster.kubeconfig.with_name("stranger")
     path.write_text(json.dumps(config))
     async with Client.from_kubeconfig(path=path, library=library) as client:
         with pytest.raises(ApiError, match=r"401 Unauthorized"):

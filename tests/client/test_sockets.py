@@ -1,4 +1,4 @@
-"""A client that is closed has no connection left, whatever its server does not say."""
+"""A closed client has no open connection, even if the server does not answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .clusters import Authority, write_kubeconfig
 
 
 class Deaf:
-    """A TLS server that shakes hands and then answers nothing any more, not even a goodbye.
+    """A TLS server that stops answering after the handshake, and never answers a TLS shutdown.
 
     Attributes:
         url: Where it is.
@@ -63,7 +63,7 @@ async def deaf(authority: Authority) -> AsyncIterator[Deaf]:
         yield made
 
 
-async def test_a_request_that_was_cancelled_leaves_none(library: str, tmp_path: Path) -> None:
+async def test_cancelled_request_leaves_no_connection(library: str, tmp_path: Path) -> None:
     authority = Authority()
     async with deaf(authority) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, None, ca=authority.pem)
@@ -76,8 +76,8 @@ async def test_a_request_that_was_cancelled_leaves_none(library: str, tmp_path: 
             await server.left.wait()
 
 
-async def test_nor_does_one_that_never_connected(tmp_path: Path) -> None:
-    """There is nothing to end, and nothing to wait for."""
+async def test_request_that_never_connected_leaves_no_connection(tmp_path: Path) -> None:
+    """Closing returns at once: there is no connection."""
     sockets = Sockets()
     made = sockets((2, 1, 6, "", ("127.0.0.1", 1)))
     await sockets.close()
@@ -86,7 +86,7 @@ async def test_nor_does_one_that_never_connected(tmp_path: Path) -> None:
 
 
 async def test_a_machine_that_is_gone_is_noticed_within_45_s() -> None:
-    """By probes where nothing was sent, by what was sent where something was; as HTTP/2's pings do for client-go."""
+    """By keepalive probes, or by unacknowledged data; client-go uses HTTP/2 pings."""
     made = Sockets()((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 1)))
     with made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)

@@ -1,4 +1,4 @@
-"""tls.py: servers that Go's TLS takes, and certificates that leave no files behind."""
+"""tls.py: accepts the servers that Go accepts, and leaves no certificate files behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
 
 
 async def test_any_certificate_that_is_given_is_an_anchor(library: str, tmp_path: Path) -> None:
-    """One in between, or the server's own."""
+    """An intermediate certificate, or the server's own."""
     between = trustme.CA().create_child_ca()
     issued = between.issue_cert("127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -33,14 +33,14 @@ async def test_any_certificate_that_is_given_is_an_anchor(library: str, tmp_path
 
 
 def test_key_identifiers_are_not_asked_for() -> None:
-    """As 3.13 does by itself; clusters whose certificates have none are many."""
+    """Python 3.13 requires them; many clusters' certificates have none."""
     assert not TLS().context().verify_flags & ssl.VERIFY_X509_STRICT
 
 
 async def test_certificates_leave_no_file_behind(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And a renewal needs none that something may have tidied up."""
+    """A renewal needs no file that a cleanup may have deleted."""
     authority, plugin = Authority(), Plugin(tmp_path)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
@@ -66,7 +66,7 @@ async def test_certificates_leave_no_file_behind(
 async def test_certificates_need_no_directory_that_can_be_written(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a container whose root file system is read-only."""
+    """For example in a container with a read-only root file system."""
     authority = Authority()
     certificate, key = authority.client("ada")
     user = {
@@ -88,7 +88,7 @@ async def test_certificates_need_no_directory_that_can_be_written(
             assert await client.get_json("/whoami") == "ada"
 
 
-async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> None:
+async def test_error_names_the_unusable_certificate(library: str, tmp_path: Path) -> None:
     authority = Authority()
     (certificate, key), (_, other) = authority.client("ada"), authority.client("grace")
     for file, content in (("ada.crt", certificate), ("ada.key", key), ("other.key", other)):
@@ -98,12 +98,16 @@ async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> Non
     inline = {"client-certificate": "ada.crt", "client-key-data": base64.b64encode(b"none").decode()}
     cluster: Any
     for cluster, shown, message in (
-        ({"certificate-authority-data": "eA=="}, {}, "certificate-authority-data holds no certificates"),
+        (
+            {"certificate-authority-data": "eA=="},
+            {},
+            "certificate-authority-data contains no usable certificates",
+        ),
         ({"certificate-authority": "empty"}, {}, f"certificate-authority {tmp_path}/empty is empty"),
         (
             {"certificate-authority": "ada.key"},
             {},
-            f"certificate-authority {tmp_path}/ada.key holds no certificates",
+            f"certificate-authority {tmp_path}/ada.key contains no usable certificates",
         ),
         (
             {},
@@ -117,7 +121,7 @@ async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> Non
             await Client.from_kubeconfig(path=path, library=library).open()
 
 
-async def test_a_key_with_a_password_asks_nobody(library: str, tmp_path: Path) -> None:
+async def test_key_with_a_password_does_not_prompt(library: str, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization
 
     certificate, key = Authority().client("ada")
@@ -136,7 +140,7 @@ async def test_a_key_with_a_password_asks_nobody(library: str, tmp_path: Path) -
 
 
 async def test_a_common_name_names_no_server(library: str, tmp_path: Path) -> None:
-    """As for Go: only the subject alternative names count."""
+    """As in Go: only subject alternative names count."""
     issuer, named = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issuer.issue_cert(common_name="localhost").configure_cert(named)
     proper = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""warning_headers.py: what a server warns of reaches the log, or the application."""
+"""warning_headers.py: a server's warnings reach the log or the application."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from .clusters import Authority, guarded
 
 @pytest.fixture
 def make(library: str) -> Callable[..., Any]:
-    """Makes the user's ApiClient."""
+    """Return a function that makes the user's ApiClient."""
     package = importlib.import_module(f"{library}.client")
 
     def make(url: str, token: str | None = None, ca: str | None = None) -> Any:
@@ -53,7 +53,7 @@ async def answer(request: web.Request) -> web.StreamResponse:
 
 
 def own_connections(api_client: Any) -> int:
-    """Connections in the pool of the user's own session."""
+    """Return the connections in the pool of the user's own session."""
     session = api_client.rest_client.pool_manager
     return sum(map(len, session.connector._conns.values())) if session is not None else 0
 
@@ -88,7 +88,7 @@ async def test_a_wrapped_api_client_keeps_its_connections(make: Callable[..., An
 async def test_a_request_that_begins_while_connections_are_closed_has_its_own(
     make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Those of requests that have ended are closed with the last of them; over TLS that takes a moment."""
+    """The sessions close after the last request, and over TLS that takes a moment."""
     begun = asyncio.Event()
     close_sessions = Sessions._close_sessions
 
@@ -173,7 +173,7 @@ async def test_a_wrapped_401_without_a_hook(make: Callable[..., Any]) -> None:
 
 async def test_a_wrapped_token_that_no_header_can_carry(make: Callable[..., Any]) -> None:
     async with serving(answer) as server, make(server.url, "to\nken") as api_client:
-        with pytest.raises(ConfigError, match=r"the request cannot be made"):
+        with pytest.raises(ConfigError, match=r"the request is invalid"):
             await ListWatch.for_resource(api_client, "v1", "pods").list()
 
 
@@ -214,7 +214,7 @@ async def test_retries_of_the_library_are_left_to_the_reflector(
 async def test_what_is_refused_for_now_is_sent_once_whatever_the_library_would_do(
     make: Callable[..., Any], change: Change | None
 ) -> None:
-    """kubernetes.aio, when asked to, waits and sends again; it takes a write for a GET."""
+    """kubernetes.aio, if configured to, waits and retries; it treats a write as a GET."""
 
     async def shed(request: web.Request) -> web.StreamResponse:
         return json_of("later", 429, {"Retry-After": "0"})
@@ -241,7 +241,7 @@ async def test_headers_of_a_wrapped_api_clients_session_are_sent(
     assert [request.headers["X-Tenant"] for request in server.requests] == ["blue"] * 2
 
 
-async def test_calls_that_hang_keep_nobody_from_asking_whether_the_server_is_back(
+async def test_hanging_calls_do_not_block_probes(
     make: Callable[..., Any],
 ) -> None:
     asked, over = asyncio.Event(), asyncio.Event()

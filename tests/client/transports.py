@@ -11,20 +11,20 @@ from aioinformer import TransportError
 from ..listwatch.streams import Chunks
 
 Answer = bytes | Exception | None
-"""What a request is answered with; None for not at all."""
+"""The answer to a request; None for no answer."""
 
 REFUSED = TransportError("refused")
 SERVER = "https://server"
 
 
 class Server:
-    """A Transport whose answers are the test's.
+    """A Transport whose answers the test chooses.
 
     Attributes:
         asked: ``(path, loop time)`` of each request.
-        answer: Gives the answers from now on.
-        asking: Requests that wait for their answer.
-        is_there: Whether it has not gone away.
+        answer: Returns the next answer.
+        asking: The number of requests that wait for their answer.
+        is_there: Whether the server is reachable.
     """
 
     namespace = "default"

@@ -1,4 +1,4 @@
-"""A server that speaks HTTP/1.1 in bytes of the test's choosing, and the lines and bodies of a real one."""
+"""A server that answers HTTP/1.1 with bytes that the test chooses, and helpers for realistic lines and bodies."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Answer = Callable[[Asked], AsyncIterator[bytes]]
 
 
 class WireServer:
-    """What is served, and what was asked.
+    """A server that sends the test's bytes and records the requests.
 
     Attributes:
-        answer: Gives the bytes of each answer; may be changed at any time.
+        answer: Yields the bytes of each response; may be changed at any time.
         asked: The requests, oldest first.
-        url: Where it is.
+        url: Its URL.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -72,7 +72,7 @@ class WireServer:
                 await writer.wait_closed()
 
     async def close(self) -> None:
-        """Cut what is open."""
+        """Cut the open connections."""
         while self._open:
             for task in self._open:
                 task.cancel()

@@ -72,13 +72,13 @@ async def test_a_key_function_that_raises(cluster: EmbeddedCluster, list_watch: 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"{no JSON\n", ("ERROR", "dropped an object", "a line of 8 bytes that says no event", "{no JSON")),
-        (b"\xff\xfe\n", ("ERROR", "dropped an object", "that says no event", "xff")),
+        (b"{no JSON\n", ("ERROR", "dropped an object", "a line of 8 bytes is not a watch event", "{no JSON")),
+        (b"\xff\xfe\n", ("ERROR", "dropped an object", "is not a watch event", "xff")),
         (b'{"type":"ADDED","object":{"kind":"ConfigMap"}}\n', ("ERROR", "dropped an object", "metadata")),
-        (b'{"type":"ADDED","object":{"kind":"Con\n', ("ERROR", "dropped an object", "that says no event")),
+        (b'{"type":"ADDED","object":{"kind":"Con\n', ("ERROR", "dropped an object", "is not a watch event")),
         (b'{"type":"ADDED","object":{"metadata":{"name":7}}}\n', ("ERROR", "dropped an object")),
         (b'{"type":"NOVEL","object":{"metadata":{"name":"a"}}}\n', ("ERROR", "dropped an object", "NOVEL")),
-        (b"[" * 2000 + b"\n", ("ERROR", "dropped an object", "that says no event")),
+        (b"[" * 2000 + b"\n", ("ERROR", "dropped an object", "is not a watch event")),
         (b"\n\n \n", ()),
     ],
     ids=["no JSON", "no text", "no metadata", "half a line", "number for a name", "type", "deep", "blank"],

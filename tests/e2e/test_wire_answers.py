@@ -44,10 +44,10 @@ LISTS: dict[str, tuple[bytes, str]] = {
     "deep": (whole(b'{"metadata":{"resourceVersion":"1"},"items":[' + DEEP), "breaks off"),
     "too long": (HEAD + b"Content-Length: 9\r\n\r\n" + A_AND_B, "configmaps"),
     "too short": (HEAD + b"Content-Length: 9000\r\n\r\n" + A_AND_B, "broke off"),
-    "a length that is none": (HEAD + b"Content-Length: -1\r\n\r\n" + A_AND_B, "not HTTP as it should be"),
-    "a chunk that is none": (CHUNKED + b"zz\r\n" + A_AND_B, "not HTTP as it should be"),
+    "a length that is none": (HEAD + b"Content-Length: -1\r\n\r\n" + A_AND_B, "not valid HTTP"),
+    "a chunk that is none": (CHUNKED + b"zz\r\n" + A_AND_B, "not valid HTTP"),
     "the last chunk missing": (CHUNKED + chunk(A_AND_B), "broke off"),
-    "no HTTP": (b"HELLO\r\n\r\n", "not HTTP as it should be"),
+    "no HTTP": (b"HELLO\r\n\r\n", "not valid HTTP"),
     "an endless header": (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2_000_000, "configmaps"),
     "an encoding": (HEAD + b"Content-Encoding: GZIP\r\n\r\n" + gzip.compress(A_AND_B), "encoded as 'gzip'"),
     "an encoding of tomorrow": (HEAD + b"Content-Encoding: novel\r\n\r\n\x00\x01", "encoded as 'novel'"),
@@ -73,8 +73,8 @@ async def test_invalid_list_replaces_nothing(answer: bytes, said: str, log: Log)
 
 
 WATCHES: dict[str, tuple[bytes, str]] = {
-    "an ERROR without a Status": (OK + line("ERROR", "gone"), "ERROR that is no Status: 'gone'"),
-    "an ERROR with a number": (OK + line("ERROR", 7), "ERROR that is no Status"),
+    "an ERROR without a Status": (OK + line("ERROR", "gone"), "ERROR event that is not a Status: 'gone'"),
+    "an ERROR with a number": (OK + line("ERROR", 7), "ERROR event that is not a Status"),
     "an ERROR with nothing in it": (OK + line("ERROR", {}), "Unknown: no message"),
     "a wait for ages": (OK + line("ERROR", failure(500, "X", details={"retryAfterSeconds": -5})), "500 X"),
     "a wait that is no number": (OK + line("ERROR", failure(500, "X", details={"retryAfterSeconds": "9"})), "500 X"),

@@ -201,7 +201,7 @@ class TestBadInput:
         await run_for(subject, 10)
         assert [verb for verb, _ in store.verbs] == ["replace", "add", "add"]
         assert subject.state.rejected == 1
-        assert "dropped an object: a line of 100 bytes that says no event; it begins b'x y x" in caplog.text
+        assert "dropped an object: a line of 100 bytes is not a watch event; it begins b'x y x" in caplog.text
 
     @virtual_time
     async def test_only_the_first_bad_objects_after_a_list_are_logged(
@@ -246,7 +246,7 @@ class TestBadInput:
         errors = Errors()
         server = Scripted([page(version=10)] * 2, [[WatchEvent("ERROR", b"<html>")]])
         await run_for(reflector(server, watch_error_handler=errors), 10)
-        assert "no Status" in str(errors)
+        assert "not a Status" in str(errors)
 
 
 @virtual_time

@@ -257,7 +257,7 @@ class TestRefused:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(subject.run()) for subject in subjects]
             await asyncio.sleep(10)
-            assert "until https://server takes the credentials" in str(subjects[0].state)
+            assert "until https://server accepts the credentials" in str(subjects[0].state)
             await asyncio.sleep(50)
             assert {subject.state.phase for subject in subjects} == {Phase.WATCHING}
             for task in tasks:

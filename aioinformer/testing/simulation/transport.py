@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from aioinformer.client.client import Client
-from aioinformer.client.error_mapping import api_error, ours
+from aioinformer.client.error_mapping import api_error, converted_error
 from aioinformer.client.transport import (
     JSON,
     READ_TIMEOUT,
@@ -152,7 +152,7 @@ def _converting_errors(server: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = ours(error, server)
+        found = converted_error(error, server)
         if found is None or found is error:
             raise
         raise found from error
