@@ -101,7 +101,7 @@ class Tracer:
     one has a trace.
 
     Args:
-        on_trace: Called with each Trace in the informer's event loop. It must be a fast sync function. Its errors are logged.
+        on_trace: A fast sync function, called with each Trace in the informer's event loop. Its errors are logged.
         limit: The maximum number of events in the pipeline. The oldest further ones are dropped.
 
     Attributes:

@@ -72,7 +72,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def load_goals(path: Path = GOALS) -> list[Goal]:
-"""Return the goals.
+    """Return the goals.
 
     Raises:
         msgspec.ValidationError: The file is invalid.
