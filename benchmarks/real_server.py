@@ -95,7 +95,7 @@ class RealServer:
         return asyncio.run(self._change(events, rate))
 
     def expire(self) -> None:
-        raise NotImplementedError("the real server cannot be told to expire its history")
+        raise NotImplementedError("the real server cannot expire its history on command")
 
     async def _create(self, objects: int) -> None:
         async with self._session() as session:
