@@ -97,15 +97,15 @@ class Tracer:
     ``SharedInformerFactory(on_trace=)`` and ``Manager(on_trace=)`` create one for each of their informers.
 
     Objects of lists, resyncs and tombstones have no trace, nor have events that a handler's backlog drops or merges.
-    If an object type has no version, events of one object cannot be told apart: of those queued together one has a
-    trace.
+    If an object type has no version, the events of one object are indistinguishable: of those queued together, only
+    one has a trace.
 
     Args:
-        on_trace: Called with each Trace in the informer's event loop. It must be plain and fast. Its errors are logged.
-        limit: The most events under way; the oldest further ones are forgotten.
+        on_trace: A fast sync function, called with each Trace in the informer's event loop. Its errors are logged.
+        limit: The maximum number of events in the pipeline. The oldest further ones are dropped.
 
     Attributes:
-        forgotten: Events that were forgotten, or replaced by one that cannot be told apart from them.
+        forgotten: Events that were dropped, or replaced by an indistinguishable one.
         failed: Calls of the hook that raised.
 
     Raises:
@@ -117,7 +117,7 @@ class Tracer:
         require_count("limit", limit)
         self._on_trace = on_trace
         self._limit = limit
-        self._under_way: OrderedDict[_Key, _Stamps] = OrderedDict()
+        self._in_pipeline: OrderedDict[_Key, _Stamps] = OrderedDict()
         self._informer: str | None = None
         self._failures = FailureLog("the hook of a Tracer", logger)
         self.forgotten = 0
@@ -125,7 +125,7 @@ class Tracer:
 
     def __len__(self) -> int:
         """Return how many events have not reached the handlers' backlogs."""
-        return len(self._under_way)
+        return len(self._in_pipeline)
 
     def attach(self, config: Config) -> None:
         """Wrap a controller's source, queue and process functions so that they stamp events."""
@@ -154,17 +154,17 @@ class Tracer:
         now = monotonic_ns()
         begun = [key_and_version(delta.object) for delta in deltas if delta.type in _EVENTS]
         for key in begun:
-            self.forgotten += self._under_way.pop(key, None) is not None
-            self._under_way[key] = [received, now, 0, 0, 0, 0]
-        while len(self._under_way) > self._limit:
-            self._under_way.popitem(last=False)
+            self.forgotten += self._in_pipeline.pop(key, None) is not None
+            self._in_pipeline[key] = [received, now, 0, 0, 0, 0]
+        while len(self._in_pipeline) > self._limit:
+            self._in_pipeline.popitem(last=False)
             self.forgotten += 1
         return begun
 
     def stamp(self, stage: int, keys: Iterable[_Key], now: int) -> None:
         """Stamp a stage of events, unless it is stamped already."""
         for key in keys:
-            if (stamps := self._under_way.get(key)) is not None:
+            if (stamps := self._in_pipeline.get(key)) is not None:
                 stamps[stage] = stamps[stage] or now
 
     def stored(self, notification: Notification, now: int) -> tuple[_Key, _Stamps] | None:
@@ -172,10 +172,10 @@ class Tracer:
         if isinstance(notification, AddNotification) and notification.is_in_initial_list:
             return None
         key = key_and_version(notification.obj)
-        stamps = self._under_way.get(key)
+        stamps = self._in_pipeline.get(key)
         if stamps is None or not stamps[_POPPED]:  # still queued: another event of the object
             return None
-        del self._under_way[key]
+        del self._in_pipeline[key]
         stamps[_STORED] = now
         return None if notification.is_sync else (key, stamps)
 
@@ -190,7 +190,7 @@ class Tracer:
         )  # fmt: skip
         try:
             self._on_trace(trace)
-        except (Exception, CancelledError) as error:  # nothing is awaited: the hook raised it itself
+        except (Exception, CancelledError) as error:  # there is no await: the hook itself raised it
             self.failed += 1
             self._failures.log(
                 error, "%s: the Tracer's hook %s raised for %s at %s",
@@ -265,7 +265,7 @@ class _TracedQueue:
 
 
 class _Path(NamedTuple):
-    """The stamps of one event for one handler. It is lost with the notification if a backlog drops that."""
+    """The stamps of one event for one handler. A backlog that drops the notification drops them too."""
 
     tracer: Tracer
     handler: str
@@ -274,7 +274,9 @@ class _Path(NamedTuple):
 
     def timed(self, deliver: Callable[[ResourceEventHandler[Any]], object], handler: Any) -> object:
         started = monotonic_ns()
-        self.stamps[_DELIVERED] = self.stamps[_DELIVERED] or started  # called before distribution ended
+        self.stamps[_DELIVERED] = (
+            self.stamps[_DELIVERED] or started
+        )  # the call started before distribution ended
         is_over = True
         try:
             result = deliver(handler)
@@ -400,5 +402,7 @@ class StageTimes:
 
 def ranked(ordered: list[int], shares: tuple[float, ...]) -> tuple[float, ...]:
     """Return percentiles of nanoseconds, in seconds, by nearest rank."""
-    ranks = (ceil(round(share * len(ordered), 6)) for share in shares)  # 0.07 of 100 is a little more than 7
+    ranks = (
+        ceil(round(share * len(ordered), 6)) for share in shares
+    )  # in floats, 0.07 * 100 is a little more than 7
     return tuple(ordered[min(max(rank, 1), len(ordered)) - 1] / 1e9 for rank in ranks)

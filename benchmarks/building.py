@@ -1,9 +1,9 @@
-"""Builds the Go and Rust clients, and the server.
+"""Build the Go and Rust clients, and the server.
 
     python -m benchmarks.building
 
-A build of the same sources is found again by a hash in its folder's name, as in ``tests/go_build.py``. A program that
-cannot be built is no error here: it is missing, and the report says why.
+Builds are cached in folders that are named by a hash of the sources, as in ``tests/go_build.py``. A program that
+cannot be built is not an error here: the report lists it as missing, with the reason.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def _go(program: str, module: str, package: str, *sources: str) -> GoBuild:
 
 @dataclass(frozen=True)
 class CargoBuild:
-    """Programs of one package in Rust, built together.
+    """The programs of one Rust package, built together.
 
-    The sources are copied before: cargo writes its lock file beside them.
+    The sources are copied first, because cargo writes its lock file beside them.
 
     Attributes:
         package: The folder of Cargo.toml.
         programs: The names of its binaries.
-        cache: Where the builds lie; it is this one's own.
+        cache: The folder of the builds. Other packages must not use it.
     """
 
     package: Path
@@ -55,11 +55,11 @@ class CargoBuild:
     cache: Path
 
     def ensure(self, *, report: Report = report_to_stderr) -> Path:
-        """The folder that holds all programs; builds what it lacks.
+        """Return the folder with all programs; build those that are missing.
 
         Raises:
-            ToolchainMissingError: something is to be built and cargo is not there.
-            BuildError: cargo could not build it.
+            ToolchainMissingError: A build is needed and cargo is missing.
+            BuildError: The cargo build failed.
         """
         folder = self.cache / self._fingerprint()
         if not self._complete(folder):
@@ -132,16 +132,16 @@ BUILDERS: Mapping[str, GoBuild | CargoBuild] = {
         CargoBuild(FOLDER / "peers_rust", ("kube-rs", "kube-rs-operator"), BUILDS / "kube-rs"),
     ),
 }
-"""By the name of the program that is wanted."""
+"""The build of each program, by name."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What there is.
+    """The result of a build.
 
     Attributes:
-        programs: The paths of what could be built.
-        missing: Why the others could not.
+        programs: The paths of the built programs.
+        missing: The reasons of failed builds, by program.
     """
 
     programs: dict[str, Path] = field(default_factory=dict)
@@ -152,16 +152,16 @@ def build(names: Iterable[str] = tuple(BUILDERS), *, report: Report = report_to_
     """Build programs unless they are built already.
 
     Args:
-        names: Of ``BUILDERS``.
-        report: Is told what takes minutes.
+        names: Names of ``BUILDERS``.
+        report: Called with a line before and after each build that takes minutes.
     """
     built = Built()
     for name in names:
         try:
             built.programs[name] = BUILDERS[name].ensure(report=report) / name
         except (ToolchainMissingError, BuildError) as error:
-            said = str(error).strip().splitlines()
-            built.missing[name] = said[-1]
+            lines = str(error).strip().splitlines()
+            built.missing[name] = lines[-1]
             report(f"{name} is missing: {error}")
     return built
 

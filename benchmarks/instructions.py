@@ -1,10 +1,9 @@
-"""Counts machine instructions per event and per listed pod: ``python -m benchmarks.instructions``.
+"""Count machine instructions per event and per listed pod: ``python -m benchmarks.instructions``.
 
-Time is what users feel, and what a busy machine makes a lottery of: a change that saves a twentieth is not seen there.
-Instructions are the same in every run. Python's clients are run by callgrind, once with pods alone, once with changes
-after them and once with more pods; the differences are what a change and a pod cost, by the library that runs. What
-the kernel does is not counted, and nothing says how long an instruction takes: those of a scan over bytes are quick,
-those of an interpreter are not.
+Times vary on a busy machine, so that an improvement of 5 % is not visible. Instruction counts are the same in every
+run. Callgrind runs the Python clients with pods only, with changes after them, and with more pods; the differences are
+the costs of a change and of a pod, by library. The kernel's instructions are not counted, and instructions take
+different times: those of a scan over bytes are fast, those of an interpreter are slow.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ WARMING = 500
 GOODBYE = 120.0
 """Seconds in which callgrind writes its profile."""
 
-_PATIENT = (
+_SLOWED = (
     "import runpy, aioinformer._core.coop as coop; coop.SLICE *= 50;"
     " runpy.run_module('benchmarks.clients', run_name='__main__', alter_sys=True)"
 )
-"""A client whose turns on the event loop are as much longer as callgrind is slower."""
+"""A client whose time slices on the event loop are 50 times longer, as callgrind is slower."""
 
 _PARTS = {
     "JSON": re.compile(r"/(msgspec|orjson)/"),
@@ -53,10 +52,10 @@ Counts = Counter[str]
 
 
 def counts_of(profile: str) -> Counts:
-    """What a profile of callgrind says: lines of costs, under lines that name the object file that they are of.
+    """Sum up a profile of callgrind: cost lines that follow a line with their object file.
 
-    Names are written once, with a number that stands for them from then on. The line after ``calls=`` has what the
-    called function costs, which is counted where it stands.
+    A name is written once with a number, and later only the number. The line after ``calls=`` has the cost of the
+    called function, which is counted elsewhere.
     """
     counts: Counts = Counter()
     names: dict[str, str] = {}
@@ -82,7 +81,7 @@ def part_of(path: str) -> str:
 
 
 def apiece(more: Counts, less: Counts, count: int) -> Counts:
-    """What one of so many costs that make the difference."""
+    """Return the cost of one item, from the difference of two runs."""
     return Counter({part: round((more[part] - less[part]) / count) for part in more})
 
 
@@ -92,16 +91,16 @@ def measure(
     """Run a client with a number of pods and changes.
 
     Raises:
-        ClientFailedError: It did not answer as it should.
-        ClientUnsupportedError: It cannot do what the scenario wants.
+        ClientFailedError: The client gave no answer or a wrong one.
+        ClientUnsupportedError: The client does not support the scenario.
     """
     phases = [Phase("_warm", WARMING), *([Phase("watch", events)] if events else [])]
     scenario = msgspec.structs.replace(scenario, objects=pods, phases=phases)
     command = command_of(client, scenario, server, {})
     profile = folder / "profile"
     valgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]
-    patient = [sys.executable, "-c", _PATIENT, *command[command.index(client.run) :]]
-    drive(server, valgrind + patient, scenario, Measured(scenario.name, client.name, 0, "ok"), GOODBYE)
+    slowed = [sys.executable, "-c", _SLOWED, *command[command.index(client.run) :]]
+    drive(server, valgrind + slowed, scenario, Measured(scenario.name, client.name, 0, "ok"), GOODBYE)
     return counts_of(profile.read_text())
 
 
@@ -118,7 +117,7 @@ def table(title: str, rows: dict[str, Counts]) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What an event, and a pod of a list, cost in instructions")
+    parser = argparse.ArgumentParser(description="Count the instructions of an event and of a listed pod")
     parser.add_argument(
         "--only",
         default="^(aioinformer(-protobuf|-projection)?|orjson-loop-dropped)$",
@@ -128,7 +127,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=3_000, help="(default: %(default)s)")
     given = parser.parse_args()
     if shutil.which("valgrind") is None:
-        sys.exit("valgrind counts the instructions and is not installed: a package of that name has it")
+        sys.exit("valgrind is not installed, and counts the instructions: install the package valgrind")
     os.environ["PYTHONHASHSEED"] = "0"
     matrix = load()
     scenario = next(each for each in matrix.scenarios if each.name == SCENARIO)

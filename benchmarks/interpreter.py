@@ -1,8 +1,8 @@
-"""Finds the Python to measure with: the fastest build of this version on the PATH.
+"""Find the Python to measure with: the fastest build of this version on the PATH.
 
-A CPython that is compiled without profile-guided optimisation, as tools that build it from source do unless told
-otherwise, takes up to a third longer for the same code than those of distributions and images, which users have.
-Clients in Go and Rust are compiled with all optimisations, too. Needs nothing but Python, and prints a path.
+A CPython without profile-guided optimisation, which is the default of tools that build it from source, takes up to a
+third longer for the same code than the builds of distributions and images that users have. Clients in Go and Rust are
+compiled with all optimisations, too. This script needs only Python, and prints a path.
 """
 
 from __future__ import annotations
@@ -34,23 +34,25 @@ for _ in range(15):
     best = min(best, perf_counter() - began)
 print(best, *sys.version_info[:2], sys.executable)
 """
-"""Functions, attributes, dicts and text, as in what is measured: its best time, the version, the path."""
+"""A program of calls, attributes, dicts and text. It prints its best time, the version and the path."""
 
 ROUNDS = 3
 
 
 def candidates(path: str) -> list[Path]:
-    """What may be a Python of this one's version, in the directories of a PATH; each file once."""
+    """Return possible Pythons of this version in the directories of a PATH; each file once."""
     names = ("python3", f"python3.{sys.version_info.minor}")
     found = [Path(folder, name) for folder in path.split(os.pathsep) for name in names]
     return list({each.resolve(): each for each in reversed(found) if each.is_file()}.values())
 
 
 def seconds_of(python: Path) -> tuple[str, float] | None:
-    """The path that a Python has for itself, and the time that it takes; None if it is not of this version."""
+    """Return a Python's ``sys.executable`` and its time, or None if it has another version."""
     try:
-        asked = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=60, check=True)
-        seconds, major, minor, executable = asked.stdout.split(maxsplit=3)
+        finished = subprocess.run(
+            [python, "-c", PROBE], capture_output=True, text=True, timeout=60, check=True
+        )
+        seconds, major, minor, executable = finished.stdout.split(maxsplit=3)
     except (OSError, subprocess.SubprocessError, ValueError):  # ValueError: no usable output
         return None
     if (int(major), int(minor)) != sys.version_info[:2]:

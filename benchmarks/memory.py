@@ -1,9 +1,9 @@
-"""Measures what each object type costs: ``python -m benchmarks.memory``.
+"""Measure the costs of each object type: ``python -m benchmarks.memory``.
 
-For each, in a process of its own and without a network: an informer with the namespace index and one handler reads a
-list of pods, page by page as they are made, and then a watch of changes. Memory is that of the whole process beyond
-what it had before (anonymous pages), so keys, dicts and indexes count. What it costs to make the pods is taken off.
-Free memory stays with the machine meanwhile (``harness/page_reporting.py``).
+Each type runs in its own process without a network: an informer with the namespace index and one handler reads a list
+of pods, page by page, and then a watch of changes. Memory is the growth of the whole process (anonymous pages), so
+keys, dicts and indexes count. The cost of making the pods is subtracted. Page reporting is off meanwhile
+(``harness/page_reporting.py``).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from .projection import Pod
 TEMPLATES = Path(".cache/benchmarks/pods-4000.jsonl")
 POD = TypeMeta("v1", "Pod")
 PAGE = 36
-"""Pods in one piece of a list: a quarter of a megabyte, as they come from a socket."""
+"""Pods per piece of a list: a quarter of a megabyte, as from a socket."""
 BATCH = 16
 """Changes per batch."""
 ROUNDS = 8
-"""In which the cost of an event is measured: the least is that without what else the machine does."""
+"""Rounds in which the cost of an event is measured. The minimum excludes other load of the machine."""
 
 CHOICES: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "KubeObject": (KubeObject, {}),
@@ -73,15 +73,15 @@ CHOICES: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "V1Pod": (type(None), {}),
 }
 LARGE = ("dict", "V1Pod")
-"""Object types that are measured with a tenth of the pods."""
+"""Object types that are measured with a tenth of the pods, because they are large."""
 
 
 class Pods:
     """Pods as bytes, made on demand.
 
     Args:
-        count: How many there are.
-        protobuf: Whether as that, instead of JSON; all that is replaced in them is as long as what it is replaced by.
+        count: The number of pods.
+        protobuf: Whether they are protobuf instead of JSON. Replaced texts keep their length.
     """
 
     def __init__(self, count: int, protobuf: bool = False) -> None:
@@ -103,7 +103,7 @@ class Pods:
         )
 
     def pages(self) -> Iterator[list[bytes]]:
-        """Return the list, in the order of templates, which favours no client."""
+        """Yield the list in the order of the templates, which favours no client."""
         for begin in range(0, self.count, PAGE):
             yield [self.pod(n, FIRST_VERSION + n) for n in range(begin, min(begin + PAGE, self.count))]
 
@@ -114,7 +114,7 @@ class Pods:
 
 
 class Source(ListWatch):
-    """Gives the pods, and then what is put into ``batches``: bytes of JSON, or objects of protobuf."""
+    """A ListWatch of the pods, and then of ``batches``: JSON bytes, or protobuf objects."""
 
     def __init__(self, pods: Pods, protobuf: bool = False) -> None:
         super().__init__(self.list, self.watch, description="pods")
@@ -140,7 +140,7 @@ class Source(ListWatch):
         async def events() -> AsyncIterator[list[WatchEvent]]:
             while True:
                 batch = await self.batches.get()
-                # as cut out of a socket's buffer
+                # a copy, as from a socket's buffer
                 yield [WatchEvent("MODIFIED", self._item_of(bytes(raw))) for raw in batch]
 
         return events()
@@ -173,14 +173,14 @@ class Handler(ResourceEventHandler[Any]):
 
 
 class Probe:
-    """The most memory that there was, and the longest that the loop was held, looked at whenever it lets others run.
+    """Samples the maximum memory and the longest blocking of the event loop, in each iteration.
 
-    It is held for as long as its thread computes: that does not count who else wanted the processor.
+    Blocking is measured as thread time, which excludes other processes.
     """
 
     def __init__(self) -> None:
         self.memory = 0
-        self.held = 0.0
+        self.blocked = 0.0
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -188,7 +188,7 @@ class Probe:
             self.memory = max(self.memory, anonymous())
             began = time.thread_time()
             await asyncio.sleep(0.001)
-            self.held = max(self.held, time.thread_time() - began)
+            self.blocked = max(self.blocked, time.thread_time() - began)
 
     def end(self) -> None:
         self._task.cancel()
@@ -239,14 +239,14 @@ async def measure(choice: str, objects: int, events: int) -> dict[str, Any]:
             "tracked": tracked / objects,
             "sync_cpu": cpu / objects * 1e6,
             "sync_wall": wall,
-            "held": probe.held * 1000,
+            "held": probe.blocked * 1000,
         }
         figures["event"] = await event_cost(source, handler, pods.changes(events))
         return figures | reads(choice, informer)
 
 
 async def event_cost(source: Source, handler: Handler, batches: list[list[memoryview]]) -> float:
-    """Microseconds of CPU for an event, from the watch to the handler: the least of some rounds."""
+    """Return the CPU microseconds per event, from the watch to the handler: the minimum of some rounds."""
     costs: list[float] = []
     size = max(1, len(batches) // ROUNDS)
     for begin in range(0, len(batches), size):
@@ -268,7 +268,7 @@ def name_reader(choice: str) -> Callable[[Any], Any]:
 
 
 def reads(choice: str, informer: SharedIndexInformer[Any]) -> dict[str, float | None]:
-    """Microseconds of each way to read, where there is such a way."""
+    """Return the microseconds of each kind of read, or None where it does not exist."""
     some = informer.store.list()[:2000]
     node = field("spec.nodeName")
     whole: Callable[[Any], Any] | None = None
@@ -333,9 +333,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--objects", type=int, default=20_000)
     parser.add_argument("--events", type=int, default=10_000)
-    parser.add_argument("--choice", action="append", choices=list(CHOICES), help="all, if none is named")
-    parser.add_argument("--json", type=Path, help="write the figures here, too")
-    parser.add_argument("--alone", action="store_true", help="in this process, one choice")
+    parser.add_argument("--choice", action="append", choices=list(CHOICES), help="default: all")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--alone", action="store_true", help="measure one choice in this process")
     options = parser.parse_args()
     chosen = options.choice or list(CHOICES)
     if options.alone:

@@ -36,7 +36,7 @@ class AioInformerOperator(Peer):
 
     async def _reconcile(self, request: Request[KubeObject]) -> None:
         if request.object is not None:
-            self.tell(request.object)
+            self.notify(request.object)
 
     async def sync(self) -> None:
         self.spawn(self._manager.run())

@@ -1,7 +1,7 @@
 """kopf as a client of the benchmarks: see CONTRACT.md, "Operators".
 
-kopf writes what it has handled, and how far it has come, into the objects. Here both are kept in memory, so that the
-benchmark is of what kopf does, not of what the server does with its writes.
+kopf writes the last handled state and its progress into the objects. Here both are kept in memory, so that the
+benchmark measures kopf and not the server's handling of these writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAGE = 500
 
 
 class DiffBaseInMemory(DiffBaseStorage):  # type: ignore[misc, unused-ignore]
-    """What was handled last, by uid: kopf gives it to the handlers as the difference to what is now."""
+    """The last handled states by uid. kopf computes the diffs for its handlers from them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class DiffBaseInMemory(DiffBaseStorage):  # type: ignore[misc, unused-ignore]
 
 
 class ProgressInMemory(ProgressStorage):  # type: ignore[misc, unused-ignore]
-    """Which handlers have yet to be called, or to be called again, by uid."""
+    """The handlers that have not been called or must be retried, by uid."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,8 +63,8 @@ class ProgressInMemory(ProgressStorage):  # type: ignore[misc, unused-ignore]
 class KopfOperator(Peer):
     """Handlers of pods.
 
-    Forms: ``handlers`` are kopf's own way, for what is created, updated, or there when the operator starts: retried
-    when they fail, and given what has changed. ``events`` is its low-level handler, which is told of every event once.
+    Forms: ``handlers`` are kopf's create, update and resume handlers, which are retried on failure and get a diff.
+    ``events`` is its low-level handler, which is called once for every event.
     """
 
     version = f"kopf {version('kopf')}"
@@ -98,7 +98,7 @@ class KopfOperator(Peer):
             await session.get(f"{options.server}/version", ssl=False)
 
     async def _reconcile(self, body: kopf.Body, **_: Any) -> None:
-        self.tell(body)
+        self.notify(body)
 
     async def sync(self) -> None:
         self.spawn(

@@ -1,7 +1,7 @@
-"""Benchmarks operators side by side: ``python -m benchmarks.operators quick|bench|full``.
+"""Benchmark operators side by side: ``python -m benchmarks.operators quick|bench|full``.
 
-aioinformer's controller, controller-runtime's, kube-rs's and kopf's handlers do the same job, on the replay server and
-on the real kube-apiserver, by the harness of the other benchmarks; then the work queues, see ``workqueue.py``.
+Operators with aioinformer, controller-runtime, kube-rs and kopf do the same job, on the replay server and on the real
+kube-apiserver, with the harness of the other benchmarks. Then the work queues run, see ``workqueue.py``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .harness.matrix import Matrix, load
 from .harness.plots import Plot, draw
 from .harness.report import goals_table, render
 from .harness.results import Results, summarize
-from .harness.run import ROUNDS, MissingServerError, goes_on, plan, results_at, run
+from .harness.run import ROUNDS, MissingServerError, is_resumed, plan, results_at, run
 from .real_server import RealServer
 
 DOCS = FOLDER.parent / "docs"
 PAGE = DOCS / "benchmarks-operators.md"
 BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
 REAL = "real"
-"""How the names of scenarios begin that are for the real server."""
+"""The prefix of the names of scenarios for the real server."""
 ITEMS = {"quick": 20_000, "bench": 100_000, "full": 100_000}
 
 PLOTS = (
@@ -43,7 +43,7 @@ PLOTS = (
 
 
 class QueueFigure(msgspec.Struct):
-    """Cycles of add, get and done a second, and microseconds of CPU for each: medians."""
+    """Cycles of add, get and done per second, and CPU microseconds per cycle: medians."""
 
     queue: str
     use: str
@@ -53,20 +53,20 @@ class QueueFigure(msgspec.Struct):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Operators that do the same job, in turns")
+    parser = argparse.ArgumentParser(description="Run operators in turn that do the same job")
     parser.add_argument("tier", choices=list(ROUNDS))
-    parser.add_argument("--rounds", type=int, help="instead of the tier's")
+    parser.add_argument("--rounds", type=int, help="number of rounds, instead of the tier's")
     parser.add_argument("--only", default="", help="regular expression of SCENARIO/CLIENT")
-    parser.add_argument("--no-real", action="store_true", help="leave the real kube-apiserver out")
-    parser.add_argument("--no-queues", action="store_true", help="leave the work queues out")
-    parser.add_argument("--resume", action="store_true", help="go on with the run that was begun")
-    parser.add_argument("--report", action="store_true", help="measure nothing, write the report again")
-    parser.add_argument("--publish", action="store_true", help=f"write docs/{PAGE.name} and its pictures too")
+    parser.add_argument("--no-real", action="store_true", help="skip the real kube-apiserver")
+    parser.add_argument("--no-queues", action="store_true", help="skip the work queues")
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted run")
+    parser.add_argument("--report", action="store_true", help="only write the report again")
+    parser.add_argument("--publish", action="store_true", help=f"also write docs/{PAGE.name} and its plots")
     options = parser.parse_args()
     console = Console()
     path = BUILDS / "runs" / f"operators-{options.tier}.jsonl"
     matrix = load(FOLDER / "operators.toml")
-    if not goes_on(path, options):
+    if not is_resumed(path, options):
         queues_of(path).unlink(missing_ok=True)
     with results_at(path, options, console) as results:
         if not options.report:
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def measure(matrix: Matrix, options: argparse.Namespace, results: Results, console: Console) -> None:
-    """Measure what the results lack."""
+    """Measure the cells that the results lack."""
     rounds = options.rounds or ROUNDS[options.tier]
     replayed, real = split(matrix)
     try:
@@ -100,7 +100,7 @@ def measure(matrix: Matrix, options: argparse.Namespace, results: Results, conso
 
 
 def split(matrix: Matrix) -> tuple[Matrix, Matrix]:
-    """What is for the replay server, and what for the real one."""
+    """Split the matrix into scenarios for the replay server and for the real one."""
     real = [scenario for scenario in matrix.scenarios if scenario.name.startswith(REAL)]
     replayed = [scenario for scenario in matrix.scenarios if scenario not in real]
     return Matrix(matrix.clients, replayed), Matrix(matrix.clients, real)
@@ -109,7 +109,7 @@ def split(matrix: Matrix) -> tuple[Matrix, Matrix]:
 def run_real(
     matrix: Matrix, options: argparse.Namespace, rounds: int, results: Results, console: Console
 ) -> None:
-    """Measure on the real server what the results lack."""
+    """Measure the cells of the real server that the results lack."""
     cells = [
         each
         for each in plan(matrix, options.tier, rounds, options.only)
@@ -126,7 +126,7 @@ def run_real(
             else:
                 measured = run_cell(server, client, scenario, number, built.programs)
             if measured.status == "saturated":
-                measured.detail = "the server, not the client, took fewer changes a second than were wanted"
+                measured.detail = "the server, not the client, accepted fewer changes per second than wanted"
             results.add(measured)
             console.print(
                 f"{scenario.name}  {client.name}  {measured.status} {measured.detail}", markup=False
@@ -148,7 +148,7 @@ def measure_queues(items: int, rounds: int) -> list[QueueFigure]:
 
 
 def queues_of(path: Path) -> Path:
-    """The file of a run's work queues."""
+    """Return the file with a run's work queue figures."""
     return path.with_suffix(".queues.json")
 
 
@@ -158,7 +158,7 @@ def read_queues(path: Path) -> list[QueueFigure]:
 
 
 def goals(results: Results) -> str:
-    """The goals and what was measured, as a table."""
+    """Return a table of the goals and the measured values."""
     summary = summarize(results)
     return goals_table(
         [judge(goal, summary, results) for goal in load_goals(FOLDER / "operators_goals.toml")]
@@ -166,7 +166,7 @@ def goals(results: Results) -> str:
 
 
 def text(results: Results, matrix: Matrix, queues: list[QueueFigure], folder: Path, prefix: str) -> str:
-    """The report; its pictures are drawn into a folder."""
+    """Return the report, and draw its plots into a folder."""
     summary = summarize(results)
     outcomes = [judge(goal, summary, results) for goal in load_goals(FOLDER / "operators_goals.toml")]
     plots = {title: prefix + name for title, name in draw(summary, folder, PLOTS).items()}
@@ -192,7 +192,7 @@ def queue_table(figures: list[QueueFigure]) -> str:
 
 
 def publish(report: str) -> None:
-    """Put the report between the marks of the page."""
+    """Write the report between the marks of the page."""
     before, _, rest = PAGE.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     PAGE.write_text(f"{before}{BEGIN}\n{report}\n{END}{after}")

@@ -1,7 +1,7 @@
-"""Pods like those of a real cluster: 150 applications, all different, 4 to 13 KB, a third of it managedFields.
+"""Pods like those of a real cluster: 150 different applications, 4 to 13 KB each, a third of it managedFields.
 
-Every pod is made from its number and a seed. ``write_templates`` writes them for the replay server, which gives each
-copy of a template its own name, uid and version, so that a million pods need no file of a million.
+Each pod is made from its number and a seed. ``write_templates`` writes templates for the replay server, which gives
+each copy its own name, uid and version, so that a million pods do not need a file of a million lines.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import msgspec
 NAMESPACES = 50
 NODES = 250
 SENT = "benchmark.example.com/sent"
-"""The annotation that says when an event was sent: CLOCK_MONOTONIC, nanoseconds, 19 digits."""
+"""The annotation with an event's send time: CLOCK_MONOTONIC in nanoseconds, 19 digits."""
 
 FIRST_VERSION = 1_000_000_000
-"""Versions have ten digits, so that the server may write them over each other."""
+"""Versions have ten digits, so that the server can replace them in place."""
 
-# What the replay server replaces in a template; nothing else in a pod is like it.
+# The marks that the replay server replaces in a template; they do not occur elsewhere in a pod.
 NAME_MARK, UID_MARK, VERSION_MARK = "QQQQQ", "ffffffff-ffff-4fff-8fff-ffffffffffff", "9999999999"
 SENT_MARK = "0" * 19
 
@@ -80,7 +80,7 @@ _FACETS = ("URL", "HOST", "PORT", "LEVEL", "NAME", "SIZE", "TTL", "ENABLED", "RE
 
 
 def name_suffix(number: int) -> str:
-    """The five characters that end the name of a pod; no two of 14 million numbers have the same."""
+    """Return the five last characters of a pod's name, which are unique among 14 million numbers."""
     scrambled = number * 7_368_787 % 27**5
     letters = []
     for _ in range(5):
@@ -90,14 +90,14 @@ def name_suffix(number: int) -> str:
 
 
 def uid(number: int) -> str:
-    """The uid of a pod."""
+    """Return the uid of a pod."""
     high, low = _mix(2 * number), _mix(2 * number + 1)
     text = f"{high:016x}{low:016x}"
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
 
 
 def _mix(number: int) -> int:
-    """SplitMix64's output for a number: the replay server has the same."""
+    """Return SplitMix64's output for a number, as the replay server does."""
     z = (number + 1) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     z = (z ^ z >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
@@ -105,12 +105,12 @@ def _mix(number: int) -> int:
 
 
 def pod(number: int, resource_version: int | None = None, *, seed: int = 0) -> dict[str, Any]:
-    """One pod, as a real API server writes a watch event's object.
+    """Return a pod as a real API server writes the object of a watch event.
 
     Args:
-        number: Which.
-        resource_version: Ten digits; that of the initial list if None.
-        seed: Of the cluster.
+        number: The pod's number.
+        resource_version: A number of ten digits; None for the version in the initial list.
+        seed: The cluster's seed.
     """
     version = FIRST_VERSION + number if resource_version is None else resource_version
     fields = template(number, seed=seed)
@@ -122,7 +122,7 @@ def pod(number: int, resource_version: int | None = None, *, seed: int = 0) -> d
 
 
 def write_templates(path: Path, count: int, *, seed: int = 0) -> None:
-    """A line of JSON for each pod, marks in the place of name, uid and version."""
+    """Write a line of JSON for each pod, with marks instead of name, uid and version."""
     encode = msgspec.json.Encoder().encode
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
@@ -133,7 +133,7 @@ def write_templates(path: Path, count: int, *, seed: int = 0) -> None:
 
 @dataclass(frozen=True)
 class _Application:
-    """What its pods have in common."""
+    """The common fields of an application's pods."""
 
     name: str
     namespace: str
@@ -146,7 +146,7 @@ class _Application:
     images: list[str]
     priority: str
     bare: bool
-    """Without a service account's token, and not applied by field: the small pods of a cluster."""
+    """Without a service account token and a controller's managedFields: the small pods of a cluster."""
 
 
 def _hex(random: Random, length: int) -> str:
@@ -264,7 +264,7 @@ def _applications(seed: int) -> list[_Application]:
 
 
 def template(number: int, *, seed: int = 0) -> dict[str, Any]:
-    """A pod without kind, as in a list, with marks where the replay server writes."""
+    """Return a pod without kind, as in a list, with the marks of the replay server."""
     random = Random(f"{seed} {number}")
     applications = _applications(seed)
     # Every application has some pods, and some have many.

@@ -1,4 +1,4 @@
-"""The real kube-apiserver in place of the replay server; it creates pods and changes them by patches."""
+"""The real kube-apiserver instead of the replay server; it creates pods and patches them."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from .pods import NAMESPACES, SENT, pod
 
 AT_ONCE = 8
 """Concurrent requests."""
-SLICE = 7919
-"""Each change is of the object so many numbers after the last one's: of every object once in a round."""
+STRIDE = 7919
+"""The distance between the numbers of changed objects, so that each object changes once per round."""
 
-_ANYBODY = {
+_ANONYMOUS_ADMIN = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRoleBinding",
-    "metadata": {"name": "anybody"},
+    "metadata": {"name": "anonymous-admin"},
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
     "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:anonymous"}],
 }
-"""Clients of the benchmarks have no credentials."""
+"""The clients of the benchmarks have no credentials."""
 
 _encode = msgspec.json.encode
 
 
 class RealServer:
-    """A control plane with pods, a context manager; it answers the harness as ``ReplayServer`` does.
+    """A control plane with pods, as a context manager with the interface of ``ReplayServer``.
 
     Args:
-        cores: Where its servers run, and whoever changes the pods.
+        cores: The cores of its processes.
     """
 
     def __init__(self, cores: Iterable[int]) -> None:
@@ -75,10 +75,10 @@ class RealServer:
         return self._plane.ca_file
 
     def configure(self, objects: int) -> None:
-        """Have so many pods. They stay, so there are never fewer than before.
+        """Create pods up to this number. Existing pods stay.
 
         Raises:
-            ValueError: There are more.
+            ValueError: More pods exist already.
         """
         if objects < len(self._paths):
             raise ValueError(f"there are {len(self._paths)} pods already, more than {objects}")
@@ -88,19 +88,21 @@ class RealServer:
         """Change pods, each stamped with the time at which its patch is sent.
 
         Args:
-            events: How many changes.
-            rate: How many a second; 0 for as fast as the server takes them.
-            watchers: Is of no use: watches begin where the list was, whenever they do.
+            events: The number of changes.
+            rate: Changes per second; 0 for as fast as the server accepts them.
+            watchers: Ignored: watches start at the list's version.
         """
         return asyncio.run(self._change(events, rate))
 
     def expire(self) -> None:
-        raise NotImplementedError("the real server forgets when it wants to")
+        raise NotImplementedError("the real server cannot expire its history on command")
 
     async def _create(self, objects: int) -> None:
         async with self._session() as session:
             if not self._paths:
-                await self._post(session, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", _ANYBODY)
+                await self._post(
+                    session, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", _ANONYMOUS_ADMIN
+                )
                 for number in range(NAMESPACES):
                     namespace = {"metadata": {"name": f"team-{number}"}}
                     await self._post(session, "/api/v1/namespaces", namespace)
@@ -132,7 +134,7 @@ class RealServer:
                         late = time.monotonic_ns() - due
                     last = time.monotonic_ns()
                     first = first or last
-                    path = self._paths[(self._cursor + number) * SLICE % len(self._paths)]
+                    path = self._paths[(self._cursor + number) * STRIDE % len(self._paths)]
                     await self._patch(session, path, last)
 
             async with asyncio.TaskGroup() as group:
@@ -167,7 +169,7 @@ async def _accepted(response: aiohttp.ClientResponse) -> None:
 
 
 def acceptable(wanted: dict[str, Any]) -> dict[str, Any]:
-    """A pod as one may create it: without what the server gives, and priority classes that it does not have."""
+    """Return a pod that can be created: without the server's own fields, and without priority classes."""
     given = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
     metadata = {name: value for name, value in wanted["metadata"].items() if name not in given}
     spec = {name: value for name, value in wanted["spec"].items() if not name.startswith("priority")}

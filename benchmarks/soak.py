@@ -1,9 +1,9 @@
-"""Runs informers under load and looks for growth: ``python -m benchmarks.soak --minutes 30``.
+"""Run informers under load and look for growth: ``python -m benchmarks.soak --minutes 30``.
 
 Five informers (both queues, several object types, every backlog policy) follow an API server in another process
-that writes at a steady rate, ends watches, lets history expire and refuses requests; handlers come and go. Memory,
-tasks, descriptors, objects and backlog are sampled, and must be flat over the second half; at the end every cache
-must equal the server, and no handler may have been told what makes no sense. Exit code 1 if not. Needs Linux's /proc.
+that writes at a steady rate, ends watches, expires its history and refuses requests. Handlers are added and removed.
+Memory, tasks, descriptors, objects and backlog are sampled, and must be flat over the second half. At the end every
+cache must equal the server, and the calls of each handler must be consistent. Exit code 1 if not. Needs Linux's /proc.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", lambda pad: None)  # of glibc
 POLICIES: tuple[Backlog, ...] = ("unbounded", "block", "coalesce", "drop_oldest")
 SETTLE = 300.0
-"""Seconds within which caches and server must be equal once nothing is written any more, and slow handlers done."""
+"""Seconds after the last write within which caches must equal the server and slow handlers must finish."""
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -49,11 +49,11 @@ class Projection(msgspec.Struct):
 
 
 class Copy(ResourceEventHandler[Any]):
-    """Keeps a copy by what it is told, and notes where that makes no sense.
+    """A handler that keeps a copy of the objects, and records calls that do not fit it.
 
     Args:
-        seconds: How long each call takes.
-        sees_all: Whether everything is told, so that each call must follow from those before.
+        seconds: The duration of each call.
+        sees_all: Whether it gets all notifications, so that each call must fit the ones before.
     """
 
     def __init__(self, seconds: float = 0.0, *, sees_all: bool = True) -> None:
@@ -71,7 +71,8 @@ class Copy(ResourceEventHandler[Any]):
     async def on_update(self, old: Any, new: Any) -> None:
         key = deletion_handling_meta_namespace_key_func(new)
         self._expect(
-            self.versions.get(key) == resource_version_of(old), f"{key} was not as it is said to have been"
+            self.versions.get(key) == resource_version_of(old),
+            f"{key} had another version than the call says",
         )
         self.versions[key] = resource_version_of(new)
         await asyncio.sleep(self._seconds)
@@ -82,9 +83,9 @@ class Copy(ResourceEventHandler[Any]):
         self.versions.pop(key, None)
         await asyncio.sleep(self._seconds)
 
-    def _expect(self, condition: bool, otherwise: str) -> None:
+    def _expect(self, condition: bool, problem: str) -> None:
         if self.sees_all and not condition and len(self.wrong) < 10:
-            self.wrong.append(otherwise)
+            self.wrong.append(problem)
 
 
 @dataclass(slots=True)
@@ -103,9 +104,9 @@ class Result:
 
     Attributes:
         samples: All measurements, oldest first.
-        troubles: What the server did, in words.
-        wrong: What is wrong, in words.
-        guests: Handlers that came and went.
+        troubles: The server's faults, in words.
+        wrong: The errors, in words.
+        guests: The number of handlers that were added and removed.
     """
 
     samples: list[Sample] = field(default_factory=list)
@@ -154,7 +155,7 @@ def make_subjects(client: Client) -> list[Subject]:
 
 
 def measure(seconds: float, subjects: Sequence[Subject]) -> Sample:
-    """Sample the process, after giving back what is free: not what was needed once, but what is kept."""
+    """Sample the process after it returned free memory, so that only live memory counts."""
     gc.collect()
     TRIM(0)
     states = [subject.informer.state for subject in subjects]
@@ -188,7 +189,7 @@ async def invite_guests(subjects: Sequence[Subject], result: Result, random: Ran
 async def serving(
     rate: float, objects: int, trouble_every: float
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The server's process; it ends by itself if this one does."""
+    """Run the server's process; it also ends when this process does."""
     server = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.soak_server", str(rate), str(objects), str(trouble_every), "1",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT,
@@ -212,10 +213,10 @@ async def soak(
     """Run informers under load.
 
     Args:
-        seconds: How long.
-        rate: Writes a second.
-        objects: Objects of each of two resources.
-        trouble_every: Seconds between troubles, on average.
+        seconds: The duration.
+        rate: Writes per second.
+        objects: The number of objects of each of two resources.
+        trouble_every: The average seconds between faults.
         every: Seconds between samples.
     """
     result = Result()
@@ -243,14 +244,14 @@ async def soak(
             await finish(guests)
         server.stdin.write(b"quiet\n")
         result.troubles = (await server.stdout.readline()).decode().strip()
-        result.wrong += await maybe_await(client, subjects)
+        result.wrong += await wait_until_equal(client, subjects)
         result.wrong += [
             f"{subject.informer.name}: {each}" for subject in subjects for each in subject.handler.wrong
         ]
     return result
 
 
-async def maybe_await(client: Client, subjects: Sequence[Subject]) -> list[str]:
+async def wait_until_equal(client: Client, subjects: Sequence[Subject]) -> list[str]:
     """Wait until caches and handlers' copies equal the server; return the remaining differences."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + SETTLE
@@ -271,7 +272,7 @@ async def maybe_await(client: Client, subjects: Sequence[Subject]) -> list[str]:
 
 
 def differing(subject: Subject, wanted: dict[str, str]) -> str:
-    """How cache and copy differ from what is wanted, in words; nothing if they do not."""
+    """Return in words how cache and copy differ from the server, or ``""``."""
     store = subject.informer.store
     cached = {store.key_of(obj): resource_version_of(obj) for obj in store.list()}
     copied = subject.handler.versions if subject.handler.sees_all else wanted
@@ -284,11 +285,11 @@ def differing(subject: Subject, wanted: dict[str, str]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Informers under load: does anything grow?")
+    parser = argparse.ArgumentParser(description="Run informers under load, and check that nothing grows")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--rate", type=float, default=200.0, help="writes a second")
     parser.add_argument("--every", type=float, default=10.0, help="seconds between samples")
-    parser.add_argument("--svg", type=Path, help="where to draw what was measured")
+    parser.add_argument("--svg", type=Path, help="file for a plot of the samples")
     options = parser.parse_args()
     result = asyncio.run(soak(options.minutes * 60, rate=options.rate, every=options.every))
     print(table(result.samples))
@@ -300,7 +301,7 @@ def main() -> int:
     if options.svg is not None:
         options.svg.parent.mkdir(parents=True, exist_ok=True)
         options.svg.write_text(svg(result.samples))
-    print("verdict:", "flat, and right to the end" if result.is_good else "NOT GOOD")
+    print("verdict:", "flat and correct" if result.is_good else "NOT GOOD")
     return 0 if result.is_good else 1
 
 

@@ -14,8 +14,8 @@ GAUGES = {
     "objects": ("", 0.02, 500.0),
     "backlog": ("", 0.02, 200.0),
 }
-"""Each gauge's unit, and how much it may rise over the second half of a run: by this fraction of its mean, and not
-less than this much, which is its noise."""
+"""Each gauge's unit, and its allowed rise over the second half of a run: a fraction of its mean, and a minimum for
+its noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Sample:
     """The process at one moment.
 
     Attributes:
-        seconds: Since the beginning.
+        seconds: Seconds since the start.
         rss: Resident memory in MB.
         tasks: Tasks of the event loop.
         descriptors: Open file descriptors.
-        objects: Objects that the garbage collector knows of, after a collection.
-        backlog: Notifications that wait for handlers, and items between reading and the stores.
-        events: Events received so far, by all informers.
+        objects: Objects that the garbage collector tracks, after a collection.
+        backlog: Pending notifications of handlers, and queued items.
+        events: All events received so far.
     """
 
     seconds: float
@@ -46,10 +46,10 @@ class Trend:
     """How a gauge moved over the second half of a run.
 
     Attributes:
-        name: Of the gauge.
+        name: The gauge's name.
         mean: Its mean.
-        rise: What the line through it rises by from the half to the end.
-        allowed: What it may rise by.
+        rise: The rise of its trend line from the middle to the end.
+        allowed: The allowed rise.
     """
 
     name: str
@@ -71,14 +71,14 @@ class Trend:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """The median of the slopes between any two points (Theil and Sen's): a machine that is busy for a while, and
-    the backlog of that, do not count as growth."""
+    """Return the median slope between any two points (Theil-Sen), which ignores a temporary load of the machine and
+    its backlog."""
     slopes = [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x2 > x1]
     return median(slopes) if slopes else 0.0
 
 
 def trends(samples: Sequence[Sample]) -> list[Trend]:
-    """How each gauge moved over the second half."""
+    """Return the trend of each gauge over the second half."""
     half = samples[len(samples) // 2 :]
     duration = half[-1].seconds - half[0].seconds
     found = []
@@ -90,7 +90,7 @@ def trends(samples: Sequence[Sample]) -> list[Trend]:
 
 
 def table(samples: Sequence[Sample], rows: int = 15) -> str:
-    """Some of the samples, evenly spread, the last among them."""
+    """Return a table of some samples, evenly spread, including the last."""
     step = max(1, -(-len(samples) // rows))
     chosen = samples[len(samples) - 1 :: -step][::-1]
     lines = [
@@ -105,7 +105,7 @@ def table(samples: Sequence[Sample], rows: int = 15) -> str:
 
 
 def svg(samples: Sequence[Sample], width: int = 800, height: int = 120) -> str:
-    """A line for each gauge, each in its own frame from zero to its maximum."""
+    """Return an SVG with a line for each gauge, each in its own frame from zero to its maximum."""
     end = max(samples[-1].seconds, 1.0)
     parts = []
     for row, name in enumerate(GAUGES):

@@ -1,7 +1,7 @@
 """The API server of the soak, in its own process, with a steady rate of writes and occasional faults.
 
-Run as ``python -m benchmarks.soak_server RATE OBJECTS TROUBLE_EVERY SEED``; prints its URL. A line on its standard
-input ends writes and trouble, and is answered by one; the end of its input ends it.
+Run as ``python -m benchmarks.soak_server RATE OBJECTS TROUBLE_EVERY SEED``; it prints its URL. A line on standard
+input stops writes and faults, and it answers with a line. It ends when standard input is closed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ RESOURCES = (("v1", "pods"), ("v1", "configmaps"))
 
 
 class Writes:
-    """Creates, changes and deletes objects, so that there are always about as many.
+    """Creates, changes and deletes objects, and keeps their number about constant.
 
     Args:
-        server: Where.
-        objects: How many of each resource.
-        random: What it does.
+        server: The server to write to.
+        objects: The number of objects of each resource.
+        random: The source of its choices.
     """
 
     def __init__(self, server: APIServer, objects: int, random: Random) -> None:
@@ -76,8 +76,8 @@ class Writes:
 async def main(rate: float, objects: int, trouble_every: float, seed: int) -> None:
     """Serve until standard input ends."""
     loop = asyncio.get_running_loop()
-    orders = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
+    commands = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     async with APIServer(seed=seed, bookmark_interval=5.0, history=2000) as server:
         writes = Writes(server, objects, Random(seed))
         for _ in range(objects * len(RESOURCES)):
@@ -89,12 +89,12 @@ async def main(rate: float, objects: int, trouble_every: float, seed: int) -> No
         ]
         print(server.url, flush=True)
         try:
-            await orders.readline()
+            await commands.readline()
         finally:
             await finish(*tasks)
         server.faults.clear()
         print(", ".join(f"{count} {what}" for what, count in troubles.done.items()) or "none", flush=True)
-        await orders.read()
+        await commands.read()
 
 
 if __name__ == "__main__":

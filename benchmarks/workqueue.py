@@ -1,10 +1,10 @@
-"""Benchmarks work queues in cycles of add, get and done, next to client-go's: ``python -m benchmarks.workqueue``.
+"""Benchmark work queues in cycles of add, get and done, next to client-go's: ``python -m benchmarks.workqueue``.
 
     bulk      all items are added, then one worker takes and finishes them
-    priority  the same, of three priorities in turn
+    priority  the same, with three priorities in turn
     waiting   a worker waits for each item: the next is added once the last is done
     stream    a worker takes items while they are added
-    delayed   all items are added with a delay; counted until the last is done
+    delayed   all items are added with a delay; measured until the last is done
 
 Each use runs in turn for every queue, round after round; medians are printed. Exit code 1 if a goal is missed.
 """
@@ -30,12 +30,12 @@ from .building import build
 
 PRIORITIES = (100, 0, -100)
 GOALS = {("bulk", False): 500_000, ("priority", True): 200_000}
-"""Cycles a second of CPU, by use and whether metrics are on, on asyncio's own loop: what others use does not count."""
+"""Cycles per CPU second, by use and whether metrics are on, on asyncio's event loop. CPU time excludes other load."""
 
 Keys = list[str]
 Queue = WorkQueue[str]
 Figures = dict[tuple[str, str, bool], list[tuple[float, float]]]
-"""Cycles a second and CPU microseconds a cycle, by queue, use and whether metrics are on."""
+"""Cycles per second and CPU microseconds per cycle, by queue, use and whether metrics are on."""
 
 
 async def bulk(queue: Queue, keys: Keys) -> None:
@@ -99,7 +99,7 @@ USES: dict[str, Callable[[Queue, Keys], Awaitable[None]]] = {
 async def measure(
     use: Callable[[Queue, Keys], Awaitable[None]], keys: Keys, metrics: bool
 ) -> tuple[float, float]:
-    """Cycles a second, and CPU microseconds a cycle."""
+    """Return the cycles per second, and the CPU microseconds per cycle."""
     queue = Queue(metrics=QueueMetrics() if metrics else None)
     gc.collect()
     began, cpu = perf_counter(), process_time()
@@ -123,14 +123,16 @@ def run_round(keys: Keys, figures: Figures, go: str | None) -> None:
         command = [go, str(len(keys))]
         output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
         for line in output.splitlines():
-            said = json.loads(line)
-            figures.setdefault((said["queue"], said["use"], said["metrics"]), []).append(
-                (said["cycles_per_second"], said["cpu_microseconds_per_cycle"])
-            )
+            figure_of_go = json.loads(line)
+            figures.setdefault(
+                (figure_of_go["queue"], figure_of_go["use"], figure_of_go["metrics"]), []
+            ).append((figure_of_go["cycles_per_second"], figure_of_go["cpu_microseconds_per_cycle"]))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Work queues: cycles of add, get and done a second")
+    parser = argparse.ArgumentParser(
+        description="Measure cycles of add, get and done per second of work queues"
+    )
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--go", action=argparse.BooleanOptionalAction, default=True)
@@ -153,7 +155,7 @@ def main() -> int:
         print(f"{name:<30}{use:<10}{'on' if metrics else 'off':<9}{rate:>12,.0f}{cpu:>14.2f}")
         goal, by_cpu = GOALS.get((use, metrics), 0), 1e6 / cpu
         if name == "aioinformer, asyncio" and by_cpu < goal:
-            missed.append(f"{use}: {by_cpu:,.0f} is less than {goal:,} a second of CPU")
+            missed.append(f"{use}: {by_cpu:,.0f} is less than {goal:,} per CPU second")
     print(*missed, sep="\n", end="\n" if missed else "")
     return bool(missed)
 

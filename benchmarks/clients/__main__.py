@@ -31,7 +31,7 @@ NAMES = (
 
 
 def make(name: str, options: Options) -> tuple[Peer, Tally]:
-    """A client and what its handlers count into; nothing is imported that it does not need."""
+    """Return a client and the tally of its handlers. Only the client's own imports are made."""
     if name == "aioinformer":
         from .aioinformer_peer import AioInformer, object_type
 

@@ -29,14 +29,14 @@ class StampedMeta(Meta, gc=False):
 
 
 class StampedPod(msgspec.Struct, gc=False):
-    """The projection with the time at which it was sent, for measuring latency."""
+    """The projection with the send time, for measuring latency."""
 
     metadata: StampedMeta
     spec: Spec
 
 
 def object_type(form: str) -> tuple[type[Any], str]:
-    """The object type of a form, and how its instances are read."""
+    """Return the object type of a form, and the shape by which handlers read it."""
     if form == "model":
         from kubernetes_asyncio.client import V1Pod
 
@@ -100,7 +100,7 @@ class AioInformer(Peer):
         lister = Lister(indexer)
         pods = random.sample(indexer.list(), min(500, len(indexer)))
         some = [(pod.key, pod.namespace, f"app={pod.metadata.labels['app']}") for pod in pods]
-        return Reads(  # each of another pod, as the other clients' are: what was read before is cheaper
+        return Reads(  # random pods, as in the other clients: repeated reads are cheaper
             get=lambda: _names([indexer.get_by_key(random.choice(some)[0])]),
             by_index=lambda: _names(indexer.by_index(NAMESPACE_INDEX, random.choice(some)[1])),
             label=lambda: _names(lister.list(random.choice(some)[2])),

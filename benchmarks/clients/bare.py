@@ -1,4 +1,4 @@
-"""Lower bounds: the fastest handwritten loop, reading the bytes alone, and an idle loop."""
+"""Lower bounds: the fastest handwritten loop, reading the bytes only, and an idle loop."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .tally import Tally
 HEADER_LINES = 4
 TAIL = 5
 LINES = 3
-"""Of an event: its own, and those around its chunk."""
+"""The lines of one event: its own, and those of its HTTP chunk."""
 
 IDLE = 3.0
-"""Seconds for which an idle loop is watched."""
+"""Seconds for which an idle event loop is measured."""
 
 
 class Orjson(Peer):
-    """aiohttp's lines, orjson's dicts, and the newest dict of each pod."""
+    """aiohttp's lines, decoded by orjson; it keeps the newest dict of each pod."""
 
     version = f"aiohttp {aiohttp.__version__}, orjson {orjson.__version__}"
     shape = "dict"
@@ -66,21 +66,21 @@ class Orjson(Peer):
     def _keep(self, pod: Any) -> None:
         metadata = pod["metadata"]
         self._pods[metadata["namespace"], metadata["name"]] = pod
-        self.tell(pod)
+        self.notify(pod)
 
     async def close(self) -> None:
         await self._session.close()
 
 
 class OrjsonDropped(Orjson):
-    """The same without a cache: the cost of decoding alone."""
+    """The same without a cache: the cost of decoding only."""
 
     def _keep(self, pod: Any) -> None:
-        self.tell(pod)
+        self.notify(pod)
 
 
 def lines_in(data: bytes | bytearray, end: int) -> int:
-    """How many lines end in data up to there. By memchr: what count() does is five times slower in some Pythons."""
+    """Count the lines up to ``end``. It uses find (memchr), as count() is five times slower in some Pythons."""
     lines, at = 0, data.find(b"\n", 0, end)
     while at >= 0:
         lines += 1
@@ -89,7 +89,7 @@ def lines_in(data: bytes | bytearray, end: int) -> int:
 
 
 class Floor(asyncio.BufferedProtocol, Peer):
-    """Reads the bytes from the socket and scans them once: no client costs less. Its handlers read nothing."""
+    """Reads the bytes from the socket and scans them once: no client can cost less. Its handlers read nothing."""
 
     version = "the floor"
     shape = "dict"
@@ -112,29 +112,29 @@ class Floor(asyncio.BufferedProtocol, Peer):
         self._transport, _ = await asyncio.get_running_loop().create_connection(
             lambda: self, url.hostname, url.port, ssl=context
         )
-        await self._ask("/version", b"}")
+        await self._request("/version", b"}")
 
     async def sync(self) -> None:
         options = self.options
         if options.initial == "list":
-            await self._ask("/api/v1/pods", b"0\r\n\r\n")
+            await self._request("/api/v1/pods", b"0\r\n\r\n")
             self._tally.count(options.objects * options.handlers)
             self._watch("?watch=true")
         else:
             self._watch("?watch=true&sendInitialEvents=true&allowWatchBookmarks=true")
 
-    async def _ask(self, path: str, end: bytes) -> None:
-        """Read an answer up to the bytes with which it ends."""
+    async def _request(self, path: str, end: bytes) -> None:
+        """Send a request, and read the response up to these final bytes."""
         self._ended, self._end, self._tail = asyncio.get_running_loop().create_future(), end, b""
-        self._transport.write(self._request(path))
+        self._transport.write(self._request_bytes(path))
         await self._ended
         self._ended = None
 
     def _watch(self, query: str) -> None:
         self._lines = -HEADER_LINES - (LINES if "sendInitialEvents" in query else 0)  # the bookmark
-        self._transport.write(self._request(f"/api/v1/pods{query}"))
+        self._transport.write(self._request_bytes(f"/api/v1/pods{query}"))
 
-    def _request(self, path: str) -> bytes:
+    def _request_bytes(self, path: str) -> bytes:
         return f"GET {path} HTTP/1.1\r\nHost: kube-apiserver\r\n\r\n".encode()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -154,7 +154,7 @@ class Floor(asyncio.BufferedProtocol, Peer):
 
 
 class Idle(Peer):
-    """Does nothing: the lag of its loop is the machine's own."""
+    """Does nothing: the lag of its event loop is that of the machine."""
 
     version = "an idle loop"
     shape = "dict"

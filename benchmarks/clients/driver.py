@@ -1,4 +1,4 @@
-"""Drives a Peer through the phases of CONTRACT.md, by lines on standard input."""
+"""Drive a Peer through the phases of CONTRACT.md, by commands on standard input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _malloc_trim = ctypes.CDLL(None).malloc_trim
 
 
 def settle() -> None:
-    """Collect garbage and give free memory back."""
+    """Collect garbage, and return free memory to the system."""
     gc.collect()
     gc.collect()
     _malloc_trim(0)

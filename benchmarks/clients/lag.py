@@ -13,7 +13,7 @@ PERIOD = 0.001
 
 
 class LagProbe:
-    """Starts when it is made. ``end`` gives the percentiles, in milliseconds."""
+    """A probe that starts when it is created. ``end`` returns the percentiles in milliseconds."""
 
     def __init__(self) -> None:
         self._lags = array("d")
@@ -34,7 +34,7 @@ class LagProbe:
 
 
 def _uncoordinated(lags: array[float]) -> list[float]:
-    """The lags, and those of the samples that each hid: what events meet that come at any time."""
+    """Return the lags plus the samples that each lag hid, as events at random times would meet them."""
     samples = []
     for lag in lags:
         while lag > 0:

@@ -52,7 +52,7 @@ class KubernetesAsyncio(Peer):
 
     def _keep(self, pod: Any) -> None:
         self._pods[pod.metadata.namespace, pod.metadata.name] = pod
-        self.tell(pod)
+        self.notify(pod)
 
     async def close(self) -> None:
         await self._api.close()
@@ -126,14 +126,14 @@ class Lightkube(Peer):
 
     def _keep(self, pod: Any) -> None:
         self._pods[pod.metadata.namespace, pod.metadata.name] = pod
-        self.tell(pod)
+        self.notify(pod)
 
     async def close(self) -> None:
         await self._client.close()
 
 
 class Kopf(Peer):
-    """kopf's watching alone: what it puts into its queues, without the queues, tasks and handlers behind it."""
+    """kopf's watching only: the events for its queues, without its queues, tasks and handlers."""
 
     version = f"kopf {version('kopf')}"
     shape = "dict"
@@ -183,4 +183,4 @@ class Kopf(Peer):
                 pod = event["object"]
                 metadata = pod["metadata"]
                 self._pods[metadata["namespace"], metadata["name"]] = pod
-                self.tell(pod)
+                self.notify(pod)

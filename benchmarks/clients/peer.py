@@ -33,7 +33,7 @@ class Options:
 
 
 class Reads(NamedTuple):
-    """Reads of a cache; each looks at the names of all that it gives."""
+    """Reads of a cache; each uses the names of all returned objects."""
 
     get: Callable[[], object]
     by_index: Callable[[], object]
@@ -41,24 +41,24 @@ class Reads(NamedTuple):
 
 
 def kubeconfig_of(server: str, ca: str) -> dict[str, Any]:
-    """A kubeconfig of the server, for clients that read one."""
+    """Return a kubeconfig of the server, for clients that need one."""
     cluster = {"server": server} | ({"certificate-authority": ca} if ca else {})
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "benchmark", "cluster": cluster}],
-        "contexts": [{"name": "benchmark", "context": {"cluster": "benchmark", "user": "nobody"}}],
-        "users": [{"name": "nobody", "user": {}}],
+        "contexts": [{"name": "benchmark", "context": {"cluster": "benchmark", "user": "anonymous"}}],
+        "users": [{"name": "anonymous", "user": {}}],
         "current-context": "benchmark",
     }
 
 
 class Peer:
-    """A client. Subclasses say what they are.
+    """The base class of the clients.
 
     Args:
         options: The arguments.
-        handlers: Those to tell, for each informer the same.
+        handlers: The handlers of each informer.
     """
 
     version: str
@@ -67,18 +67,18 @@ class Peer:
         self.options = options
         self.handlers = handlers
         self.tasks: set[asyncio.Task[None]] = set()
-        """What runs until the end; the driver fails with any that fails."""
+        """Background tasks that run until the end. If one fails, the driver fails with its error."""
 
     async def open(self) -> None:
         """Set up, and ask for ``/version``."""
         raise NotImplementedError
 
     async def sync(self) -> None:
-        """Start, and give back control when the cache holds everything. Handlers may be told later."""
+        """Start, and return once the cache is complete. Handlers may be called later."""
         raise NotImplementedError
 
     def reads(self) -> Reads:
-        """Raises UnsupportedError where there is no cache to read."""
+        """Return reads of the cache. Raises UnsupportedError if there is no cache."""
         raise UnsupportedError(f"{type(self).__name__} has no cache to read")
 
     async def close(self) -> None:
@@ -87,12 +87,12 @@ class Peer:
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self.tasks.add(asyncio.create_task(work))
 
-    def tell(self, obj: Any) -> None:
+    def notify(self, obj: Any) -> None:
         for handler in self.handlers:
             handler(obj)
 
     def require(self, **supported: Any) -> None:
-        """Raises UnsupportedError unless the options have these values."""
+        """Raise UnsupportedError unless the options have these values."""
         for name, value in supported.items():
             if (asked := getattr(self.options, name)) != value:
                 raise UnsupportedError(f"{name} {asked} is not for {type(self).__name__}")

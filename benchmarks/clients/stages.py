@@ -1,7 +1,7 @@
-"""aioinformer cut off after a stage: the difference between two stages is the cost of the later one.
+"""aioinformer up to one stage: the difference between two stages is the cost of the later one.
 
-All read the same bytes through the same connection; what is behind the stage is not there. The whole, with a handler,
-is the client ``aioinformer``; the least that reading these bytes can cost is ``floor``.
+All stages read the same bytes through the same connection. The whole pipeline with a handler is the client
+``aioinformer``; the lower bound for reading these bytes is the client ``floor``.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Stages(Peer):
                 self.spawn(self._controller(DeltaFIFO(known_objects=indexer), self._store).run())
 
     def count(self, changes: int) -> None:
-        """So many came through."""
+        """Count changes that reached the stage."""
         if changes:
             self._count(changes)
 
     async def _list(self) -> str:
-        """Drop the list; its version."""
+        """Read the list, drop it, and return its version."""
         async for piece in self._pods.list_chunks(ListOptions()):
             self.count(len(piece.items))
         return piece.resource_version
@@ -101,7 +101,7 @@ class Stages(Peer):
 
 
 class _Counter:
-    """A store that keeps nothing."""
+    """A store that only counts."""
 
     def __init__(self, stages: Stages) -> None:
         self._stages = stages

@@ -1,4 +1,4 @@
-"""What handlers read of an object, and the counts of their calls."""
+"""What handlers read of an object, and counters of their calls."""
 
 from __future__ import annotations
 
@@ -139,21 +139,21 @@ _SENT: dict[str, Callable[[Any], str]] = {
 
 
 class Tally:
-    """Counts calls of handlers, and knows when they were all.
+    """Counts handler calls, and sets ``done`` after the expected number.
 
     Args:
         shape: How the objects are read: one of ``kubeobject``, ``dict``, ``struct``, ``model`` or ``camel``.
         kind: What is read: ``metadata``, ``field`` or ``whole``.
 
     Raises:
-        UnsupportedError: Such objects have nothing of the kind.
+        UnsupportedError: Objects of this shape cannot be read so.
     """
 
     def __init__(self, shape: str, kind: str) -> None:
         if (shape, kind) not in _READS:
             raise UnsupportedError(f"a handler cannot read {kind} of a {shape}")
         self._read, self._sent = _READS[shape, kind], _SENT[shape]
-        self._left = self._sum = 0
+        self._remaining = self._sum = 0
         self._stamped = False
         self.latencies = array("q")
         self.done = asyncio.Event()
@@ -161,30 +161,30 @@ class Tally:
 
     def expect(self, calls: int, *, stamped: bool = False) -> None:
         """Reset the counts."""
-        self._left = calls
+        self._remaining = calls
         self._stamped = stamped
         self._loop = asyncio.get_running_loop()
         self.latencies = array("q", bytes(8 * calls if stamped else 0))
         self.done.clear()
 
     def handler(self) -> Handler:
-        """A handler; it may be called in another thread."""
+        """Return a handler, which may be called in another thread."""
         read, sent = self._read, self._sent
 
-        def told(obj: Any) -> None:
+        def handle(obj: Any) -> None:
             if self._stamped:
-                self.latencies[self._left - 1] = time.monotonic_ns() - int(sent(obj))
+                self.latencies[self._remaining - 1] = time.monotonic_ns() - int(sent(obj))
             self._sum += read(obj)
-            self._left -= 1
-            if not self._left:
+            self._remaining -= 1
+            if not self._remaining:
                 self.finish()
 
-        return told
+        return handle
 
     def count(self, calls: int) -> None:
-        """As so many calls of a handler that reads nothing."""
-        self._left -= calls
-        if not self._left:
+        """Count calls of a handler that reads nothing."""
+        self._remaining -= calls
+        if not self._remaining:
             self.finish()
 
     def finish(self) -> None:
@@ -193,11 +193,11 @@ class Tally:
 
 
 def percentiles(values: Sequence[float], unit: float = 1.0) -> dict[str, float]:
-    """By nearest rank.
+    """Return percentiles by nearest rank.
 
     Args:
         values: At least one.
-        unit: What they are divided by.
+        unit: The divisor of the values.
     """
     ordered = sorted(values)
 

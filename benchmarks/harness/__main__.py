@@ -1,6 +1,6 @@
 """``python -m benchmarks.harness quick|bench|full``: measure, and write the report.
 
-A run's cells are kept in ``.cache/benchmarks/runs/TIER.jsonl`` as they come; ``--resume`` goes on where it ended.
+Finished cells are written to ``.cache/benchmarks/runs/TIER.jsonl``; ``--resume`` continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Every client in the same run on the same bytes, in turns")
+    parser = argparse.ArgumentParser(description="Run every client in turn on the same bytes")
     parser.add_argument("tier", choices=list(ROUNDS))
-    parser.add_argument("--rounds", type=int, help="instead of the tier's")
+    parser.add_argument("--rounds", type=int, help="number of rounds, instead of the tier's")
     parser.add_argument("--only", default="", help="regular expression of SCENARIO/CLIENT")
-    parser.add_argument("--resume", action="store_true", help="go on with the run that was begun")
-    parser.add_argument("--report", action="store_true", help="measure nothing, write the report again")
-    parser.add_argument(
-        "--publish", action="store_true", help="write docs/benchmarks.md and its pictures too"
-    )
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted run")
+    parser.add_argument("--report", action="store_true", help="only write the report again")
+    parser.add_argument("--publish", action="store_true", help="also write docs/benchmarks.md and its plots")
     options = parser.parse_args()
     console = Console()
     path = BUILDS / "runs" / f"{options.tier}.jsonl"
@@ -47,14 +45,16 @@ def main() -> None:
             except MissingServerError as error:
                 raise SystemExit(f"the replay server cannot be built: {error}") from None
             except KeyboardInterrupt:
-                raise SystemExit(f"interrupted after {len(results.cells)} cells; --resume goes on") from None
+                raise SystemExit(
+                    f"interrupted after {len(results.cells)} cells; continue with --resume"
+                ) from None
     write_report(results, matrix, path.with_suffix(""), console)
     if options.publish:
         publish(results, matrix, DOCS)
 
 
 def write_report(results: Results, matrix: Matrix, folder: Path, console: Console) -> None:
-    """Write results.json, report.md and the pictures into a folder, and show the goals."""
+    """Write results.json, report.md and the plots into a folder, and print the goals."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "report.md").write_text(_text(results, matrix, folder, ""))
     summary = summarize(results)
@@ -65,7 +65,7 @@ def write_report(results: Results, matrix: Matrix, folder: Path, console: Consol
 
 
 def publish(results: Results, matrix: Matrix, docs: Path) -> None:
-    """Put the report between the marks of docs/benchmarks.md, pictures and figures into the folder beside it."""
+    """Write the report between the marks of docs/benchmarks.md, and plots and figures into the folder beside it."""
     page = docs / "benchmarks.md"
     before, _, rest = page.read_text().partition(BEGIN)
     after = rest.partition(END)[2]

@@ -1,4 +1,4 @@
-"""Runs one client through one scenario and measures it."""
+"""Run one client through one scenario, and measure it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .processes import (
 
 SERVERS_CORE, CLIENTS_CORE = 0, 1
 LATE = 0.05
-"""Share by which a phase may last longer than its rate says, before the client counts as saturated."""
-BEHIND = 50_000.0
-"""Microseconds of the median latency from which the events wait in the socket: the client is saturated, too."""
-LITTLE = 2**20
-"""Bytes of growth below which its peak says nothing."""
+"""The fraction by which a phase may last longer than its rate implies before the client counts as saturated."""
+SATURATED_LATENCY = 50_000.0
+"""Median latency in microseconds above which events wait in the socket, so the client is saturated."""
+MIN_GROWTH = 2**20
+"""Growth in bytes below which the peak ratio is meaningless."""
 
 Status = Literal["ok", "saturated", "unsupported", "missing", "failed"]
 
@@ -33,7 +33,7 @@ class Measured(msgspec.Struct):
 
     Attributes:
         values: Figures by name. ``sync.cpu_us`` and memory are per object, ``PHASE.cpu_us`` per event.
-        detail: Why there are none, or fewer.
+        detail: Why figures are missing.
     """
 
     scenario: str
@@ -87,15 +87,15 @@ def drive(
     """Run a client through a scenario.
 
     Args:
-        server: What serves it.
-        command: How it is started.
-        scenario: What it goes through.
-        measured: Gets the figures.
-        goodbye: Seconds in which it is to end.
+        server: The server of the objects.
+        command: The client's command line.
+        scenario: The scenario to run.
+        measured: The figures are stored here.
+        goodbye: Seconds for the client to end before it is killed.
 
     Raises:
-        ClientFailedError: It did not answer as it should.
-        ClientUnsupportedError: It is not for it.
+        ClientFailedError: The client gave no answer or a wrong one.
+        ClientUnsupportedError: The client does not support the scenario.
     """
     server.configure(scenario.objects)
     cores = [CLIENTS_CORE] if scenario.one_core else [SERVERS_CORE, CLIENTS_CORE]
@@ -103,7 +103,7 @@ def drive(
         measured.version = process.answer("ready")["version"]
         before = process.resident
         process.forget_peak()
-        process.tell("sync")
+        process.send("sync")
         synced = process.answer("synced")
         settled, peak = process.resident, process.peak
         values = measured.values
@@ -111,7 +111,7 @@ def drive(
         values["sync.cpu_us"] = synced["cpu"] / scenario.objects * 1e6
         values["sync.bytes"] = (settled - before) / scenario.objects
         values["sync.resident_mb"] = settled / 2**20
-        if settled - before > LITTLE:
+        if settled - before > MIN_GROWTH:
             values["sync.peak_ratio"] = (peak - before) / (settled - before)
         _record_lag(values, "sync", synced)
         for phase in scenario.phases:
@@ -122,9 +122,9 @@ def _run_phase(
     server: Server, process: ClientProcess, scenario: Scenario, phase: Phase, measured: Measured
 ) -> None:
     if phase.reads:
-        process.tell(f"reads {phase.events / phase.rate:g}")
+        process.send(f"reads {phase.events / phase.rate:g}")
     else:
-        process.tell(f"watch {phase.events} {'stamped' if phase.stamped else 'plain'}")
+        process.send(f"watch {phase.events} {'stamped' if phase.stamped else 'plain'}")
     process.answer("watching")
     if phase.relist:
         server.expire()
@@ -133,8 +133,8 @@ def _run_phase(
     if phase.name.startswith("_"):
         return
     values = measured.values
-    told = scenario.objects if phase.relist else phase.events
-    values[f"{phase.name}.cpu_us"] = watched["cpu"] / told * 1e6
+    count = scenario.objects if phase.relist else phase.events
+    values[f"{phase.name}.cpu_us"] = watched["cpu"] / count * 1e6
     if not phase.reads and not phase.relist:
         values[f"{phase.name}.events_s"] = phase.events / (watched["ended"] - flowed["first"]) * 1e9
     for name, value in watched.get("latency_us", {}).items():
@@ -144,7 +144,7 @@ def _run_phase(
             values[f"{phase.name}.{kind}.{name}"] = value
     _record_lag(values, phase.name, watched)
     is_late = bool(phase.rate) and _seconds(flowed) > (1 + LATE) * phase.events / phase.rate + LATE
-    if is_late or values.get(f"{phase.name}.p50", 0.0) > BEHIND:
+    if is_late or values.get(f"{phase.name}.p50", 0.0) > SATURATED_LATENCY:
         measured.status, measured.detail = "saturated", f"cannot follow {phase.rate:g} events a second"
 
 

@@ -27,12 +27,12 @@ class Goal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A goal.
 
     Attributes:
-        measure: What the report calls it.
+        measure: The goal's name in the report.
         ours: The figure.
         compare: "ratio" to ``theirs``, "difference" from it, or "alone".
-        at_most: Or ``at_least``: one of them.
-        unit: Of what is compared.
-        over: The ratio is divided by that of this pair: what a change of circumstances does to it.
+        at_most: The limit; either this or ``at_least``.
+        unit: The unit of the compared value.
+        over: The ratio is divided by the ratio of this pair, to see the effect of a change.
     """
 
     measure: str
@@ -51,7 +51,7 @@ class Goal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A goal and what was measured. The spread is that of the rounds, each by itself."""
+    """A goal and the measured values. The spread is over single rounds."""
 
     goal: Goal
     verdict: Verdict
@@ -63,7 +63,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return "met", or by how much it was missed."""
+        """Return "met", or how far the goal was missed."""
         if self.value is None or self.verdict != "missed":
             return self.verdict
         limit = self.goal.at_most if self.goal.at_most is not None else self.goal.at_least
@@ -72,10 +72,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def load_goals(path: Path = GOALS) -> list[Goal]:
-    """The goals.
+    """Return the goals.
 
     Raises:
-        msgspec.ValidationError: They are none.
+        msgspec.ValidationError: The file is invalid.
     """
     return msgspec.convert(tomllib.loads(path.read_text())["goals"], list[Goal])
 

@@ -1,4 +1,4 @@
-"""Reads and checks matrix.toml, which says which client runs which scenario."""
+"""Read and check matrix.toml, which lists the clients of each scenario."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Client(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A column of the report.
 
     Attributes:
-        name: What the report calls it.
+        name: The client's name in the report.
         run: A program of the builds, or the name of a client of ``benchmarks.clients``.
         program: Whether it is a program of the builds.
-        slow: Whether it gets the small versions of scenarios only.
+        slow: Whether it runs only the small versions of scenarios.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Phase(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A phase after the sync.
 
     Attributes:
-        name: What its figures are called: ``"name.cpu_us"``. An underscore in front: not reported.
+        name: The prefix of its figures: ``"name.cpu_us"``. Names with a leading underscore are not reported.
         events: Changes that the server sends.
-        rate: How many a second; 0 for as fast as the client takes them.
+        rate: Changes per second; 0 for as fast as the client reads them.
         stamped: Whether latency is measured.
-        relist: The watches end with 410 Gone before.
+        relist: Whether the watches end with 410 Gone first.
         reads: Whether the client reads its cache meanwhile.
     """
 
@@ -56,16 +56,16 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A scenario: a sync, then phases.
 
     Attributes:
-        name: What its figures are called.
-        title: What the report calls it.
-        tiers: In which runs it is.
-        clients: Who takes part, in the order of the report.
-        objects: Pods in the beginning.
+        name: The name of its figures.
+        title: The scenario's title in the report.
+        tiers: The tiers that include it.
+        clients: Its clients, in the order of the report.
+        objects: The initial number of pods.
         slow_objects: The same for slow clients; 0 leaves them out.
-        slow_events: Changes in a phase at most, for slow clients.
-        one_core: Whether the client has a core for itself, and the server the other; else it may use both.
-        rounds: How often at most; 0 for as often as the run says.
-        group: Scenarios of one group that follow each other take turns too.
+        slow_events: The maximum number of changes in a phase, for slow clients.
+        one_core: Whether the client has one core and the server the other; otherwise the client may use both.
+        rounds: The maximum number of rounds; 0 for the run's number.
+        group: Adjacent scenarios of one group also run in turn.
     """
 
     name: str
@@ -108,19 +108,19 @@ class Matrix(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def load(path: Path = MATRIX) -> Matrix:
-    """The matrix.
+    """Return the matrix.
 
     Raises:
-        msgspec.ValidationError: It is not one.
-        ValueError: A scenario names a client that there is not, or a name is there twice.
+        msgspec.ValidationError: The file is invalid.
+        ValueError: A scenario names an unknown client, or a name is used twice.
     """
     fields: dict[str, Any] = tomllib.loads(path.read_text())
     matrix = msgspec.convert(fields, Matrix)
     clients = [client.name for client in matrix.clients]
     for names in (clients, [scenario.name for scenario in matrix.scenarios]):
         if len(set(names)) != len(names):
-            raise ValueError(f"a name is there twice: {sorted(names)}")
+            raise ValueError(f"a name is used twice: {sorted(names)}")
     for scenario in matrix.scenarios:
         if unknown := set(scenario.clients) - set(clients):
-            raise ValueError(f"scenario {scenario.name} has clients that there are not: {sorted(unknown)}")
+            raise ValueError(f"scenario {scenario.name} names unknown clients: {sorted(unknown)}")
     return matrix

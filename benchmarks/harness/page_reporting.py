@@ -1,8 +1,8 @@
-"""Keeps free memory from the host while a run measures.
+"""Keep the host from reclaiming free memory while a run measures.
 
-The host of a virtual machine may take back what is free there (the kernel's page reporting). Whoever has it next waits
-for the host: 10 µs a page instead of 2, which makes the sync of a large collection twice as dear, holds an event loop
-for 20 ms, and is nobody's doing who is measured.
+The host of a virtual machine may reclaim the guest's free memory (the kernel's page reporting). The next allocation
+then waits for the host: 10 µs per page instead of 2. This doubles the cost of syncing a large collection and blocks an
+event loop for 20 ms, which is not caused by the measured client.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from rich.console import Console
 from rich.progress import track
 
 ORDER = Path("/sys/module/page_reporting/parameters/page_reporting_order")
-"""The kernel's parameter: free memory is given back in blocks of so many pages, as a power of two."""
+"""The kernel's parameter: free memory is reported in blocks of 2**order pages."""
 LARGEST_ORDER = 10
-"""Larger blocks there are not: where one is asked for, none is given back."""
+"""The largest block order. A higher value turns reporting off."""
 
 BLOCK = 2**30
-"""Bytes that are touched at once."""
-LEFT = 2 * 2**30
-"""Bytes that are left to all else."""
+"""Bytes per mapping."""
+RESERVED = 2 * 2**30
+"""Bytes that are left to other processes."""
 
-KEPT = "The host of this virtual machine takes free memory back, and was kept from it during the run."
+KEPT = "The host of this virtual machine reclaims free memory; this was turned off during the run."
 TAKEN = (
-    "The host of this virtual machine takes free memory back: new memory costs whoever asks for it up to ten times "
-    "as much as it should, which is in all figures of syncs and of lag."
+    "The host of this virtual machine reclaims free memory: allocating new memory costs up to ten times "
+    "as much as normal, which affects all figures of syncs and of lag."
 )
 
 
 @contextmanager
 def keeping_memory(console: Console, order: Path = ORDER, most: int | None = None) -> Iterator[str]:
-    """Have free memory stay, if this is a machine where it does not, and touch it all once: a minute's work.
+    """Turn page reporting off, if the machine has it, and touch all free memory once. This takes a minute.
 
     Args:
-        console: Is told.
-        order: The kernel's parameter. What it was before it is again afterwards.
+        console: For progress and warnings.
+        order: The file of the kernel's parameter. Its value is restored afterwards.
         most: Bytes to touch; None for what is free.
 
     Yields:
-        What a report is to say of it; ``""`` where free memory stays anyhow.
+        A note for the report; ``""`` on machines without page reporting.
     """
     try:
         before = int(order.read_text())
@@ -55,7 +55,7 @@ def keeping_memory(console: Console, order: Path = ORDER, most: int | None = Non
     try:
         order.write_text(str(LARGEST_ORDER + 1))
     except OSError as error:
-        console.print(f"{TAKEN} To have it kept, run this as root. ({error})", markup=False)
+        console.print(f"{TAKEN} To turn this off, run as root. ({error})", markup=False)
         yield TAKEN
         return
     try:
@@ -66,12 +66,12 @@ def keeping_memory(console: Console, order: Path = ORDER, most: int | None = Non
 
 
 def touch(console: Console, size: int) -> None:
-    """Have so many bytes from the host, and let go of them."""
+    """Allocate this many bytes from the host, and free them."""
     with ExitStack() as stack:
-        for _ in track(range(size // BLOCK), "having memory back from the host", console=console):
+        for _ in track(range(size // BLOCK), "getting memory back from the host", console=console):
             populated = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
             stack.enter_context(mmap.mmap(-1, BLOCK, flags=populated))
 
 
 def _free() -> int:
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") - LEFT
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") - RESERVED

@@ -1,4 +1,4 @@
-"""Pictures of a run, as SVG."""
+"""Plots of a run, as SVG."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 
 from .results import Cell, Summary
 
-mpl.rcParams["svg.hashsalt"] = "benchmarks"  # the same figures give the same file
+mpl.rcParams["svg.hashsalt"] = "benchmarks"  # reproducible files
 mpl.rcParams["svg.fonttype"] = "none"
 
 OURS, OTHERS, FLOOR = "#2a78b5", "#9aa5b1", "#d9b44a"
 
 
 class Plot(NamedTuple):
-    """Bars: a figure of a scenario's clients."""
+    """A bar chart of one figure for the clients of a scenario."""
 
     name: str
     title: str
@@ -39,10 +39,10 @@ PLOTS = (
 
 
 def draw(summary: Summary, folder: Path, plots: Sequence[Plot] = PLOTS) -> dict[str, str]:
-    """Draw what was measured.
+    """Draw the plots whose figures were measured.
 
     Returns:
-        The files' names by their titles.
+        The names of the files, by title.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {}

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-PATIENCE = 600.0
-"""Seconds for an answer."""
+ANSWER_TIMEOUT = 600.0
+"""Seconds to wait for an answer."""
 GOODBYE = 5.0
 UNSUPPORTED = 3
 """The exit status of a client that cannot do what a scenario wants."""
@@ -28,15 +28,15 @@ ROOT = Path(__file__).parents[2]
 
 
 class ClientFailedError(Exception):
-    """A client did not answer as it should."""
+    """A client gave no answer or a wrong one."""
 
 
 class ClientUnsupportedError(Exception):
-    """A client cannot do what the scenario wants; it says why."""
+    """A client does not support the scenario; the message says why."""
 
 
 def start(command: Sequence[str], cores: Iterable[int], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process on some cores; one that does not exist here is left out."""
+    """Start a process on these cores, ignoring cores that do not exist."""
     here = os.sched_getaffinity(0)
     os.sched_setaffinity(0, here.intersection(cores) or here)
     try:
@@ -62,7 +62,7 @@ def end(process: subprocess.Popen[bytes], goodbye: float = GOODBYE) -> None:
 
 
 class Server(Protocol):
-    """What the clients of a cell are served by, and what it is told."""
+    """The server of a cell, and its commands."""
 
     @property
     def http(self) -> str: ...
@@ -76,13 +76,13 @@ class Server(Protocol):
 
 
 class ReplayServer:
-    """The server, a context manager.
+    """The replay server, as a context manager.
 
     Args:
         binary: The program.
-        pods: The file of templates.
-        ca: Where it is to write its certificate authority.
-        cores: Where it runs.
+        pods: The file of pod templates.
+        ca: The file to which it writes its certificate authority.
+        cores: The cores that it may use.
     """
 
     def __init__(self, binary: Path, pods: Path, ca: Path, cores: Iterable[int]) -> None:
@@ -117,13 +117,13 @@ class ReplayServer:
         return self._ask("flow", events=events, rate=rate, watchers=watchers)
 
     def counts(self) -> dict[str, Any]:
-        """Lists and watches since ``configure``."""
+        """Return the numbers of lists and watches since ``configure``."""
         return self._ask("counts")
 
     def _ask(self, path: str, **query: float) -> dict[str, Any]:
         url = f"{self._control}/{path}?{urllib.parse.urlencode(query)}"
         try:
-            with urllib.request.urlopen(url, timeout=PATIENCE) as response:
+            with urllib.request.urlopen(url, timeout=ANSWER_TIMEOUT) as response:
                 answer: dict[str, Any] = json.load(response)
         except urllib.error.HTTPError as error:
             raise ClientFailedError(error.read().decode().strip()) from None
@@ -131,12 +131,12 @@ class ReplayServer:
 
 
 class ClientProcess:
-    """A client, a context manager.
+    """A client process, as a context manager.
 
     Args:
-        command: How it is started.
-        cores: Where it runs.
-        goodbye: Seconds in which it is to end.
+        command: Its command line.
+        cores: The cores that it may use.
+        goodbye: Seconds for it to end before it is killed.
     """
 
     def __init__(self, command: Sequence[str], cores: Iterable[int], goodbye: float = GOODBYE) -> None:
@@ -162,23 +162,23 @@ class ClientProcess:
         self._readable.close()
         self._errors.close()
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send a command."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # the missing answer is reported
             self._process.stdin.write(f"{line}\n".encode())
 
-    def answer(self, phase: str, patience: float = PATIENCE) -> dict[str, Any]:
+    def answer(self, phase: str, timeout: float = ANSWER_TIMEOUT) -> dict[str, Any]:
         """Wait for the line of a phase.
 
         Raises:
-            ClientFailedError: Something else came, or nothing.
-            ClientUnsupportedError: The client left because this is not for it.
+            ClientFailedError: The client gave no answer or another one.
+            ClientUnsupportedError: The client exited because it does not support the scenario.
         """
-        line = self._line(time.monotonic() + patience)
+        line = self._line(time.monotonic() + timeout)
         if not line:
             self._process.wait()
-            self._fail(f"left with status {self._process.returncode}")
+            self._fail(f"exited with status {self._process.returncode}")
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
@@ -200,21 +200,21 @@ class ClientProcess:
 
     def _fail(self, what: str) -> Any:
         self._errors.seek(0)
-        said = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
-        last = said[-1].strip()[:300] if said else ""
+        lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
+        last = lines[-1].strip()[:300] if lines else ""
         if self._process.poll() == UNSUPPORTED:
             raise ClientUnsupportedError(last.removeprefix("not supported: "))
         raise ClientFailedError(f"{what}; {last}" if last else what)
 
     @property
     def resident(self) -> int:
-        """Bytes."""
+        """Resident memory in bytes."""
         text = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text()
         return _kilobytes(text, "Rss") * 1024
 
     @property
     def peak(self) -> int:
-        """Bytes resident at most since the last ``forget_peak``."""
+        """The maximum of resident bytes since the last ``forget_peak``."""
         return _kilobytes(Path(f"/proc/{self._process.pid}/status").read_text(), "VmHWM") * 1024
 
     def forget_peak(self) -> None:
@@ -228,5 +228,5 @@ def _kilobytes(text: str, name: str) -> int:
 
 
 def python_client(name: str) -> list[str]:
-    """The command of a client of ``benchmarks.clients``."""
+    """Return the command line of a client of ``benchmarks.clients``."""
     return [sys.executable, "-m", "benchmarks.clients", name]

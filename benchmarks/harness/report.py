@@ -1,4 +1,4 @@
-"""The report of a run in Markdown: the goals, then a table a scenario."""
+"""The report of a run in Markdown: the goals, then one table per scenario."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .matrix import Matrix, Scenario
 from .results import Cell, Figure, Summary
 
 Column = tuple[str, str, float, int]
-"""A figure, its heading, what it is multiplied by, and decimals."""
+"""A figure, its heading, its factor, and its decimals."""
 
 _SYNC: list[Column] = [
     ("sync.wall_s", "wall s", 1, 2),
@@ -18,16 +18,16 @@ _SYNC: list[Column] = [
 
 
 def render(summary: Summary, matrix: Matrix, outcomes: list[Outcome], plots: dict[str, str]) -> str:
-    """The report.
+    """Return the report.
 
     Args:
-        plots: Paths of pictures by their titles.
+        plots: The paths of the plots by title.
     """
     machine = summary.machine
     parts = [
         f"Run `{machine.tier}` of {machine.began}: {machine.cores} cores of {machine.processor}, "
         f"{machine.memory_gib} GiB, Linux {machine.kernel}, Python {machine.python}. Medians over the rounds; "
-        "behind ± half of the distance between the lowest and the highest.",
+        "after ±, half of the range between the lowest and the highest.",
         *([machine.note] if machine.note else []),
         _versions(summary),
         "### Goals\n\nA ratio is that of the medians; from–to are the ratios of single rounds.",
@@ -46,7 +46,7 @@ def render(summary: Summary, matrix: Matrix, outcomes: list[Outcome], plots: dic
 
 
 def goals_table(outcomes: list[Outcome]) -> str:
-    """Goal, measured, met or by how much not."""
+    """Return a table of goals, measured values and verdicts."""
     heading = ["measure", "goal", "measured", "from–to", "ours", "other", "verdict"]
     return _table([heading, *map(_goal_row, outcomes)], numbers=range(2, 6))
 
@@ -64,7 +64,7 @@ def _goal_row(outcome: Outcome) -> list[str]:
 
 
 def scenario_table(scenario: Scenario, matrix: Matrix, cells: list[Cell]) -> str:
-    """A row a client."""
+    """Return a table with one row per client."""
     columns = [] if any(phase.relist for phase in scenario.phases) else list(_SYNC)
     if scenario.probe:
         columns += _lag("sync", "lag in the sync")
@@ -124,7 +124,7 @@ def _number(value: float | None, unit: str) -> str:
 
 
 def _short(value: float | None) -> str:
-    """Three digits, or as many as stand before the point."""
+    """Format a value with three digits, or all digits before the point."""
     if value is None:
         return ""
     if abs(value) >= 100:

@@ -18,7 +18,7 @@ class Machine(msgspec.Struct):
     """The machine of a run.
 
     Attributes:
-        note: What else there is to say of it.
+        note: A further remark for the report.
     """
 
     tier: str
@@ -35,7 +35,7 @@ class Results:
     """The cells of a run in a file.
 
     Args:
-        path: A line of JSON first for the machine, then one a cell.
+        path: The first line is JSON of the machine, each further line that of a cell.
     """
 
     def __init__(self, path: Path, machine: Machine) -> None:
@@ -75,11 +75,11 @@ class Results:
         )
 
     def of(self, scenario: str, client: str) -> list[Measured]:
-        """The rounds of a cell."""
+        """Return the rounds of a cell."""
         return [cell for cell in self.cells if (cell.scenario, cell.client) == (scenario, client)]
 
     def __iter__(self) -> Iterator[Key]:
-        """Every cell once, in the order of its first round."""
+        """Iterate over the cells, each once, in the order of their first rounds."""
         return iter(dict.fromkeys((cell.scenario, cell.client) for cell in self.cells))
 
 
@@ -93,7 +93,7 @@ class Figure(msgspec.Struct):
 
 
 def figures_of(rounds: list[Measured]) -> dict[str, Figure]:
-    """The figures of a cell by name, over those rounds that have them."""
+    """Return the figures of a cell by name, over the rounds that have them."""
     names = dict.fromkeys(name for measured in rounds for name in measured.values)
     return {name: _figure([each.values[name] for each in rounds if name in each.values]) for name in names}
 
@@ -103,7 +103,7 @@ def _figure(values: list[float]) -> Figure:
 
 
 class Cell(msgspec.Struct):
-    """A cell over its rounds, as the JSON file of a run has it."""
+    """A cell over its rounds, as in the JSON file of a run."""
 
     scenario: str
     client: str
@@ -124,7 +124,7 @@ class Summary(msgspec.Struct):
         return next(found, None)
 
     def median(self, scenario: str, client: str, figure: str) -> float | None:
-        """The median of a figure, or None where it was not measured."""
+        """Return the median of a figure, or None if it was not measured."""
         cell = self.cell(scenario, client)
         found = None if cell is None else cell.figures.get(figure)
         return None if found is None else found.median
@@ -134,7 +134,7 @@ _WORST = ("missing", "failed", "unsupported", "saturated", "ok")
 
 
 def summarize(results: Results) -> Summary:
-    """The medians and spread of every cell; its status is the worst of its rounds."""
+    """Return the medians and spread of every cell; its status is the worst of its rounds."""
     cells = []
     for scenario, client in results:
         rounds = results.of(scenario, client)

@@ -40,7 +40,7 @@ class MissingServerError(Exception):
 
 
 class Plan(NamedTuple):
-    """What is to be measured, in this order."""
+    """One cell to measure."""
 
     scenario: Scenario
     client: Client
@@ -48,10 +48,10 @@ class Plan(NamedTuple):
 
 
 def plan(matrix: Matrix, tier: Tier, rounds: int, only: str = "") -> Iterator[Plan]:
-    """The cells of a run: a scenario's rounds one after the other, its clients in turn, from another one each time.
+    """Yield the cells of a run: the rounds of each scenario, with its clients in turn, each round from the next client.
 
     Args:
-        only: A regular expression that the name of ``scenario/client`` is to match somewhere.
+        only: A regular expression that is searched in ``scenario/client``.
     """
     scenarios = [scenario for scenario in matrix.scenarios if tier in scenario.tiers]
     for _, members in groupby(scenarios, key=lambda each: each.group or each.name):
@@ -90,21 +90,23 @@ def machine(tier: Tier, note: str) -> Machine:
 
 @contextmanager
 def results_at(path: Path, options: argparse.Namespace, console: Console) -> Iterator[Results]:
-    """The results of a run that begins, goes on, or (``--report``) has ended. Memory is kept while it is measured."""
-    looking = options.report or options.tier == "quick"
-    with nullcontext("") if looking else keeping_memory(console) as note:
+    """Yield the results of a new, resumed or (``--report``) finished run. Page reporting is off while it measures."""
+    reads_only = options.report or options.tier == "quick"
+    with nullcontext("") if reads_only else keeping_memory(console) as note:
         yield (
-            Results.load(path) if goes_on(path, options) else Results.begin(path, machine(options.tier, note))
+            Results.load(path)
+            if is_resumed(path, options)
+            else Results.begin(path, machine(options.tier, note))
         )
 
 
-def goes_on(path: Path, options: argparse.Namespace) -> bool:
-    """Whether there is a run that was begun, and it is wanted."""
+def is_resumed(path: Path, options: argparse.Namespace) -> bool:
+    """Return whether an earlier run exists and was asked for."""
     return (options.resume or options.report) and path.exists()
 
 
 def templates(tier: Tier) -> Path:
-    """The file of pods that the server is to load; made once."""
+    """Return the file of pods that the server loads; it is made once."""
     path = BUILDS / f"pods-{SEED}-{TEMPLATES[tier]}-{_fingerprint()}.jsonl"
     if not path.exists():
         write_templates(path, TEMPLATES[tier], seed=SEED)
@@ -116,7 +118,7 @@ def _fingerprint() -> str:
 
 
 def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Console, only: str = "") -> None:
-    """Measure what the results do not have yet.
+    """Measure the cells that the results lack.
 
     Raises:
         MissingServerError: The server cannot be built.
@@ -146,13 +148,13 @@ def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Cons
             else:
                 measured = run_cell(server, client, scenario, number, programs)
             results.add(measured)
-            _tell(console, measured, time.monotonic() - began)
+            _print(console, measured, time.monotonic() - began)
             progress.advance(task)
 
 
 def progress_on(console: Console) -> Progress:
-    """A bar that counts what is done of what there is to do. It stands still meanwhile: drawing it would take the
-    cores from who is being measured."""
+    """Return a progress bar of the finished cells. It is not redrawn meanwhile, because that would take CPU time
+    from the measured client."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -163,7 +165,7 @@ def progress_on(console: Console) -> Progress:
     )
 
 
-def _tell(console: Console, measured: Measured, seconds: float) -> None:
+def _print(console: Console, measured: Measured, seconds: float) -> None:
     shown = {
         name: value for name, value in measured.values.items() if name.endswith(("cpu_us", "p99", "bytes"))
     }

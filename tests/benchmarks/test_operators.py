@@ -17,7 +17,7 @@ from benchmarks.harness.processes import ReplayServer, Server
 from benchmarks.harness.results import Machine, Results
 from benchmarks.operators import QueueFigure, queue_table, split
 from benchmarks.pods import write_templates
-from benchmarks.real_server import SLICE, RealServer
+from benchmarks.real_server import STRIDE, RealServer
 from tests.go_build import ensured
 
 pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
@@ -98,7 +98,7 @@ def test_each_phase_changes_an_object_once(matrix: Matrix) -> None:
     for scenario in matrix.scenarios:
         for name in scenario.clients:
             as_run = scenario.of(matrix.client(name))
-            assert math.gcd(SLICE, as_run.objects) == 1
+            assert math.gcd(STRIDE, as_run.objects) == 1
             assert all(phase.events <= as_run.objects for phase in as_run.phases)
 
 

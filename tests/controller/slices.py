@@ -1,4 +1,4 @@
-"""Applying deltas as an informer does, without handlers."""
+"""Apply deltas as an informer does, without handlers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from aioinformer.notifications import Notification
 async def apply_in_slices(
     store: Store[Any],
     delta: Delta,
-    tell: Callable[[list[Notification]], object],
+    notify: Callable[[list[Notification]], object],
     known: Any = None,
 ) -> None:
-    """As an informer applies it: other tasks run between slices."""
+    """Apply a delta as an informer does: other tasks run between slices."""
     budget = Budget()
     for notification in apply_in_steps(store, [delta], False, known):
         if notification is not None:
-            tell([notification])
+            notify([notification])
         if budget.is_spent():
             await budget.pause()

@@ -1,4 +1,4 @@
-"""Controller: a reflector, a queue, and the loop that works it off."""
+"""Controller: a reflector, a queue, and the loop that processes its items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Popped = list[tuple[str, list[str], bool]]
 
 
 class Process:
-    """Remembers what it was given; raises what ``fails`` says, as often as it says."""
+    """A process function that records its calls and raises the errors in ``fails``."""
 
     def __init__(self, fails: dict[str, list[Exception]] | None = None) -> None:
         self.popped: Popped = []
@@ -50,7 +50,7 @@ def controller(server: Scripted, process: Any, queue: Queue | None = None, **con
 
 
 @virtual_time
-async def test_reads_and_processes() -> None:
+async def test_lists_watches_and_processes() -> None:
     process = Process()
     server = Scripted([page(pod("a"), pod("b"), version=10)], [[1.0, added("c", 11), FOREVER]])
     subject = controller(server, process)
@@ -68,8 +68,8 @@ async def test_reads_and_processes() -> None:
 
 
 @virtual_time
-async def test_synced_only_after_the_last_item_was_processed() -> None:
-    """W2. Difference from upstream, where a waiter may see a cache that misses it."""
+async def test_has_synced_after_last_item_was_processed() -> None:
+    """W2. Difference from upstream, where the cache may still miss the last item."""
     done: list[str] = []
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
@@ -84,7 +84,7 @@ async def test_synced_only_after_the_last_item_was_processed() -> None:
 
 
 @virtual_time
-async def test_an_empty_first_list_is_synced_at_once() -> None:
+async def test_empty_first_list_syncs_at_once() -> None:
     """C13."""
     async with controller(Scripted([page(version=10)]), Process()) as subject:
         await subject.wait_synced()
@@ -92,7 +92,7 @@ async def test_an_empty_first_list_is_synced_at_once() -> None:
 
 
 @virtual_time
-async def test_relisted_objects_are_not_of_the_initial_list() -> None:
+async def test_relisted_objects_are_not_in_initial_list() -> None:
     """C33."""
     process = Process()
     server = Scripted(
@@ -104,7 +104,7 @@ async def test_relisted_objects_are_not_of_the_initial_list() -> None:
 
 
 @virtual_time
-async def test_processing_that_fails_is_logged_with_key_and_version_and_dropped(
+async def test_failed_item_is_logged_with_key_and_version_and_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     process = Process({"a": [ValueError("cannot")]})
@@ -117,7 +117,7 @@ async def test_processing_that_fails_is_logged_with_key_and_version_and_dropped(
 
 
 @virtual_time
-async def test_processing_that_asks_for_the_result_of_what_was_cancelled_elsewhere() -> None:
+async def test_cancelled_error_raised_by_process_is_a_failure() -> None:
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         raise asyncio.CancelledError
 
@@ -127,7 +127,7 @@ async def test_processing_that_asks_for_the_result_of_what_was_cancelled_elsewhe
 
 
 @virtual_time
-async def test_async_processing_that_fails_too(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_async_process_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         await asyncio.sleep(0)
         raise ValueError("cannot")
@@ -139,17 +139,17 @@ async def test_async_processing_that_fails_too(caplog: pytest.LogCaptureFixture)
 
 
 @virtual_time
-async def test_a_cancellation_of_the_process_functions_own_making_is_a_failure(
+async def test_cancelled_error_raised_by_async_process_is_a_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
-        raise asyncio.CancelledError("somebody else's")
+        raise asyncio.CancelledError("another task's")
 
     async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
         await subject.wait_synced()
         await asyncio.sleep(1)
         assert subject.state.phase is Phase.WATCHING
-    assert "default/a at 7 failed: somebody else's" in caplog.text
+    assert "default/a at 7 failed: another task's" in caplog.text
 
 
 def generator(deltas: list[Delta], is_in_initial_list: bool) -> Any:
@@ -170,8 +170,8 @@ async def async_generator(deltas: list[Delta], is_in_initial_list: bool) -> Any:
         (async_generator, "is called, not iterated over: async_generator contains"),
     ],
 )
-def test_what_cannot_process_is_refused_where_it_is_given(process: Any, said: str) -> None:
-    """It would lose every item, a generator in silence."""
+def test_invalid_process_function_is_refused(process: Any, said: str) -> None:
+    """It would lose every item; a generator would do so silently."""
     with pytest.raises(ConfigError, match=f"^process {said}"):
         controller(Scripted([]), process)
     if process is not None:
@@ -180,7 +180,7 @@ def test_what_cannot_process_is_refused_where_it_is_given(process: Any, said: st
 
 
 @virtual_time
-async def test_retry_on_error_puts_it_back_and_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+async def test_retry_on_error_requeues_the_item_and_others_follow(caplog: pytest.LogCaptureFixture) -> None:
     process = Process({"a": [ValueError("1"), ValueError("2")]})
     server = Scripted([page(pod("a"), pod("b"), version=10)])
     async with controller(server, process, retry_on_error=True) as subject:
@@ -190,19 +190,19 @@ async def test_retry_on_error_puts_it_back_and_others_go_on(caplog: pytest.LogCa
 
 
 @virtual_time
-async def test_a_requeue_error_puts_it_back_whatever_the_config(caplog: pytest.LogCaptureFixture) -> None:
+async def test_requeue_error_requeues_without_retry_on_error(caplog: pytest.LogCaptureFixture) -> None:
     process = Process({"a": [RequeueError(), RequeueError(ValueError("why"))]})
     async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
         await subject.wait_synced()
     assert process.names() == ["a", "a", "a"]
-    assert subject.failed == 1, "a RequeueError without a cause is no failure"
+    assert subject.failed == 1, "a RequeueError without a cause is not a failure"
     assert [each.getMessage() for each in caplog.records] == [
         "scripted pods: processing default/a at 7 failed: why"
     ]
 
 
 @virtual_time
-async def test_something_newer_takes_the_place_of_what_is_put_back() -> None:
+async def test_newer_item_wins_over_requeued_item() -> None:
     """add_if_not_present."""
     queue = DeltaFIFO()
     seen: list[list[str]] = []
@@ -220,7 +220,7 @@ async def test_something_newer_takes_the_place_of_what_is_put_back() -> None:
 
 @pytest.mark.parametrize("error", [RequeueError(), RequeueError(ValueError("why"))])
 @virtual_time
-async def test_what_always_fails_is_retried_with_backoff_not_in_a_spin(
+async def test_permanent_failure_is_retried_with_backoff(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
@@ -234,7 +234,7 @@ async def test_what_always_fails_is_retried_with_backoff_not_in_a_spin(
 
 
 @virtual_time
-async def test_a_batch_that_always_fails_is_retried_as_often_as_one_item(
+async def test_failing_batch_is_retried_as_often_as_one_item(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
@@ -253,7 +253,7 @@ async def test_a_batch_that_always_fails_is_retried_as_often_as_one_item(
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("queue", [DeltaFIFO, partial(RealFIFO, atomic_events=True)])
 @virtual_time
-async def test_cancelled_it_ends_whatever_processing_makes_of_it(
+async def test_cancel_ends_run_whatever_process_does_with_it(
     queue: Callable[[], Queue], fails: bool, retry_on_error: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """C81."""
@@ -280,7 +280,7 @@ async def test_cancelled_it_ends_whatever_processing_makes_of_it(
 
 
 @virtual_time
-async def test_what_always_fails_holds_nothing_else_up_for_long(caplog: pytest.LogCaptureFixture) -> None:
+async def test_permanent_failure_does_not_delay_others(caplog: pytest.LogCaptureFixture) -> None:
     times: dict[str, float] = {}
     loop = asyncio.get_running_loop()
 
@@ -298,10 +298,10 @@ async def test_what_always_fails_holds_nothing_else_up_for_long(caplog: pytest.L
 
 
 @virtual_time
-async def test_in_order_what_always_fails_holds_everything_up_and_is_not_retried_in_a_spin(
+async def test_permanent_failure_blocks_an_ordered_queue_with_backoff(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A RealFIFO keeps the order, so nothing passes what was put back."""
+    """A RealFIFO keeps the order, so no item overtakes a requeued one."""
     calls: list[list[str]] = []
 
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
@@ -321,7 +321,7 @@ async def test_in_order_what_always_fails_holds_everything_up_and_is_not_retried
 
 
 @virtual_time
-async def test_a_success_ends_the_backoff(caplog: pytest.LogCaptureFixture) -> None:
+async def test_success_resets_the_backoff(caplog: pytest.LogCaptureFixture) -> None:
     times: list[float] = []
     loop = asyncio.get_running_loop()
 
@@ -338,21 +338,21 @@ async def test_a_success_ends_the_backoff(caplog: pytest.LogCaptureFixture) -> N
     assert delays[6:] == [0.005, 0.01]
 
 
-async def test_waiting_in_another_loop() -> None:
+async def test_wait_synced_in_another_loop_raises() -> None:
     async with controller(Scripted([page(version=1)], [[FOREVER]]), Process()) as subject:
         with pytest.raises(WrongEventLoopError):
             await asyncio.to_thread(lambda: asyncio.run(subject.wait_synced()))
 
 
 @virtual_time
-async def test_resync_through_should_resync() -> None:
-    """C83's happy side: by period, asked, from known objects."""
+async def test_resync_asks_should_resync_each_period() -> None:
+    """C83, the common case: each period, if should_resync agrees, from the known objects."""
     known: Store[Any] = Store()
     answers = iter([True, False, True])
-    told: list[str] = []
+    types: list[str] = []
 
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
-        told.extend(delta.type.value for delta in deltas)
+        types.extend(delta.type.value for delta in deltas)
         for _ in apply_deltas(known, deltas, is_in_initial_list):
             pass
 
@@ -362,11 +362,11 @@ async def test_resync_through_should_resync() -> None:
         server, process, queue=queue, full_resync_period=10.0, should_resync=lambda: next(answers)
     ):
         await asyncio.sleep(35)
-    assert told == ["Replaced", "Sync", "Sync"]
+    assert types == ["Replaced", "Sync", "Sync"]
 
 
 @virtual_time
-async def test_the_watch_error_handler_is_told() -> None:
+async def test_watch_error_handler_is_called() -> None:
     errors: list[str] = []
 
     def handler(reflector: Any, error: Exception) -> None:
@@ -382,7 +382,7 @@ async def test_the_watch_error_handler_is_told() -> None:
 
 
 @virtual_time
-async def test_without_known_objects_deletions_that_were_missed_are_lost() -> None:
+async def test_without_known_objects_missed_deletions_are_lost() -> None:
     process = Process()
     server = Scripted(
         [page(pod("a"), pod("b"), version=10), page(pod("b"), version=20)], [[6.0, error_event(410, "Gone")]]
@@ -393,7 +393,7 @@ async def test_without_known_objects_deletions_that_were_missed_are_lost() -> No
 
 
 @virtual_time
-async def test_a_closed_queue_ends_it() -> None:
+async def test_closed_queue_ends_run() -> None:
     queue = DeltaFIFO()
     subject = controller(Scripted([page(version=10)]), Process(), queue=queue)
     task = asyncio.create_task(subject.run())
@@ -403,7 +403,7 @@ async def test_a_closed_queue_ends_it() -> None:
 
 
 @virtual_time
-async def test_stopping_closes_the_queue_and_leaves_nothing() -> None:
+async def test_stop_closes_queue_and_streams() -> None:
     queue = DeltaFIFO()
     server = Scripted([page(version=10)])
     async with controller(server, Process(), queue=queue):
@@ -413,7 +413,7 @@ async def test_stopping_closes_the_queue_and_leaves_nothing() -> None:
 
 
 @virtual_time
-async def test_entered_twice() -> None:
+async def test_enter_twice_raises() -> None:
     subject = controller(Scripted(), Process())
     async with subject:
         with pytest.raises(AlreadyStartedError):
@@ -422,7 +422,7 @@ async def test_entered_twice() -> None:
 
 
 @virtual_time
-async def test_run_twice() -> None:
+async def test_run_twice_raises() -> None:
     process, queue = Process(), DeltaFIFO()
     async with controller(Scripted([page(pod("a"), version=10)]), process, queue) as subject:
         await subject.wait_synced()
@@ -432,8 +432,8 @@ async def test_run_twice() -> None:
         assert subject.state.phase is Phase.WATCHING
 
 
-def test_cancelled_anywhere_it_leaves_nothing_half_done() -> None:
-    """Every item is either processed, or still in the queue; no task, no stream is left."""
+def test_cancel_at_any_step_loses_no_item() -> None:
+    """Every item is either processed or still queued, and no stream stays open."""
     steps: list[Step] = [[added("b", 11), added("c", 12)], modified("a", 13), modified("c", 14), FOREVER]
     for count in range(60):
 
@@ -449,8 +449,8 @@ def test_cancelled_anywhere_it_leaves_nothing_half_done() -> None:
             subject = controller(server, process, queue=queue)
             assert await cancel_after(count, asyncio.create_task(subject.run()))
             server.assert_closed()
-            left = [delta for key in queue.list_keys() for delta in queue.get_by_key(key) or []]
-            seen = [delta.object.resource_version for delta in finished + left]
+            remaining = [delta for key in queue.list_keys() for delta in queue.get_by_key(key) or []]
+            seen = [delta.object.resource_version for delta in finished + remaining]
             assert len(seen) == len(set(seen))
             version = int(subject.last_sync_resource_version or 0)
             expected = {"11", "12", "13", "14"} if version else set()
@@ -461,7 +461,7 @@ def test_cancelled_anywhere_it_leaves_nothing_half_done() -> None:
         run(main())
 
 
-async def test_on_the_real_loops() -> None:
+async def test_runs_on_both_event_loops() -> None:
     process = Process()
     server = Scripted([page(pod("a"), version=10)], [[added("b", 11), FOREVER]])
     async with controller(server, process) as subject:

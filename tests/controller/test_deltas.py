@@ -1,4 +1,4 @@
-"""apply_deltas: from deltas to the store, and to what handlers are told."""
+"""apply_deltas: from deltas to the store and to notifications."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def applied(store: Store[Any], *deltas: tuple[DeltaType, Any], initial: bool = F
 
 
 @pytest.mark.parametrize("kind", [DeltaType.ADDED, DeltaType.UPDATED, DeltaType.REPLACED, DeltaType.SYNC])
-def test_the_store_says_what_is_new_not_the_delta(kind: DeltaType) -> None:
+def test_store_content_decides_between_add_and_update(kind: DeltaType) -> None:
     """C31: Added for a stored key is an update, Updated for a missing one an add."""
     store: Store[Any] = Store()
     assert applied(store, (kind, OLD), initial=True) == [AddNotification(OLD, True)]
@@ -30,8 +30,8 @@ def test_the_store_says_what_is_new_not_the_delta(kind: DeltaType) -> None:
     assert store.list() == [NEW]
 
 
-def test_a_plain_string_is_a_type_as_well() -> None:
-    """Upstream's are strings."""
+def test_delta_type_may_be_a_string() -> None:
+    """Upstream's types are strings."""
     store: Store[Any] = Store()
     store.add(OLD)
     deletion: Any = "Deleted"
@@ -39,7 +39,7 @@ def test_a_plain_string_is_a_type_as_well() -> None:
     assert store.list() == []
 
 
-def test_deletions_by_object_or_tombstone() -> None:
+def test_deletion_by_object_or_tombstone() -> None:
     store: Store[Any] = Store()
     store.add(OLD)
     assert applied(store, (DeltaType.DELETED, NEW)) == [DeleteNotification(NEW)]
@@ -49,16 +49,16 @@ def test_deletions_by_object_or_tombstone() -> None:
     assert store.list() == []
 
 
-def test_all_that_happened_to_a_key_in_order() -> None:
+def test_deltas_of_a_key_are_applied_in_order() -> None:
     store: Store[Any] = Store()
-    told = applied(
+    notifications = applied(
         store,
         (DeltaType.ADDED, OLD),
         (DeltaType.UPDATED, NEW),
         (DeltaType.DELETED, NEW),
         (DeltaType.ADDED, NEWER),
     )
-    assert told == [
+    assert notifications == [
         AddNotification(OLD),
         UpdateNotification(OLD, NEW),
         DeleteNotification(NEW),
@@ -66,7 +66,7 @@ def test_all_that_happened_to_a_key_in_order() -> None:
     ]
 
 
-def test_the_store_is_changed_before_anybody_is_told() -> None:
+def test_store_changes_before_the_notification() -> None:
     """C32."""
     store: Store[Any] = Store()
     changes = apply_deltas(store, [Delta(DeltaType.ADDED, OLD), Delta(DeltaType.DELETED, OLD)], False)
@@ -76,39 +76,39 @@ def test_the_store_is_changed_before_anybody_is_told() -> None:
     assert store.list() == []
 
 
-def test_deleted_and_created_again_is_one_update_with_two_uids() -> None:
+def test_recreation_between_lists_is_one_update_with_two_uids() -> None:
     """C59, W23: between two lists."""
     store: Store[Any] = Store()
     store.add(OLD)
     recreated = pod("a", version="9", metadata={"uid": "another"})
-    (told,) = applied(store, (DeltaType.REPLACED, recreated))
-    assert isinstance(told, UpdateNotification)
-    assert (told.old.uid, told.new.uid) == ("uid-a", "another")
+    (notification,) = applied(store, (DeltaType.REPLACED, recreated))
+    assert isinstance(notification, UpdateNotification)
+    assert (notification.old.uid, notification.new.uid) == ("uid-a", "another")
 
 
-def test_an_object_without_key_stops_no_other() -> None:
+def test_object_without_key_does_not_stop_others() -> None:
     store: Store[Any] = Store()
-    told: list[Notification] = []
+    notifications: list[Notification] = []
     nameless = pod("")
     with pytest.raises(KeyFuncError):
         for each in apply_deltas(
             store, [Delta(DeltaType.ADDED, nameless), Delta(DeltaType.ADDED, OLD)], False
         ):
-            told.append(each)  # noqa: PERF402 - until it raises
-    assert told == [AddNotification(OLD)]
+            notifications.append(each)  # noqa: PERF402 - until it raises
+    assert notifications == [AddNotification(OLD)]
 
 
-def test_a_failing_index_is_told_of_after_the_rest() -> None:
+def test_index_error_is_raised_after_all_deltas() -> None:
     """C36: upstream panics."""
 
     def fails(obj: Any) -> list[str]:
         raise ZeroDivisionError
 
     store: Indexer[Any] = Indexer(indexers={"bad": fails})
-    told: list[Notification] = []
+    notifications: list[Notification] = []
     with pytest.raises(IndexFuncError, match="'bad' failed on ns/a") as caught:
         for each in apply_deltas(store, [Delta(DeltaType.ADDED, OLD), Delta(DeltaType.UPDATED, NEW)], False):
-            told.append(each)  # noqa: PERF402
-    assert told == [AddNotification(OLD), UpdateNotification(OLD, NEW)]
+            notifications.append(each)  # noqa: PERF402
+    assert notifications == [AddNotification(OLD), UpdateNotification(OLD, NEW)]
     assert len(caught.value.all()) == 2
     assert store.list() == [NEW]

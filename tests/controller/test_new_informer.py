@@ -1,4 +1,4 @@
-"""new_informer: one handler, called inside the process loop."""
+"""new_informer: a store, a controller and one handler, called inside the process loop."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from ..virtual_time import virtual_time
 
 @pytest.fixture(params=QUEUES, autouse=True)
 def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> QueueName:
-    """The queue of all informers made here."""
+    """Select the queue of all informers in this file."""
     name: QueueName = request.param
     use_queue(name, monkeypatch)
     return name
 
 
-class Told:
-    """A handler that remembers, and sees what the store holds meanwhile."""
+class Recorder:
+    """A handler that records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -53,28 +53,28 @@ class Told:
 
 
 @virtual_time
-async def test_the_store_follows_and_the_handler_is_told(queue: QueueName) -> None:
-    told = Told()
+async def test_store_follows_server_and_handler_is_called(queue: QueueName) -> None:
+    recorder = Recorder()
     server = Scripted(
         [page(pod("a", 1), pod("b", 2), version=10), page(pod("c", 11), version=20)],
         [[1.0, added("c", 11), modified("a", 12), deleted("b", 13), 6.0, error_event(410, "Gone")]],
     )
-    store, controller = new_informer(server, KubeObject, 0.0, told)
+    store, controller = new_informer(server, KubeObject, 0.0, recorder)
     async with controller:
         await controller.wait_synced()
         assert store.list_keys() == ["default/a", "default/b"]
         await asyncio.sleep(60)
         assert store.list_keys() == ["default/c"]
     relisted = [("update", "c", "11", "11"), ("delete", "default/a", "DeletedFinalStateUnknown")]
-    assert told.calls == [
+    assert recorder.calls == [
         ("add", "a", True), ("add", "b", True), ("add", "c", False), ("update", "a", "1", "12"),
         ("delete", "b", "KubeObject"), *(relisted if queue == "delta" else reversed(relisted)),
     ]  # fmt: skip
 
 
 @virtual_time
-async def test_it_can_be_waited_for_like_an_informer() -> None:
-    _, controller = new_informer(Scripted([5.0, page(version=10)]), KubeObject, 0.0, Told())
+async def test_wait_for_cache_sync_accepts_the_controller() -> None:
+    _, controller = new_informer(Scripted([5.0, page(version=10)]), KubeObject, 0.0, Recorder())
     async with controller:
         with pytest.raises(SyncTimeout, match=r"not synced after 2 s: scripted pods: .*listing"):
             await wait_for_cache_sync(controller, timeout=2.0)
@@ -85,16 +85,16 @@ async def test_it_can_be_waited_for_like_an_informer() -> None:
 
 
 @virtual_time
-async def test_resyncs_repeat_everything() -> None:
-    told = Told()
-    _, controller = new_informer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0, told)
+async def test_resync_repeats_all_objects() -> None:
+    recorder = Recorder()
+    _, controller = new_informer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0, recorder)
     async with controller:
         await asyncio.sleep(25)
-    assert told.calls == [("add", "a", True), ("update", "a", "1", "1"), ("update", "a", "1", "1")]
+    assert recorder.calls == [("add", "a", True), ("update", "a", "1", "1"), ("update", "a", "1", "1")]
 
 
 @virtual_time
-async def test_a_handler_that_raises_is_logged_with_key_and_version(caplog: pytest.LogCaptureFixture) -> None:
+async def test_handler_error_is_logged_with_key_and_version(caplog: pytest.LogCaptureFixture) -> None:
     seen: list[str] = []
 
     async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -115,7 +115,7 @@ async def test_a_handler_that_raises_is_logged_with_key_and_version(caplog: pyte
 
 
 @virtual_time
-async def test_the_store_is_changed_before_the_handler_is_told() -> None:
+async def test_store_changes_before_the_handler_call() -> None:
     """C32."""
     sizes: list[int] = []
 
@@ -134,9 +134,9 @@ async def test_the_store_is_changed_before_the_handler_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("handler", "said"),
-    [(Told, "is a class"), (object(), "is not an event handler"), (print, "is not an event handler")],
+    [(Recorder, "is a class"), (object(), "is not an event handler"), (print, "is not an event handler")],
 )
-def test_what_is_no_handler_is_refused_where_it_is_given(handler: Any, said: str) -> None:
+def test_invalid_handler_is_refused(handler: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         new_informer(Scripted(), KubeObject, 0.0, handler)
 
@@ -150,7 +150,7 @@ async def test_options_reach_the_reflector() -> None:
 
     server = Scripted([OSError("no")])
     _, controller = new_informer(
-        server, KubeObject, 0.0, Told(), name="mine", page_size=7, watch_error_handler=handler
+        server, KubeObject, 0.0, Recorder(), name="mine", page_size=7, watch_error_handler=handler
     )
     async with controller:
         await asyncio.sleep(1)
@@ -160,31 +160,31 @@ async def test_options_reach_the_reflector() -> None:
 
 
 @virtual_time
-async def test_unnamed_objects_are_left_out_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    told = Told()
+async def test_objects_without_name_are_skipped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder()
     nameless = WatchEvent("ADDED", b'{"metadata": {"resourceVersion": "11"}}')
     server = Scripted([page(version=10)], [[nameless, added("b", 12), FOREVER]])
-    _, controller = new_informer(server, KubeObject, 0.0, told)
+    _, controller = new_informer(server, KubeObject, 0.0, recorder)
     async with controller:
         await asyncio.sleep(5)
-    assert told.calls == [("add", "b", False)]
+    assert recorder.calls == [("add", "b", False)]
     assert controller.state.rejected == 1
 
 
 @virtual_time
-async def test_a_failing_object_of_a_list_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_object_of_a_list_does_not_stop_others(caplog: pytest.LogCaptureFixture) -> None:
     server = Scripted([page(pod("a", 1), b'{"metadata": {"resourceVersion": "3"}}', pod("b", 2), version=10)])
-    told = Told()
-    store, controller = new_informer(server, KubeObject, 0.0, told)
+    recorder = Recorder()
+    store, controller = new_informer(server, KubeObject, 0.0, recorder)
     async with controller:
         await controller.wait_synced()
     assert store.list_keys() == ["default/a", "default/b"]
-    assert [call[1] for call in told.calls] == ["a", "b"]
+    assert [call[1] for call in recorder.calls] == ["a", "b"]
     assert controller.state.rejected == 1
 
 
 @virtual_time
-async def test_a_handler_sees_the_whole_list_stored(queue: QueueName) -> None:
+async def test_handler_sees_the_whole_list_in_the_store(queue: QueueName) -> None:
     """C32: with a RealFIFO the list is replaced as a whole."""
     sizes: list[int] = []
     handler = ResourceEventHandlerFuncs[KubeObject](on_add=lambda obj, initial: sizes.append(len(store)))
@@ -197,10 +197,10 @@ async def test_a_handler_sees_the_whole_list_stored(queue: QueueName) -> None:
 
 
 @virtual_time
-async def test_whoever_waits_for_one_that_ends_is_told() -> None:
-    """Failed, left before it has begun, or asked afterwards; and it runs once."""
+async def test_wait_for_an_ended_controller_raises() -> None:
+    """It failed, was exited before it ran, or had ended before; it runs only once."""
     server = Scripted([5.0, ClientClosedError("closed")])
-    _, controller = new_informer(server, KubeObject, 0.0, Told(), use_watch_list=False)
+    _, controller = new_informer(server, KubeObject, 0.0, Recorder(), use_watch_list=False)
     with pytest.raises(ClientClosedError):
         async with controller:
             with pytest.raises(StoppedError, match="stopped before it had synced"):
@@ -209,21 +209,21 @@ async def test_whoever_waits_for_one_that_ends_is_told() -> None:
         await wait_for_cache_sync(controller)
     with pytest.raises(AlreadyStartedError):
         await controller.run()
-    _, left = new_informer(Scripted(), KubeObject, 0.0, Told())
-    waiting = asyncio.create_task(left.wait_synced())
-    async with left:
+    _, unstarted = new_informer(Scripted(), KubeObject, 0.0, Recorder())
+    waiting = asyncio.create_task(unstarted.wait_synced())
+    async with unstarted:
         pass
     with pytest.raises(StoppedError):
         await waiting
 
 
 @virtual_time
-async def test_a_handler_that_swallows_the_cancellation_is_told_no_more() -> None:
-    """As ``asyncio.wait_for`` of Python 3.11 can do to it."""
-    told: list[str] = []
+async def test_handler_that_suppresses_cancellation_gets_no_more_calls() -> None:
+    """``asyncio.wait_for`` of Python 3.11 can suppress it."""
+    seen: list[str] = []
 
     async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
-        told.append(obj.name)
+        seen.append(obj.name)
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
 
@@ -232,4 +232,4 @@ async def test_a_handler_that_swallows_the_cancellation_is_told_no_more() -> Non
     _, controller = new_informer(server, KubeObject, 0.0, handler)
     async with controller:
         await asyncio.sleep(5)
-    assert told == ["a"]
+    assert seen == ["a"]

@@ -1,4 +1,4 @@
-"""RealFIFO and a store: whatever was missed, put back or cancelled, after a list they equal the truth."""
+"""RealFIFO and a store: after a relist they equal the server, whatever was missed, requeued or cancelled."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ MODES: dict[str, dict[str, bool]] = {
 
 
 class Informed:
-    """A server's truth, a queue that hears of it with gaps, and a consumer that keeps a store and tells of it.
+    """A server's state, a queue that misses some changes, and a consumer with a store and notifications.
 
     Attributes:
-        copy: What there is, as far as one knows who was told of every change.
+        copy: The objects according to the notifications.
     """
 
     def __init__(self, mode: str) -> None:
@@ -52,10 +52,10 @@ class Informed:
             if self.truth.pop(key, None) is not None and is_seen:
                 await self.fifo.delete(new)
             return
-        tell = self.fifo.update if key in self.truth else self.fifo.add
+        write = self.fifo.update if key in self.truth else self.fifo.add
         self.truth[key] = new
         if is_seen:
-            await tell(new)
+            await write(new)
 
     async def relist(self) -> None:
         await self.fifo.replace(list(self.truth.values()), str(self.version))
@@ -63,26 +63,26 @@ class Informed:
     async def process(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
         await asyncio.sleep(0)
         if deltas[0].type in (DeltaType.REPLACED_ALL, DeltaType.SYNC_ALL):
-            await apply_in_slices(self.store, deltas[0], self.tell_all)
+            await apply_in_slices(self.store, deltas[0], self.notify_all)
             return
         for notification in apply_deltas(self.store, deltas, is_in_initial_list):
-            self.tell(notification)
+            self.notify(notification)
 
-    def tell_all(self, notifications: list[Notification]) -> None:
+    def notify_all(self, notifications: list[Notification]) -> None:
         for notification in notifications:
-            self.tell(notification)
+            self.notify(notification)
 
-    def tell(self, told: Notification) -> None:
-        key = deletion_handling_meta_namespace_key_func(told.obj)
-        if isinstance(told, DeleteNotification):
+    def notify(self, notification: Notification) -> None:
+        key = deletion_handling_meta_namespace_key_func(notification.obj)
+        if isinstance(notification, DeleteNotification):
             self.copy.pop(key, None)
             return
         known = self.copy.get(key)
-        if known is not (None if isinstance(told, AddNotification) else told.old):
-            self.wrong.append(told)
-        self.copy[key] = told.new
+        if known is not (None if isinstance(notification, AddNotification) else notification.old):
+            self.wrong.append(notification)
+        self.copy[key] = notification.new
 
-    async def maybe_await(self) -> None:
+    async def relist_and_check(self) -> None:
         await self.relist()
         while len(self.fifo):
             await self.fifo.pop_batch(self.process, self.process)
@@ -140,25 +140,25 @@ async def play(informed: Informed, sequence: list[tuple[Any, ...]]) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @given(st.lists(changes | changes | verbs, max_size=40))
-async def test_store_and_who_is_told_end_equal_to_the_truth(
+async def test_store_and_handlers_copy_end_equal_to_the_server(
     mode: str, sequence: list[tuple[Any, ...]]
 ) -> None:
-    """C16 to C24 and C31 to C34: and on the way nothing is told that does not follow from what was told before."""
+    """C16 to C24 and C31 to C34: also, every notification fits the ones before it."""
     informed = Informed(mode)
     await play(informed, sequence)
-    await informed.maybe_await()
+    await informed.relist_and_check()
     assert informed.copy == informed.truth
     assert not informed.wrong
 
 
 @pytest.mark.parametrize("mode", MODES)
 @given(st.lists(changes | changes | verbs | cancelled | cancelled, max_size=40))
-async def test_whatever_is_cancelled_the_store_ends_equal_to_the_truth(
+async def test_store_ends_equal_to_the_server_after_cancellations(
     mode: str, sequence: list[tuple[Any, ...]]
 ) -> None:
-    """At every await of every verb: it has happened as a whole or not at all."""
+    """Cancelled at every await, each verb has happened as a whole or not at all."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         informed = Informed(mode)
         await play(informed, sequence)
-        await informed.maybe_await()
+        await informed.relist_and_check()

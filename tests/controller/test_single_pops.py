@@ -1,4 +1,4 @@
-"""Queues that have single verbs alone, or their own of those."""
+"""Custom queues: with client-go's verbs only, or with a pop of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def server() -> Scripted:
     return Scripted([page(pod("a"), pod("b"), version=10)], [[added("c", 11), FOREVER]])
 
 
-async def test_a_subclasss_own_pop_is_called() -> None:
+async def test_overridden_pop_is_called() -> None:
     popped: list[list[Delta]] = []
 
     class Counting(DeltaFIFO):
@@ -40,8 +40,8 @@ async def test_a_subclasss_own_pop_is_called() -> None:
     assert popped == processed
 
 
-class Own:
-    """A queue with client-go's verbs alone, whose pop does not wait where there is something."""
+class MinimalQueue:
+    """A queue with client-go's verbs only, whose pop does not yield while it has items."""
 
     def __init__(self) -> None:
         self.items: deque[list[Delta]] = deque()
@@ -85,8 +85,8 @@ class Own:
         self.closed = True
 
 
-async def test_a_queue_of_client_gos_verbs_alone() -> None:
-    queue: Any = Own()
+async def test_queue_with_client_go_verbs_only() -> None:
+    queue: Any = MinimalQueue()
     names: list[str] = []
     config = Config(queue, server(), lambda deltas, _: names.append(deltas[-1].object.name), KubeObject)
     subject = Controller(config)
@@ -98,8 +98,8 @@ async def test_a_queue_of_client_gos_verbs_alone() -> None:
 
 
 @virtual_time
-async def test_whether_such_a_queue_has_synced_is_looked_at_now_and_then() -> None:
-    queue: Any = Own()
+async def test_has_synced_of_minimal_queue_is_polled() -> None:
+    queue: Any = MinimalQueue()
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         await asyncio.sleep(1)
@@ -114,8 +114,8 @@ async def test_whether_such_a_queue_has_synced_is_looked_at_now_and_then() -> No
         await subject.wait_synced(2)
 
 
-async def test_others_run_while_such_a_queue_is_worked_off() -> None:
-    queue: Any = Own()
+async def test_other_tasks_run_while_minimal_queue_is_processed() -> None:
+    queue: Any = MinimalQueue()
     for _ in range(100_000):
         queue.add("x")
     async with Controller(Config(queue, Scripted(), lambda deltas, _: None, KubeObject)):
@@ -123,7 +123,7 @@ async def test_others_run_while_such_a_queue_is_worked_off() -> None:
         assert queue.items
 
 
-def test_what_is_no_queue_is_refused() -> None:
+def test_invalid_queue_is_refused() -> None:
     nothing: Any = object()
     with pytest.raises(ConfigError, match="must be one such as"):
         Controller(Config(nothing, Scripted(), lambda deltas, _: None, KubeObject))

@@ -1,4 +1,4 @@
-"""apply_deltas and apply_in_steps: deltas about the whole collection, and several keys' at once."""
+"""apply_deltas and apply_in_steps: deltas of the whole collection, and of several keys at once."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ def tombstone(obj: Any) -> DeleteNotification:
     return DeleteNotification(DeletedFinalStateUnknown(obj.key, obj))
 
 
-def at_once(store: Store[Any], delta: Delta, tell: Callable[[Notification], None]) -> None:
+def at_once(store: Store[Any], delta: Delta, notify: Callable[[Notification], None]) -> None:
     for notification in apply_deltas(store, [delta], False):
-        tell(notification)
+        notify(notification)
 
 
-def in_steps(store: Store[Any], delta: Delta, tell: Callable[[Notification], None]) -> None:
+def in_steps(store: Store[Any], delta: Delta, notify: Callable[[Notification], None]) -> None:
     for notification in apply_in_steps(store, [delta], False):
         if notification is not None:
-            tell(notification)
+            notify(notification)
 
 
 @pytest.fixture(params=[at_once, in_steps], ids=["at once", "in steps"])
 def apply(request: pytest.FixtureRequest) -> Callable[..., list[Notification]]:
-    """Applies one delta and gives what was told."""
+    """Return a function that applies one delta and returns its notifications."""
 
     def apply(store: Store[Any], delta: Delta) -> list[Notification]:
-        told: list[Notification] = []
-        request.param(store, delta, told.append)
-        return told
+        notifications: list[Notification] = []
+        request.param(store, delta, notifications.append)
+        return notifications
 
     return apply
 
@@ -74,7 +74,7 @@ A1, A2, B1, C1, D1 = pod("a"), pod("a", version="2"), pod("b"), pod("c"), pod("d
 
 
 class TestReplacedAll:
-    def test_deletions_first_then_the_list_in_its_order_c32(self, apply: Apply) -> None:
+    def test_deletions_come_before_the_list_in_its_order_c32(self, apply: Apply) -> None:
         """C32 TestReplaceEvents; C31: what is new is decided by the store."""
         store = stored(A1, B1, C1)
         assert apply(store, replaced_all(D1, A2, C1)) == [
@@ -89,8 +89,10 @@ class TestReplacedAll:
         assert store.index_keys("version", "1") == ["ns/c", "ns/d"]
 
     @pytest.mark.parametrize("how", [at_once, in_steps])
-    def test_the_whole_store_is_replaced_before_anything_is_told_c32(self, how: Callable[..., None]) -> None:
-        """C32 TestReplaceEvents, which looks at the store's version at each call."""
+    def test_whole_store_is_replaced_before_the_first_notification_c32(
+        self, how: Callable[..., None]
+    ) -> None:
+        """C32 TestReplaceEvents, which checks the store's version at each call."""
         store = stored(A1, B1)
         seen: list[tuple[list[Any], str]] = []
         how(
@@ -100,24 +102,24 @@ class TestReplacedAll:
         )
         assert seen == [([C1, D1], "10")] * 4
 
-    def test_an_object_listed_twice(self, apply: Apply) -> None:
+    def test_object_listed_twice_is_add_then_update(self, apply: Apply) -> None:
         store = stored()
         assert apply(store, replaced_all(A1, A2)) == [AddNotification(A1), UpdateNotification(A1, A2)]
         assert store.list() == [A2]
 
-    def test_an_explicit_key_keeps_what_is_stored_without_news(self, apply: Apply) -> None:
+    def test_explicit_key_keeps_the_stored_object_without_notification(self, apply: Apply) -> None:
         store = stored(A1, B1)
         delta = replaced_all(ExplicitKey("ns/a"), ExplicitKey("ns/unknown"), C1)
         assert apply(store, delta) == [tombstone(B1), AddNotification(C1)]
         assert store.list() == [A1, C1]
         assert store.index_keys("version", "1") == ["ns/a", "ns/c"]
 
-    def test_an_explicit_key_does_not_stand_in_for_what_is_listed(self, apply: Apply) -> None:
+    def test_listed_object_wins_over_its_explicit_key(self, apply: Apply) -> None:
         store = stored(A1)
         assert apply(store, replaced_all(A2, ExplicitKey("ns/a"))) == [UpdateNotification(A1, A2)]
         assert store.list() == [A2]
 
-    def test_what_cannot_be_taken_stops_no_other(self, apply: Apply) -> None:
+    def test_failing_objects_do_not_stop_others(self, apply: Apply) -> None:
         store = stored(A1)
 
         def fails(obj: Any) -> list[str]:
@@ -130,23 +132,23 @@ class TestReplacedAll:
         assert store.list() == [A1, B1]
         assert store.index_keys("fails", "x") == ["ns/a"]
 
-    def test_of_the_initial_list(self) -> None:
-        (told,) = apply_deltas(stored(), [replaced_all(A1)], True)
-        assert told == AddNotification(A1, True)
+    def test_notifications_carry_is_in_initial_list(self) -> None:
+        (notifications,) = apply_deltas(stored(), [replaced_all(A1)], True)
+        assert notifications == AddNotification(A1, True)
 
 
-class TestTheRest:
-    def test_a_sync_all_repeats_what_is_stored(self, apply: Apply) -> None:
+class TestOtherDeltas:
+    def test_sync_all_repeats_stored_objects(self, apply: Apply) -> None:
         store = stored(A1, B1)
         assert apply(store, SYNC_ALL) == [UpdateNotification(A1, A1), UpdateNotification(B1, B1)]
 
-    def test_a_bookmark_is_the_stores_version_and_no_news(self) -> None:
+    def test_bookmark_sets_store_version_without_notification(self) -> None:
         store = stored(A1)
         assert list(apply_deltas(store, [Delta(DeltaType.BOOKMARK, BookmarkInfo("77"))], False)) == []
         assert store.last_store_sync_resource_version == "77"
 
-    def test_of_several_keys_only_what_was_stored_is_told_c34(self) -> None:
-        """C34 TestProcessDeltasInBatch; C35: one after the other."""
+    def test_batch_notifies_only_stored_changes_c34(self) -> None:
+        """C34 TestProcessDeltasInBatch; C35: in order."""
         store = stored(A1)
         deltas = [
             Delta(DeltaType.UPDATED, A2),
@@ -155,14 +157,14 @@ class TestTheRest:
             Delta(DeltaType.DELETED, None),
             Delta(DeltaType.DELETED, C1),
         ]
-        told: list[Notification] = []
+        notifications: list[Notification] = []
         with pytest.raises(KeyFuncError) as caught:
             for each in apply_deltas(store, deltas, False):
-                told.append(each)  # noqa: PERF402 - until it raises
-        assert told == [UpdateNotification(A1, A2), AddNotification(B1), DeleteNotification(C1)]
+                notifications.append(each)  # noqa: PERF402 - until it raises
+        assert notifications == [UpdateNotification(A1, A2), AddNotification(B1), DeleteNotification(C1)]
         assert len(caught.value.all()) == 2
 
-    def test_a_tombstone_without_a_state_gets_the_stored_one(self) -> None:
+    def test_tombstone_without_object_gets_the_stored_object(self) -> None:
         unread = Delta(DeltaType.DELETED, DeletedFinalStateUnknown("ns/a", None))
         store = stored(A1)
         assert list(apply_deltas(store, [unread, unread], False)) == [
@@ -172,7 +174,7 @@ class TestTheRest:
 
 
 class Part:
-    """What some namespaces of a store have."""
+    """The objects of some namespaces of a store."""
 
     def __init__(self, store: Store[Any], *namespaces: str) -> None:
         self._store = store
@@ -185,38 +187,38 @@ class Part:
         return self._store.get_by_key(key)
 
 
-class TestInTurns:
-    async def test_a_part_of_the_store(self) -> None:
+class TestSlices:
+    async def test_part_of_the_store_is_replaced(self) -> None:
         red, blue = pod("a", "red"), pod("a", "blue")
         store = stored(red, blue)
-        told: list[Notification] = []
+        notifications: list[Notification] = []
         known = Part(store, "red")
         newer = pod("b", "red", version="2")
-        await apply_in_slices(store, replaced_all(newer), told.extend, known)
-        assert told == [tombstone(red), AddNotification(newer)]
+        await apply_in_slices(store, replaced_all(newer), notifications.extend, known)
+        assert notifications == [tombstone(red), AddNotification(newer)]
         assert sorted(store.list_keys()) == ["blue/a", "red/b"]
         assert store.index_keys("version", "1") == ["blue/a"]
         assert store.index_keys("version", "2") == ["red/b"]
-        told.clear()
-        await apply_in_slices(store, SYNC_ALL, told.extend, known)
-        assert told == [UpdateNotification(newer, newer)]
+        notifications.clear()
+        await apply_in_slices(store, SYNC_ALL, notifications.extend, known)
+        assert notifications == [UpdateNotification(newer, newer)]
 
     @pytest.mark.parametrize("count", range(16))
-    async def test_cancelled_before_it_tells_it_has_changed_nothing(
+    async def test_cancel_before_first_notification_changes_nothing(
         self, count: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         store = stored(A1, B1)
-        told: list[Notification] = []
-        task = asyncio.create_task(apply_in_slices(store, replaced_all(B1, C1, D1), told.extend))
+        notifications: list[Notification] = []
+        task = asyncio.create_task(apply_in_slices(store, replaced_all(B1, C1, D1), notifications.extend))
         await turns(count)
         task.cancel()
         await asyncio.wait({task})
-        assert store.list() == ([B1, C1, D1] if told else [A1, B1])
+        assert store.list() == ([B1, C1, D1] if notifications else [A1, B1])
         assert store.index_keys("version", "1") == sorted(store.list_keys())
-        assert store.last_store_sync_resource_version == ("10" if told else "1")
+        assert store.last_store_sync_resource_version == ("10" if notifications else "1")
 
-    async def test_an_index_that_is_added_meanwhile_is_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_index_added_meanwhile_is_complete(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         for count in range(12):
             store = stored(A1, B1)
@@ -229,9 +231,7 @@ class TestInTurns:
             await task
             assert sorted(store.list_index_func_values("name")) == ["b", "c"]
 
-    async def test_an_index_that_is_added_meanwhile_is_filled_in_turns(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_index_added_meanwhile_is_filled_in_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         store = stored(A1)
         objects = [pod(f"p{number}") for number in range(20)]
@@ -252,16 +252,16 @@ class TestInTurns:
         assert most == 1
         assert store.by_index("name", "p7") == [objects[7]]
 
-    async def test_it_does_not_hold_the_loop(self) -> None:
+    async def test_event_loop_is_not_blocked(self) -> None:
         store: Store[Any] = Store()
         objects = [pod(f"p{number}") for number in range(20_000)]
-        told: list[Notification] = []
+        notifications: list[Notification] = []
         for delta in (replaced_all(*objects), SYNC_ALL):
-            task = asyncio.create_task(apply_in_slices(store, delta, told.extend))
+            task = asyncio.create_task(apply_in_slices(store, delta, notifications.extend))
             rounds = 0
             while not task.done():
                 await asyncio.sleep(0)
                 rounds += 1
             await task
             assert rounds > 2
-        assert len(told) == 40_000
+        assert len(notifications) == 40_000

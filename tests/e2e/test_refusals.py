@@ -29,7 +29,7 @@ async def refused(informer: SharedIndexInformer[Any], witness: Witness, status: 
 
 
 async def test_an_unknown_resource_is_named_and_read_once_it_exists(cluster: Cluster, client: Client) -> None:
-    group = f"{cluster.namespace}.example.com"  # nobody else's: the real server is shared
+    group = f"{cluster.namespace}.example.com"  # a name of its own: the real server is shared
     relics = Resource(f"{group}/v1", "relics")
     async with unsynced(cluster.list_watch(client, relics), KubeObject) as (informer, witness):
         said = await refused(informer, witness, 404)
@@ -131,7 +131,7 @@ async def test_a_token_that_is_rotated_while_a_watch_runs(embedded: EmbeddedClus
         await witness.until(lambda: witness.errors)
         server.create("v1", "configmaps", configmap("a"), embedded.namespace)
         await witness.until(lambda: embedded.key("a") in witness.shadow)
-        # Whoever asks first after the cut, be it for the server's health, renews the token for all.
+        # The first request after the cut renews the token for all, even if it is a health check.
         assert [request.status for request in server.requests].count(401) == 1
         assert [request.status for request in server.requests if request.verb == "watch"][-1] == 200
         assert server.count("list") == 0

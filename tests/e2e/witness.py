@@ -49,7 +49,7 @@ class Witness(ResourceEventHandler[Any]):
     Attributes:
         told: The calls.
         shadow: The resourceVersion of each object by its key, as far as the calls say.
-        errors: What the informer's watch error handler was told.
+        errors: The errors that the informer's watch error handler got.
         illegal: Calls that could not follow those before: an add of what is there, and so on.
     """
 

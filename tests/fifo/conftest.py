@@ -1,4 +1,4 @@
-"""What tests of queues ask for."""
+"""Fixtures for tests of queues."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from aioinformer.fifo import queue
 
 
 @pytest.fixture
-def long_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A turn that a busy machine does not end in the middle of a test."""
+def long_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices so long that they do not end within a test on a busy machine."""
     monkeypatch.setattr("aioinformer._core.coop.SLICE", 3600.0)
 
 
 @pytest.fixture
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Makes it so many seconds later for a queue, which measures by this alone how long a pop takes."""
+    """Return a function that advances the clock with which a queue measures its pops."""
     clock = 0.0
 
     def pass_time(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Queues of both kinds, and what tests of them have in common."""
+"""Both kinds of queues, and helpers for their tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS: dict[str, Callable[..., Fifo]] = {
 
 
 def keys(fifo: Fifo) -> list[str]:
-    """The queued keys, oldest first."""
+    """Return the queued keys, oldest first."""
     if isinstance(fifo, DeltaFIFO):
         return fifo.list_keys()
     return [fifo.key_of(delta.object) for delta in fifo.queued]
@@ -33,25 +33,27 @@ def ignore(deltas: Deltas, initial: bool) -> None:
 
 
 async def is_free(fifo: Fifo) -> bool:
-    """Whether nobody was left holding it: another verb gets through."""
+    """Check that the queue's lock is free: another verb returns."""
     await fifo.apply([])
     return True
 
 
 class Gate:
-    """A process function that stands still until it is let go.
+    """A process function that waits until ``release`` is set.
 
     Args:
-        tell: What is to be seen of the deltas that it is given.
+        summarize: Makes the texts in ``seen`` from the processed deltas.
     """
 
-    def __init__(self, tell: Callable[[Deltas], list[str]] = lambda deltas: [deltas[-1].object.key]) -> None:
-        self._tell = tell
+    def __init__(
+        self, summarize: Callable[[Deltas], list[str]] = lambda deltas: [deltas[-1].object.key]
+    ) -> None:
+        self._summarize = summarize
         self.entered = asyncio.Event()
-        self.let_go = asyncio.Event()
+        self.release = asyncio.Event()
         self.seen: list[str] = []
 
     async def __call__(self, deltas: Deltas, initial: bool) -> None:
         self.entered.set()
-        await self.let_go.wait()
-        self.seen += self._tell(deltas)
+        await self.release.wait()
+        self.seen += self._summarize(deltas)

@@ -1,4 +1,4 @@
-"""Objects and ways to use a queue."""
+"""Sample objects, and short ways to make and use queues."""
 
 from __future__ import annotations
 
@@ -47,25 +47,25 @@ def raising(error: BaseException) -> Callable[[Deltas, bool], None]:
 
 
 def real(known_objects: Store[Any] | None = None, **options: Any) -> RealFIFO:
-    """A RealFIFO that asks its consumer's store, or one with atomic events."""
+    """Return a RealFIFO with these known objects, or with atomic events if there are none."""
     return RealFIFO(known_objects=known_objects, atomic_events=known_objects is None, **options)
 
 
 def by_default(**options: Any) -> RealFIFO:
-    """A RealFIFO as informers have it."""
+    """Return a RealFIFO with the options that informers use."""
     return real(emit_delta_type_bookmark=True, unlock_while_processing=True, **options)
 
 
-def told(deltas: Deltas) -> list[str]:
-    """``"Added a 1"``: what deltas say, in short."""
-    return [f"{delta.type} {_told(delta.object)}" for delta in deltas]
+def summary(deltas: Deltas) -> list[str]:
+    """Return a short text for each delta, such as ``"Added a 1"``."""
+    return [f"{delta.type} {_summary(delta.object)}" for delta in deltas]
 
 
-def _told(what: Any) -> str:
+def _summary(what: Any) -> str:
     if isinstance(what, DeletedFinalStateUnknown):
-        return f"tombstone {_told(what.obj) if what.obj is not None else what.key}"
+        return f"tombstone {_summary(what.obj) if what.obj is not None else what.key}"
     if isinstance(what, ReplacedAllInfo):
-        return f"{what.resource_version} [{', '.join(map(_told, what.objects))}]"
+        return f"{what.resource_version} [{', '.join(map(_summary, what.objects))}]"
     if isinstance(what, BookmarkInfo):
         return what.resource_version
     if isinstance(what, ExplicitKey):

@@ -1,4 +1,4 @@
-"""fifo/delta_fifo.py: whatever was missed, the consumer ends up with the truth."""
+"""fifo/delta_fifo.py: after a relist the consumer's store equals the server, whatever was missed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ names = st.sampled_from("abc")
 
 
 class Informed:
-    """A server's truth, a queue that hears of it with gaps, and a consumer that keeps a store."""
+    """A server's state, a queue that misses some changes, and a consumer with a store."""
 
     def __init__(self, with_known_objects: bool) -> None:
         self.truth: dict[str, Any] = {}
@@ -27,7 +27,7 @@ class Informed:
             known_objects=self.store if with_known_objects else None, emit_delta_type_replaced=True
         )
         self.version = 0
-        self.deleted: set[str] = set()  # stored once, deleted since, and the consumer not told yet
+        self.deleted: set[str] = set()  # stored and deleted since; the consumer does not know yet
 
     async def change(self, verb: str, name: str, is_seen: bool) -> None:
         self.version += 1
@@ -38,10 +38,10 @@ class Informed:
             if is_seen:
                 await self.fifo.delete(new)
             return
-        tell = self.fifo.update if key in self.truth else self.fifo.add
+        write = self.fifo.update if key in self.truth else self.fifo.add
         self.truth[key] = new
         if is_seen:
-            await tell(new)
+            await write(new)
 
     def apply(self, deltas: Deltas, initial: bool) -> None:
         assert deltas
@@ -65,10 +65,12 @@ steps = st.lists(
 
 
 @given(steps, st.booleans())
-async def test_no_final_state_is_ever_lost(sequence: list[tuple[Any, ...]], with_known_objects: bool) -> None:
-    """Whatever was missed, after a relist the consumer's store equals the truth; tombstones are never nested.
+async def test_store_ends_equal_to_the_server_after_a_relist(
+    sequence: list[tuple[Any, ...]], with_known_objects: bool
+) -> None:
+    """After a relist the store equals the server, whatever was missed; tombstones are never nested.
 
-    Without known objects only deletions of what is queued are noticed, so all that was read must be.
+    Without known objects the queue notices deletions of queued keys only.
     """
     informed = Informed(with_known_objects)
     fifo = informed.fifo

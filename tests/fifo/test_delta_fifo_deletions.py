@@ -1,4 +1,4 @@
-"""fifo/delta_fifo.py: which deletions are kept. Corners C1 to C4."""
+"""fifo/delta_fifo.py: which deletions the queue keeps. Corners C1 to C4."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aioinformer.cache import Delta
 from .samples import ADDED, DELETED, drained, known, obj, tombstone
 
 
-async def test_of_two_real_deletions_the_older_stays_c1() -> None:
+async def test_first_of_two_real_deletions_is_kept_c1() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     await fifo.delete(obj("a", 2))
@@ -18,7 +18,7 @@ async def test_of_two_real_deletions_the_older_stays_c1() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_a_tombstone_gives_way_to_a_real_deletion_c1() -> None:
+async def test_real_deletion_replaces_a_tombstone_c1() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     await fifo.delete(tombstone("a", obj("a")))
@@ -27,7 +27,7 @@ async def test_a_tombstone_gives_way_to_a_real_deletion_c1() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_a_tombstone_after_a_real_deletion_is_dropped_c1() -> None:
+async def test_tombstone_after_a_real_deletion_is_dropped_c1() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     await fifo.delete(obj("a", 2))
@@ -35,14 +35,14 @@ async def test_a_tombstone_after_a_real_deletion_is_dropped_c1() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_deletions_apart_both_stay_c1() -> None:
+async def test_deletions_that_are_not_adjacent_are_both_kept_c1() -> None:
     fifo = DeltaFIFO()
     for verb in (fifo.add, fifo.delete, fifo.add, fifo.delete):
         await verb(obj("a"))
     assert [delta.type for delta in (await drained(fifo))[0]] == [ADDED, DELETED, ADDED, DELETED]
 
 
-async def test_deleting_what_nobody_knows_queues_nothing_c2() -> None:
+async def test_delete_of_unknown_key_queues_nothing_c2() -> None:
     """C2 TestDeltaFIFO_enqueueingNoLister."""
     for known_objects in (None, known(obj("b"))):
         fifo = DeltaFIFO(known_objects=known_objects)
@@ -50,17 +50,17 @@ async def test_deleting_what_nobody_knows_queues_nothing_c2() -> None:
         await fifo.delete(obj("a"))
         await fifo.delete(tombstone("a", None))
         assert len(fifo) == 0
-        assert fifo.has_synced()  # it counts as populated all the same
+        assert fifo.has_synced()  # the queue counts as populated
 
 
-async def test_deleting_what_is_only_known_c3() -> None:
+async def test_delete_of_known_key_is_queued_c3() -> None:
     """C3 TestDeltaFIFO_enqueueingWithLister."""
     fifo = DeltaFIFO(known_objects=known(obj("a")))
     await fifo.delete(obj("a", 2))
     assert await drained(fifo) == [[Delta(DELETED, obj("a", 2))]]
 
 
-async def test_deleting_what_is_only_queued_c4() -> None:
+async def test_delete_of_queued_key_is_queued_c4() -> None:
     """C4 TestDeltaFIFO_DeleteExistingNonPropagated."""
     fifo = DeltaFIFO(known_objects=known())
     await fifo.add(obj("a", 1))
@@ -68,7 +68,7 @@ async def test_deleting_what_is_only_queued_c4() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a", 1)), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_where_known_objects_fail_the_deletion_is_kept() -> None:
+async def test_deletion_is_kept_if_known_objects_raise() -> None:
     class Broken(Store[Any]):
         def get_by_key(self, key: str) -> Any:
             raise ConnectionError
@@ -78,7 +78,7 @@ async def test_where_known_objects_fail_the_deletion_is_kept() -> None:
     assert fifo.list_keys() == ["ns/a", "ns/b", "ns/c"]
 
 
-async def test_a_plain_string_is_a_type_as_well() -> None:
+async def test_delta_type_may_be_a_string() -> None:
     fifo = DeltaFIFO()
     await fifo.apply([Delta("Deleted", obj("a"))])  # type: ignore[arg-type]
     assert len(fifo) == 0

@@ -1,4 +1,4 @@
-"""fifo/delta_fifo.py: every sequence of verbs against a plain model of the rules."""
+"""fifo/delta_fifo.py: any sequence of verbs against a simple model of the rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ names = st.sampled_from("abc")
 
 
 class Model:
-    """DeltaFIFO's rules once more, as plainly as can be."""
+    """A simple model of DeltaFIFO's rules."""
 
     def __init__(self, known_objects: Store[Any] | None) -> None:
         self.queue: list[str] = []
@@ -91,11 +91,11 @@ async def test_any_sequence_equals_the_model(
     last: Deltas = []
     for number, (verb, what) in enumerate(sequence, start=1):
         if isinstance(verb, DeltaType) or verb == "tombstone":
-            news = obj(what, number)
+            change = obj(what, number)
             if verb == "tombstone":
-                verb, news = DELETED, tombstone(what, news)
-            await fifo.apply([Delta(verb, news)])
-            model.enqueue(Delta(verb, news))
+                verb, change = DELETED, tombstone(what, change)
+            await fifo.apply([Delta(verb, change)])
+            model.enqueue(Delta(verb, change))
         elif verb == "replace":
             objects = [obj(name, number) for name in what]
             await fifo.replace(objects, str(number))

@@ -1,4 +1,4 @@
-"""fifo/delta_fifo.py: what was not worked off."""
+"""fifo/delta_fifo.py: items whose processing failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aioinformer.errors import KeyFuncError, RequeueError
 from .samples import ADDED, DELETED, UPDATED, Deltas, obj, raising, tombstone
 
 
-async def test_requeue_puts_the_item_back_as_it_was() -> None:
+async def test_requeue_puts_the_item_back_unchanged() -> None:
     fifo = DeltaFIFO()
     for name in ("a", "b"):
         await fifo.add(obj(name))
@@ -37,7 +37,7 @@ async def test_requeue_raises_its_cause() -> None:
     assert len(fifo) == 1
 
 
-async def test_any_other_error_is_raised_and_the_item_is_gone() -> None:
+async def test_other_errors_are_raised_and_drop_the_item() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     with pytest.raises(ValueError):
@@ -50,7 +50,7 @@ async def test_add_if_not_present() -> None:
     await fifo.add(obj("a", 1))
     deltas = await fifo.pop(lambda deltas, initial: None)
     await fifo.add_if_not_present(deltas)
-    deltas.clear()  # the queue keeps its own
+    deltas.clear()  # the queue has its own copy
     assert fifo.get_by_key("ns/a") == [Delta(ADDED, obj("a", 1))]
     await fifo.add_if_not_present([Delta(UPDATED, obj("a", 0))])
     assert fifo.get_by_key("ns/a") == [Delta(ADDED, obj("a", 1))]

@@ -1,4 +1,4 @@
-"""fifo/delta_fifo.py: what happened to a key is one item, in the order of the keys. Corner C11."""
+"""fifo/delta_fifo.py: all deltas of a key are one item, and keys keep their order. Corner C11."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aioinformer.errors import KeyFuncError
 from .samples import ADDED, DELETED, UPDATED, Deltas, drained, obj, tombstone
 
 
-async def test_all_that_happened_to_a_key_is_one_item() -> None:
+async def test_deltas_of_a_key_are_one_item() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a", 1))
     await fifo.add(obj("b", 1))
@@ -26,7 +26,7 @@ async def test_all_that_happened_to_a_key_is_one_item() -> None:
     ]
 
 
-async def test_a_popped_key_goes_to_the_back_and_a_queued_one_keeps_its_place_c11() -> None:
+async def test_popped_key_goes_to_the_back_and_queued_key_keeps_its_place_c11() -> None:
     """C11 TestDeltaFIFO_detectLineJumpers."""
     fifo = DeltaFIFO()
     for name in ("a", "b", "c"):
@@ -38,7 +38,7 @@ async def test_a_popped_key_goes_to_the_back_and_a_queued_one_keeps_its_place_c1
     assert fifo.list_keys() == ["ns/b", "ns/c", "ns/a"]
 
 
-async def test_process_is_given_what_pop_returns() -> None:
+async def test_process_gets_the_deltas_that_pop_returns() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     given_to: list[tuple[Deltas, bool]] = []
@@ -46,7 +46,7 @@ async def test_process_is_given_what_pop_returns() -> None:
     assert given_to == [(popped, False)]
 
 
-async def test_reading_does_not_change_it() -> None:
+async def test_read_verbs_return_copies() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     deltas = fifo.get_by_key("ns/a")
@@ -58,7 +58,7 @@ async def test_reading_does_not_change_it() -> None:
     assert fifo.get_by_key("ns/b") is None
 
 
-async def test_high_water() -> None:
+async def test_high_water_is_the_maximum_depth() -> None:
     fifo = DeltaFIFO()
     assert fifo.high_water == 0
     for name in "abc":
@@ -67,7 +67,7 @@ async def test_high_water() -> None:
     assert (len(fifo), fifo.high_water) == (0, 3)
 
 
-def test_keys_of_everything_that_is_queued() -> None:
+def test_key_of_each_kind_of_item() -> None:
     fifo = DeltaFIFO()
     for what in (
         obj("a"),
@@ -82,7 +82,7 @@ def test_keys_of_everything_that_is_queued() -> None:
             fifo.key_of(wrong)
 
 
-async def test_many_deltas_of_one_key_are_not_copied_for_each_that_comes() -> None:
+async def test_adding_to_a_key_with_many_deltas_does_not_copy_them() -> None:
     fifo = DeltaFIFO()
     await fifo.apply([Delta(UPDATED, obj("a"))] * 99)
     held = fifo._deltas.items["ns/a"]
@@ -92,7 +92,7 @@ async def test_many_deltas_of_one_key_are_not_copied_for_each_that_comes() -> No
 
 
 @pytest.mark.parametrize("already", [1, 15, 16, 100])
-async def test_however_many_there_are_of_two_deletions_one_is_kept(already: int) -> None:
+async def test_adjacent_deletions_are_merged_after_any_number_of_deltas(already: int) -> None:
     """C2."""
     fifo = DeltaFIFO()
     await fifo.apply([Delta(UPDATED, obj("a"))] * already)
@@ -105,7 +105,7 @@ async def test_however_many_there_are_of_two_deletions_one_is_kept(already: int)
     assert deltas[-1].object == obj("a", 7)
 
 
-async def test_a_replace_that_is_abandoned_adds_nothing_to_many_deltas() -> None:
+async def test_abandoned_replace_adds_nothing_to_many_deltas() -> None:
     fifo = DeltaFIFO()
     await fifo.apply([Delta(UPDATED, obj("a"))] * 99)
     state = fifo._deltas
@@ -113,7 +113,7 @@ async def test_a_replace_that_is_abandoned_adds_nothing_to_many_deltas() -> None
     assert len(fifo.get_by_key("ns/a") or ()) == 99
 
 
-async def test_one_that_fails_stops_no_other() -> None:
+async def test_failing_key_function_does_not_stop_others() -> None:
     def key_func(what: Any) -> Any:
         if what.name == "bad":
             raise ZeroDivisionError
@@ -127,7 +127,7 @@ async def test_one_that_fails_stops_no_other() -> None:
     assert fifo.list_keys() == ["ns/a", "ns/b"]
 
 
-async def test_odd_keys() -> None:
+async def test_unusual_keys_are_kept() -> None:
     fifo = DeltaFIFO(lambda what: what["id"])
     keys = ["", "a/b/c", "\ud800", "é", "e\u0301", "x" * 100_000]
     await fifo.apply([Delta(ADDED, {"id": key}) for key in keys])

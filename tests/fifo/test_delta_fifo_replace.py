@@ -14,20 +14,20 @@ from aioinformer.errors import KeyFuncError
 from .samples import DELETED, REPLACED, SYNC, UPDATED, drained, known, obj, replacing, tombstone
 
 
-async def test_replaced_or_sync() -> None:
+async def test_emit_delta_type_replaced_selects_the_type() -> None:
     for emit, expected in ((True, REPLACED), (False, SYNC)):
         fifo = DeltaFIFO(emit_delta_type_replaced=emit)
         await fifo.replace([obj("a")], "1")
         assert await drained(fifo) == [[Delta(expected, obj("a"))]]
 
 
-async def test_whatever_gives_objects_is_a_list() -> None:
+async def test_replace_accepts_any_iterable() -> None:
     fifo = DeltaFIFO(emit_delta_type_replaced=True)
     await fifo.replace((obj(name) for name in "ab"), "1")
     assert await drained(fifo) == [[Delta(REPLACED, obj("a"))], [Delta(REPLACED, obj("b"))]]
 
 
-async def test_after_a_queued_deletion_the_object_is_queued_again_c5() -> None:
+async def test_replace_queues_an_object_after_its_queued_deletion_c5() -> None:
     """C5 TestDeltaFIFO_replaceWithDeleteDeltaIn (kubernetes #83810)."""
     fifo = DeltaFIFO(known_objects=known(obj("a")), emit_delta_type_replaced=True)
     await fifo.delete(obj("a", 2))
@@ -36,7 +36,7 @@ async def test_after_a_queued_deletion_the_object_is_queued_again_c5() -> None:
 
 
 @pytest.mark.parametrize("known_objects", [None, known()], ids=["alone", "with known objects"])
-async def test_what_is_only_queued_gets_a_tombstone_of_its_newest_state_c6(known_objects: Any) -> None:
+async def test_queued_key_gets_a_tombstone_with_its_newest_state_c6(known_objects: Any) -> None:
     """C6 TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue."""
     fifo = DeltaFIFO(known_objects=known_objects)
     await fifo.add(obj("a", 1))
@@ -45,21 +45,21 @@ async def test_what_is_only_queued_gets_a_tombstone_of_its_newest_state_c6(known
     assert (await drained(fifo))[0][-1] == Delta(DELETED, tombstone("a", obj("a", 2)))
 
 
-async def test_a_tombstone_is_never_nested_c6() -> None:
+async def test_tombstones_are_never_nested_c6() -> None:
     fifo = DeltaFIFO(known_objects=known(obj("a")))
     for version in ("2", "3", "4"):
         await fifo.replace([], version)
     assert await drained(fifo) == [[Delta(DELETED, tombstone("a", obj("a")))]]
 
 
-async def test_a_real_deletion_that_is_queued_stays_c6() -> None:
+async def test_queued_real_deletion_is_kept_c6() -> None:
     fifo = DeltaFIFO(known_objects=known(obj("a")))
     await fifo.delete(obj("a", 2))
     await fifo.replace([], "3")
     assert await drained(fifo) == [[Delta(DELETED, obj("a", 2))]]
 
 
-async def test_a_tombstone_prefers_the_queue_to_known_objects_c7() -> None:
+async def test_tombstone_prefers_queued_state_to_known_objects_c7() -> None:
     """C7 TestDeltaFIFO_ReplaceMakesDeletions."""
     fifo = DeltaFIFO(known_objects=known(obj("a", 1), obj("b", 1)))
     await fifo.update(obj("a", 2))
@@ -71,7 +71,7 @@ async def test_a_tombstone_prefers_the_queue_to_known_objects_c7() -> None:
 
 
 @pytest.mark.parametrize("error", [None, ConnectionError()], ids=["misses", "raises"])
-async def test_where_known_objects_cannot_say_the_tombstone_is_empty_c8(error: Any) -> None:
+async def test_tombstone_is_empty_if_known_objects_miss_or_raise_c8(error: Any) -> None:
     class Forgetful(Store[Any]):
         def get_by_key(self, key: str) -> Any:
             if error is not None:
@@ -83,7 +83,7 @@ async def test_where_known_objects_cannot_say_the_tombstone_is_empty_c8(error: A
     assert await drained(fifo) == [[Delta(DELETED, tombstone("a", None))]]
 
 
-async def test_what_is_new_comes_first_and_then_deletions_c9() -> None:
+async def test_listed_objects_come_before_deletions_c9() -> None:
     """C9 TestDeltaFIFO_ReplaceMakesDeletionsReplaced."""
     fifo = await replacing(obj("c"), obj("b"), known_objects=known(obj("a"), obj("b")))
     assert await drained(fifo) == [
@@ -93,18 +93,18 @@ async def test_what_is_new_comes_first_and_then_deletions_c9() -> None:
     ]
 
 
-async def test_an_object_listed_twice_is_one_item() -> None:
+async def test_object_listed_twice_is_one_item() -> None:
     fifo = await replacing(obj("a", 1), obj("a", 2))
     assert await drained(fifo) == [[Delta(REPLACED, obj("a", 1)), Delta(REPLACED, obj("a", 2))]]
     assert fifo.has_synced()
 
 
-async def test_an_explicit_key_is_there_without_news() -> None:
+async def test_explicit_key_is_neither_queued_nor_deleted() -> None:
     fifo = await replacing(ExplicitKey("ns/a"), obj("b"), known_objects=known(obj("a"), obj("c")))
     assert fifo.list_keys() == ["ns/b", "ns/c"]
 
 
-async def test_what_has_no_key_does_not_stop_the_others() -> None:
+async def test_objects_without_key_do_not_stop_others() -> None:
     fifo = DeltaFIFO(known_objects=known(obj("x")))
     with pytest.raises(KeyFuncError) as caught:
         await fifo.replace([{}, obj("a"), None, obj("b")], "1")
@@ -114,20 +114,20 @@ async def test_what_has_no_key_does_not_stop_the_others() -> None:
     assert fifo.has_synced()
 
 
-async def test_known_objects_are_repeated() -> None:
+async def test_resync_repeats_known_objects() -> None:
     fifo = DeltaFIFO(known_objects=known(obj("a"), obj("b")))
     await fifo.resync()
     assert await drained(fifo) == [[Delta(SYNC, obj("a"))], [Delta(SYNC, obj("b"))]]
 
 
-async def test_without_known_objects_there_is_nothing_to_repeat() -> None:
+async def test_resync_without_known_objects_does_nothing() -> None:
     fifo = DeltaFIFO()
     await fifo.resync()
     assert len(fifo) == 0
     assert not fifo.has_synced()
 
 
-async def test_what_has_anything_queued_is_skipped_c10() -> None:
+async def test_resync_skips_queued_keys_c10() -> None:
     """C10 TestDeltaFIFO_UpdateResyncRace, TestDeltaFIFO_ResyncNonExisting."""
     fifo = DeltaFIFO(known_objects=known(obj("a"), obj("b"), obj("c")))
     await fifo.update(obj("a", 2))
@@ -141,7 +141,7 @@ async def test_what_has_anything_queued_is_skipped_c10() -> None:
     ]
 
 
-async def test_a_known_object_that_fails_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+async def test_resync_skips_and_logs_failing_known_objects(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Store[Any]):
         def get_by_key(self, key: str) -> Any:
             if key == "ns/a":
@@ -156,7 +156,7 @@ async def test_a_known_object_that_fails_is_left_out(caplog: pytest.LogCaptureFi
     assert "known_objects.get_by_key('ns/a') raised" in caplog.text
 
 
-async def test_list_that_names_one_key_often_takes_time_in_proportion() -> None:
+async def test_replace_with_one_key_often_takes_linear_time() -> None:
     async def seconds(count: int) -> float:
         fifo, objects = DeltaFIFO(), [obj("a", number) for number in range(count)]
         begin = process_time()
@@ -166,10 +166,10 @@ async def test_list_that_names_one_key_often_takes_time_in_proportion() -> None:
         return spent
 
     few = max(await seconds(10_000), 0.01)
-    assert await seconds(80_000) < 24 * few  # 64 times as much, were all of them copied for each
+    assert await seconds(80_000) < 24 * few  # quadratic time would be 64 times as much
 
 
-async def test_key_named_often_leaves_what_was_queued_where_the_list_is_abandoned() -> None:
+async def test_abandoned_replace_with_one_key_often_keeps_the_queued_deltas() -> None:
     fifo = DeltaFIFO()
     for number in range(20):
         await fifo.update(obj("a", number))

@@ -1,4 +1,4 @@
-"""fifo/delta_fifo.py: when the first list counts as worked off. Corners C12 and C13."""
+"""fifo/delta_fifo.py: when the first list counts as processed. Corners C12 and C13."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from aioinformer.errors import RequeueError
 from .samples import Deltas, drained, known, obj, raising, replacing
 
 
-async def test_synced_after_the_last_of_the_first_list_c12() -> None:
-    """C12 TestDeltaFIFO_HasSynced: list and deletions count."""
+async def test_has_synced_after_last_item_of_first_list_c12() -> None:
+    """C12 TestDeltaFIFO_HasSynced: listed objects and deletions count."""
     fifo = await replacing(obj("a"), obj("b"), known_objects=known(obj("x")))
     initial: list[bool] = []
-    for left in (2, 1, 0):
+    for remaining in (2, 1, 0):
         assert not fifo.has_synced()
         await fifo.pop(lambda deltas, is_initial: initial.append(is_initial))
-        assert len(fifo) == left
+        assert len(fifo) == remaining
     assert fifo.has_synced()
     await fifo.add(obj("c"))
     await fifo.pop(lambda deltas, is_initial: initial.append(is_initial))
@@ -25,7 +25,7 @@ async def test_synced_after_the_last_of_the_first_list_c12() -> None:
     await fifo.wait_synced()
 
 
-async def test_a_queued_deletion_counts_too_c12() -> None:
+async def test_deletions_of_first_list_count_c12() -> None:
     """C12 TestDeltaFIFO_HasSyncedCorrectOnDeletion."""
     fifo = DeltaFIFO(known_objects=known(obj("x"), obj("y")))
     await fifo.replace([obj("a")], "1")
@@ -33,8 +33,8 @@ async def test_a_queued_deletion_counts_too_c12() -> None:
     assert fifo.has_synced()
 
 
-async def test_not_synced_before_the_last_item_was_worked_off_w2() -> None:
-    """Where we differ: upstream turns true before it."""
+async def test_not_synced_while_the_last_item_is_processed_w2() -> None:
+    """Where we differ: upstream has synced before that."""
     fifo = await replacing(obj("a"))
     seen: list[bool] = []
     await fifo.pop(lambda deltas, initial: seen.append(fifo.has_synced()))
@@ -42,28 +42,28 @@ async def test_not_synced_before_the_last_item_was_worked_off_w2() -> None:
     assert fifo.has_synced()
 
 
-async def test_an_empty_first_list_is_synced_c13() -> None:
+async def test_empty_first_list_is_synced_c13() -> None:
     fifo = await replacing()
     assert fifo.has_synced()
     await fifo.wait_synced()
 
 
 @pytest.mark.parametrize("verb", ["add", "update", "delete"])
-async def test_any_other_first_verb_is_synced(verb: str) -> None:
+async def test_synced_if_first_verb_is_not_replace(verb: str) -> None:
     fifo = DeltaFIFO()
     await getattr(fifo, verb)(obj("a"))
     await fifo.replace([obj("a"), obj("b")], "1")
     assert fifo.has_synced()
 
 
-async def test_later_lists_change_nothing() -> None:
+async def test_later_lists_keep_it_synced() -> None:
     fifo = await replacing(obj("a"))
     await drained(fifo)
     await fifo.replace([obj("a"), obj("b")], "2")
     assert fifo.has_synced()
 
 
-async def test_a_second_list_before_the_first_was_worked_off() -> None:
+async def test_second_list_before_the_first_was_processed() -> None:
     fifo = await replacing(obj("a"), obj("b"))
     await fifo.replace([obj("b"), obj("c")], "2")
     await fifo.pop(lambda deltas, initial: None)
@@ -72,7 +72,7 @@ async def test_a_second_list_before_the_first_was_worked_off() -> None:
     assert fifo.has_synced()
 
 
-async def test_what_comes_meanwhile_does_not_stand_in_for_what_was_put_back() -> None:
+async def test_requeued_item_still_counts_and_new_items_do_not() -> None:
     fifo = await replacing(obj("a"), obj("b"))
     await fifo.add(obj("new"))
     refused = 0
@@ -91,7 +91,7 @@ async def test_what_comes_meanwhile_does_not_stand_in_for_what_was_put_back() ->
     assert fifo.has_synced()
 
 
-async def test_an_item_that_failed_counts_as_worked_off() -> None:
+async def test_failed_item_counts_as_processed() -> None:
     fifo = await replacing(obj("a"))
     with pytest.raises(ValueError):
         await fifo.pop(raising(ValueError()))

@@ -1,4 +1,4 @@
-"""fifo/delta_fifo.py: what is transformed, and what becomes of what cannot be. Corner C14."""
+"""fifo/delta_fifo.py: which objects are transformed, and failing transformers. Corner C14."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .samples import ADDED, DELETED, REPLACED, UPDATED, drained, known, obj, tom
 
 
 @pytest.mark.parametrize("make", [DeltaFIFO, partial(RealFIFO, atomic_events=True)])
-def test_it_is_a_plain_function(make: Callable[..., Any]) -> None:
+def test_async_transformer_is_refused(make: Callable[..., Any]) -> None:
     async def transform(what: Any) -> Any:
         return what
 
@@ -26,7 +26,7 @@ def test_it_is_a_plain_function(make: Callable[..., Any]) -> None:
         make(transformer=transform)
 
 
-async def test_what_is_transformed_and_what_is_not_c14() -> None:
+async def test_tombstones_and_resyncs_are_not_transformed_c14() -> None:
     """C14 TestDeltaFIFO_transformer."""
     calls: list[str] = []
 
@@ -54,8 +54,8 @@ async def test_what_is_transformed_and_what_is_not_c14() -> None:
     assert len(calls) == 6
 
 
-@pytest.mark.parametrize("wrong", [ValueError("no"), CancelledError("somebody else"), None], ids=repr)
-async def test_one_that_fails_loses_neither_deletions_nor_others(wrong: BaseException | None) -> None:
+@pytest.mark.parametrize("wrong", [ValueError("no"), CancelledError("another task"), None], ids=repr)
+async def test_failing_transformer_keeps_deletions_and_other_objects(wrong: BaseException | None) -> None:
     def transform(what: Any) -> Any:
         if what.name != "bad":
             return what
@@ -72,7 +72,7 @@ async def test_one_that_fails_loses_neither_deletions_nor_others(wrong: BaseExce
     assert await drained(fifo) == [[Delta(ADDED, obj("a"))], [Delta(DELETED, obj("bad", 3))]]
 
 
-async def test_one_that_fails_on_a_list_takes_the_others_and_deletes_nothing() -> None:
+async def test_failing_transformer_in_replace_deletes_nothing() -> None:
     def transform(what: Any) -> Any:
         if what.name == "bad":
             raise ValueError("no")
@@ -87,8 +87,8 @@ async def test_one_that_fails_on_a_list_takes_the_others_and_deletes_nothing() -
 
 
 @pytest.mark.parametrize("queue", [DeltaFIFO, RealFIFO])
-async def test_a_queue_alone_takes_what_has_another_key(queue: type[DeltaFIFO | RealFIFO]) -> None:
-    """As upstream; an informer drops it."""
+async def test_queue_accepts_a_transformed_object_with_another_key(queue: type[DeltaFIFO | RealFIFO]) -> None:
+    """As upstream. An informer drops such an object."""
     fifo = queue(
         known_objects=known(), transformer=lambda what: {"metadata": {"name": f"another {what.name}"}}
     )

@@ -1,4 +1,4 @@
-"""fifo/queue.py: waiting, holding, closing and being cancelled, with every queue that is held while it processes."""
+"""fifo/queue.py: waiting, locking, closing and cancellation, with queues that are locked while they process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ new_fifo = KINDS["delta"]
 
 @pytest.fixture(params=[*KINDS], autouse=True)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Which queue ``new_fifo`` makes."""
+    """Select the queue that ``new_fifo`` makes."""
     chosen: str = request.param
     monkeypatch.setattr(f"{__name__}.new_fifo", KINDS[chosen])
     return chosen
@@ -49,7 +49,7 @@ class TestWaiting:
         await fifo.add(pod())
         assert await popping == [Delta(ADDED, pod())]
 
-    async def test_every_item_goes_to_one_of_many_poppers(self) -> None:
+    async def test_each_item_goes_to_exactly_one_popper(self) -> None:
         fifo = new_fifo()
         seen: list[str] = []
         poppers = [
@@ -63,22 +63,22 @@ class TestWaiting:
         assert "".join(sorted(seen)) == "abcdefghij"
 
     @pytest.mark.parametrize("count", range(6))
-    async def test_a_cancelled_popper_takes_no_wake_up_with_it(self, count: int) -> None:
+    async def test_cancelled_popper_does_not_lose_a_wakeup(self, count: int) -> None:
         """Design 3: notify(1) would lose one."""
         fifo = new_fifo()
-        doomed = asyncio.create_task(fifo.pop(ignore))
+        cancelled = asyncio.create_task(fifo.pop(ignore))
         other = asyncio.create_task(fifo.pop(ignore))
         await turns(count)
         adding = asyncio.create_task(fifo.add(pod()))
         await turns(count % 3)
-        doomed.cancel()
+        cancelled.cancel()
         await adding
-        if (await asyncio.gather(doomed, return_exceptions=True))[0] != [Delta(ADDED, pod())]:
+        if (await asyncio.gather(cancelled, return_exceptions=True))[0] != [Delta(ADDED, pod())]:
             assert await other == [Delta(ADDED, pod())]
         await finish(other)
         assert await is_free(fifo)
 
-    async def test_waiting_for_sync(self) -> None:
+    async def test_wait_synced_returns_after_last_initial_item(self) -> None:
         fifo = new_fifo()
         waiting = asyncio.create_task(fifo.wait_synced())
         await fifo.replace([pod()], "1")
@@ -90,19 +90,19 @@ class TestWaiting:
 
 class TestProcess:
     @pytest.mark.parametrize("answer", [True, 0, "text", [], object], ids=repr)
-    async def test_what_it_returns_does_not_matter(self, answer: Any) -> None:
+    async def test_return_value_is_ignored(self, answer: Any) -> None:
         fifo = await filled("a")
         assert await fifo.pop(lambda deltas, initial: answer) == [Delta(ADDED, pod())]
 
-    async def test_it_may_be_async_or_give_any_awaitable(self) -> None:
+    async def test_process_may_return_any_awaitable(self) -> None:
         fifo = await filled("a", "b")
         gate = Gate()
-        gate.let_go.set()
+        gate.release.set()
         await fifo.pop(gate)
         await fifo.pop(lambda deltas, initial: asyncio.ensure_future(gate(deltas, initial)))
         assert gate.seen == ["ns/a", "ns/b"]
 
-    async def test_the_queue_is_held_meanwhile(self) -> None:
+    async def test_queue_is_locked_meanwhile(self) -> None:
         fifo = await filled("a")
         gate = Gate()
         popping = asyncio.create_task(fifo.pop(gate))
@@ -110,12 +110,12 @@ class TestProcess:
         adding = asyncio.create_task(fifo.add(pod("b")))
         await turns(5)
         assert not adding.done()
-        gate.let_go.set()
+        gate.release.set()
         await popping
         await adding
         assert keys(fifo) == ["ns/b"]
 
-    async def test_calling_back_into_the_queue_is_refused(self) -> None:
+    async def test_queue_verbs_from_inside_process_are_refused(self) -> None:
         fifo = await filled("a")
         verbs: list[Callable[[], Awaitable[object]]] = [
             lambda: fifo.add(pod("b")),
@@ -143,23 +143,23 @@ class TestProcess:
         await fifo.add(pod("b"))
         assert keys(fifo) == ["ns/b"]
 
-    async def test_calling_back_by_way_of_a_task_waits(self) -> None:
-        """As upstream, for ever; cancelling ends it."""
+    async def test_queue_verb_in_a_task_of_process_deadlocks_until_cancelled(self) -> None:
+        """As upstream, it waits for ever. A cancellation ends it."""
         fifo = await filled("a")
-        waits = asyncio.Event()
+        started = asyncio.Event()
 
         async def process(deltas: Deltas, initial: bool) -> None:
-            waits.set()
+            started.set()
             await asyncio.gather(fifo.add(pod("b")))
 
         popping = asyncio.create_task(fifo.pop(process))
-        await waits.wait()
+        await started.wait()
         await turns(5)
         assert not popping.done()
         await finish(popping)
         assert keys(fifo) == ["ns/a"]
 
-    async def test_another_queue_may_be_added_to(self) -> None:
+    async def test_process_may_add_to_another_queue(self) -> None:
         fifo, other = await filled("a"), new_fifo()
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -168,24 +168,24 @@ class TestProcess:
         await fifo.pop(process)
         assert keys(other) == ["ns/a"]
 
-    async def test_reading_the_queue_is_fine(self) -> None:
+    async def test_process_may_read_the_queue(self) -> None:
         fifo = await filled("a", "b")
         seen: list[Any] = []
         await fifo.pop(lambda deltas, initial: seen.append((keys(fifo), len(fifo), fifo.is_closed)))
         assert seen == [(["ns/b"], 1, False)]
 
     @pytest.mark.parametrize("error", [ValueError(), StopIteration(), RuntimeError()], ids=repr)
-    async def test_after_an_error_the_queue_goes_on(self, error: Exception) -> None:
+    async def test_pop_works_after_an_error(self, error: Exception) -> None:
         fifo = await filled("a", "b")
 
         def process(deltas: Deltas, initial: bool) -> None:
             raise error
 
-        with pytest.raises((type(error), RuntimeError)):  # no coroutine can raise StopIteration
+        with pytest.raises((type(error), RuntimeError)):  # a coroutine cannot raise StopIteration
             await fifo.pop(process)
         assert await fifo.pop(ignore) == [Delta(ADDED, pod("b"))]
 
-    async def test_an_async_requeue(self, kind: str) -> None:
+    async def test_async_process_may_requeue(self, kind: str) -> None:
         fifo = await filled("a", "b")
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -194,7 +194,7 @@ class TestProcess:
         await fifo.pop(process)
         assert keys(fifo) == (["ns/b", "ns/a"] if kind == "delta" else ["ns/a", "ns/b"])
 
-    async def test_a_slow_pop_with_many_waiting_warns(
+    async def test_slow_pop_with_many_pending_logs_warning(
         self, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
         """Section 1.1: depth over 10 and more than 100 ms."""
@@ -206,14 +206,14 @@ class TestProcess:
         with caplog.at_level(logging.WARNING):
             await fifo.pop(slow)
             assert caplog.messages == ["processing ns/p0 took 200 ms, with 12 waiting"]
-            await fifo.pop(ignore)  # it is quick
-            await fifo.pop(slow)  # few are waiting
+            await fifo.pop(ignore)  # quick
+            await fifo.pop(slow)  # few items are pending
         assert len(caplog.messages) == 1
 
-    async def test_a_slow_pop_is_named_by_the_queues_own_keys_also_where_it_raises(
+    async def test_slow_pop_that_raises_is_logged_with_the_queues_key(
         self, kind: str, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
-        """As upstream, whose trace is deferred."""
+        """As upstream, which defers its trace."""
 
         def slow(deltas: Deltas, initial: bool) -> None:
             pass_time(0.2)
@@ -227,22 +227,22 @@ class TestProcess:
         assert caplog.messages == ["processing number 0 took 200 ms, with 11 waiting"]
 
 
-@pytest.mark.usefixtures("long_turns")
+@pytest.mark.usefixtures("long_slices")
 class TestBatches:
-    async def test_a_batch_takes_what_is_there(self) -> None:
+    async def test_batch_takes_all_queued_items(self) -> None:
         fifo = await filled("a", "b", "c")
         seen: list[str] = []
         assert await fifo.pop_batch(lambda deltas, initial: seen.append(deltas[0].object.name)) == 3
         assert seen == ["a", "b", "c"]
 
-    async def test_a_batch_ends_with_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Design 2: no step holds the loop for long."""
+    async def test_batch_ends_with_its_time_slice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Design 2: no step blocks the event loop for long."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a", "b", "c")
         assert await fifo.pop_batch(ignore) == 1
 
     @pytest.mark.parametrize("error", [RequeueError(), RequeueError(KeyError()), KeyError()], ids=repr)
-    async def test_the_first_that_raises_ends_it(self, error: Exception, kind: str) -> None:
+    async def test_first_error_ends_the_batch(self, error: Exception, kind: str) -> None:
         fifo = await filled("a", "b", "c")
 
         def process(deltas: Deltas, initial: bool) -> None:
@@ -257,7 +257,7 @@ class TestBatches:
         requeued = ["ns/c", "ns/b"] if kind == "delta" else ["ns/b", "ns/c"]
         assert keys(fifo) == (requeued if isinstance(error, RequeueError) else ["ns/c"])
 
-    async def test_a_batch_tells_where_the_initial_list_ends(self) -> None:
+    async def test_batch_marks_items_of_the_initial_list(self) -> None:
         fifo = new_fifo()
         await fifo.replace([pod("a"), pod("b")], "1")
         await fifo.add(pod("c"))
@@ -266,7 +266,7 @@ class TestBatches:
         assert seen == [True, True, False]
         assert fifo.has_synced()
 
-    async def test_an_empty_apply(self) -> None:
+    async def test_empty_apply_does_nothing(self) -> None:
         fifo = new_fifo()
         await fifo.apply([])
         assert len(fifo) == 0
@@ -274,7 +274,7 @@ class TestBatches:
 
 
 class TestClosing:
-    async def test_what_is_queued_is_popped_first_c15(self) -> None:
+    async def test_closed_queue_still_pops_queued_items_c15(self) -> None:
         fifo = await filled("a", "b")
         fifo.close()
         fifo.close()
@@ -286,7 +286,7 @@ class TestClosing:
                 await verb(ignore)
 
     @pytest.mark.parametrize("count", range(4))
-    async def test_all_that_wait_wake_c15(self, count: int) -> None:
+    async def test_close_wakes_all_waiters_c15(self, count: int) -> None:
         """C15 TestDeltaFIFO_PopShouldUnblockWhenClosed."""
         fifo = new_fifo()
         verbs: list[Callable[..., Coroutine[Any, Any, Any]]] = [fifo.pop, fifo.pop_batch]
@@ -296,7 +296,7 @@ class TestClosing:
         results = await asyncio.gather(*poppers, return_exceptions=True)
         assert [type(result) for result in results] == [FIFOClosedError] * 6
 
-    async def test_closed_from_inside_process(self) -> None:
+    async def test_close_from_inside_process(self) -> None:
         fifo = await filled("a")
         waiting: list[asyncio.Task[Any]] = []
 
@@ -308,44 +308,44 @@ class TestClosing:
         results = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(result) for result in results] == [FIFOClosedError] * 2
 
-    async def test_closed_while_held(self) -> None:
+    async def test_close_while_an_item_is_processed(self) -> None:
         fifo, gate = await filled("a"), Gate()
         popping = asyncio.create_task(fifo.pop(gate))
         waiting = asyncio.create_task(fifo.pop(ignore))
         await gate.entered.wait()
         fifo.close()
-        gate.let_go.set()
+        gate.release.set()
         assert await popping == [Delta(ADDED, pod("a"))]
         with pytest.raises(FIFOClosedError):
             await waiting
 
     @pytest.mark.parametrize("count", range(6))
     @pytest.mark.parametrize("is_cancelled", [False, True])
-    async def test_closed_while_others_contend(self, count: int, is_cancelled: bool) -> None:
-        """Also where the only one who was about to hold it is cancelled before that."""
+    async def test_close_while_others_wait_for_the_lock(self, count: int, is_cancelled: bool) -> None:
+        """Also if the only waiter for the lock is cancelled before it gets it."""
         fifo, gate = await filled("a"), Gate()
-        holding = asyncio.create_task(fifo.pop(gate))
+        processing = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         waiting = asyncio.create_task(fifo.pop(ignore))
         adding = asyncio.create_task(fifo.resync())
         await turns(2)
-        gate.let_go.set()
+        gate.release.set()
         await turns(count)
         fifo.close()
         if is_cancelled:
             adding.cancel()
         with pytest.raises(FIFOClosedError):
             await waiting
-        await holding
+        await processing
         await asyncio.gather(adding, return_exceptions=True)
 
-    async def test_closed_before_there_is_a_loop(self) -> None:
+    async def test_close_without_an_event_loop(self) -> None:
         fifo = await asyncio.to_thread(new_fifo)
         await asyncio.to_thread(fifo.close)
         with pytest.raises(FIFOClosedError):
             await fifo.pop(ignore)
 
-    async def test_a_closed_queue_still_takes_things(self) -> None:
+    async def test_closed_queue_still_accepts_items(self) -> None:
         fifo = new_fifo()
         fifo.close()
         await fifo.add(pod())
@@ -353,28 +353,30 @@ class TestClosing:
 
 
 class TestCancelling:
-    """A cancelled verb has done nothing; a cancelled pop has put its item back."""
+    """A cancelled verb has no effect, and a cancelled pop puts its item back."""
 
     @pytest.mark.parametrize("count", range(8))
     @pytest.mark.parametrize("is_contended", [False, True])
-    async def test_a_verb_is_done_or_not(self, count: int, is_contended: bool) -> None:
+    async def test_cancelled_apply_adds_all_or_nothing(self, count: int, is_contended: bool) -> None:
         fifo, gate = await filled("a"), Gate()
-        holding = asyncio.create_task(fifo.pop(gate)) if is_contended else None
+        processing = asyncio.create_task(fifo.pop(gate)) if is_contended else None
         if is_contended:
             await gate.entered.wait()
         task = asyncio.create_task(fifo.apply([Delta(ADDED, pod("b")), Delta(ADDED, pod("c"))]))
         await turns(count // 2)
-        gate.let_go.set()
+        gate.release.set()
         await turns(count - count // 2)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        if holding is not None:
-            await holding
+        if processing is not None:
+            await processing
         assert ("ns/b" in keys(fifo)) == ("ns/c" in keys(fifo)) == (not task.cancelled())
         assert await is_free(fifo)
 
     @pytest.mark.parametrize("count", range(12))
-    async def test_a_replace_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_cancelled_replace_does_all_or_nothing(
+        self, count: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod("x"), pod("a")])
@@ -395,7 +397,9 @@ class TestCancelling:
         assert await is_free(fifo)
 
     @pytest.mark.parametrize("count", range(6))
-    async def test_a_resync_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_cancelled_resync_does_all_or_nothing(
+        self, count: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod(name) for name in "abc"])
@@ -408,7 +412,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(8))
     @pytest.mark.parametrize("verb", ["pop", "pop_batch"])
-    async def test_a_cancelled_pop_loses_nothing(self, verb: str, count: int) -> None:
+    async def test_cancelled_pop_loses_no_item(self, verb: str, count: int) -> None:
         fifo = new_fifo()
         await fifo.replace([pod(name) for name in "abc"], "1")
         begun: list[str] = []
@@ -428,7 +432,7 @@ class TestCancelling:
         assert fifo.has_synced()
 
     @pytest.mark.parametrize("count", range(4))
-    async def test_a_cancelled_wait_leaves_the_queue_free(self, count: int) -> None:
+    async def test_cancelled_wait_leaves_the_queue_unlocked(self, count: int) -> None:
         fifo = new_fifo()
         await cancel_after(count, fifo.pop(ignore))
         await cancel_after(count, fifo.wait_synced())
@@ -444,16 +448,16 @@ class TestCancelling:
             await fifo.pop(process)
         assert keys(fifo) == ["ns/a"]
 
-    async def test_a_timeout_around_pop(self) -> None:
+    async def test_timeout_around_pop_puts_the_item_back(self) -> None:
         fifo, gate = await filled("a"), Gate()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await fifo.pop(gate)
         assert keys(fifo) == ["ns/a"]
-        gate.let_go.set()
+        gate.release.set()
         await fifo.pop(gate)
 
-    async def test_after_a_cancelled_process_the_queue_may_be_added_to(self) -> None:
+    async def test_add_works_after_a_cancelled_process(self) -> None:
         fifo, gate = await filled("a"), Gate()
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
@@ -464,32 +468,32 @@ class TestCancelling:
 
 
 @pytest.mark.parametrize("given", ["list", "values", "generator"])
-async def test_a_list_is_taken_as_it_was_given_whatever_becomes_of_it(
+async def test_changes_to_the_given_objects_during_replace_have_no_effect(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What its owner took out of it meanwhile would be deleted, and so would what is skipped for that."""
+    """An object that the caller removes meanwhile would be reported as deleted."""
     monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     fifo = new_fifo()
     live = {name: pod(name) for name in "abcd"}
     objects = [*live.values()]
-    taken: list[str] = []
+    consumed: list[str] = []
 
     def one_by_one() -> Iterator[Any]:
         for name in "abcd":
-            taken.append(name)
+            consumed.append(name)
             yield pod(name)
 
-    gives: dict[str, Iterable[Any]] = {"list": objects, "values": live.values(), "generator": one_by_one()}
-    replacing = asyncio.create_task(fifo.replace(gives[given], "1"))
+    sources: dict[str, Iterable[Any]] = {"list": objects, "values": live.values(), "generator": one_by_one()}
+    replacing = asyncio.create_task(fifo.replace(sources[given], "1"))
     await turns(2)
     del objects[0], live["a"]
-    assert taken != [*"abcd"], "of a generator one at a time"
+    assert consumed != [*"abcd"], "a generator is consumed step by step"
     await replacing
     assert keys(fifo) == ["ns/a", "ns/b", "ns/c", "ns/d"]
 
 
-async def test_a_list_of_a_hundred_thousand_lets_others_run() -> None:
-    """Design 2: the loop is shared."""
+async def test_list_of_100000_lets_other_tasks_run() -> None:
+    """Design 2: the event loop is shared."""
     fifo = new_fifo()
     objects = [{"metadata": {"name": f"p{number}"}} for number in range(100_000)]
     replacing = asyncio.create_task(fifo.replace(objects, "1"))
@@ -500,11 +504,11 @@ async def test_a_list_of_a_hundred_thousand_lets_others_run() -> None:
     await replacing
     assert rounds > 5
     assert len(fifo) == 100_000
-    worked_off = batches = 0
+    processed = batches = 0
     while len(fifo):
-        worked_off += await fifo.pop_batch(ignore)
+        processed += await fifo.pop_batch(ignore)
         batches += 1
-    assert worked_off == 100_000
+    assert processed == 100_000
     assert batches > 5
 
 
@@ -518,8 +522,8 @@ moves = st.lists(
 
 
 @given(moves)
-async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, int]]) -> None:
-    """Many tasks at once on one queue, some of them cancelled somewhere: in the end each last state was processed."""
+async def test_concurrent_tasks_with_cancellations_lose_nothing(sequence: list[tuple[str, int]]) -> None:
+    """Many tasks use one queue and some are cancelled: the last state of each key is processed."""
     fifo = new_fifo()
     processed: dict[str, str] = {}
     queued: dict[str, str] = {}
@@ -568,7 +572,7 @@ async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, i
     assert processed == queued
 
 
-async def test_an_error_of_one_object_leaves_the_queue_free() -> None:
+async def test_failed_add_leaves_the_queue_unlocked() -> None:
     def transform(obj: Any) -> Any:
         raise ValueError
 

@@ -1,4 +1,4 @@
-"""fifo/real_fifo.py: what is processed together. Corners C25 to C27."""
+"""fifo/real_fifo.py: which deltas are processed together. Corners C25 to C27."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from aioinformer.cache import Delta
 from aioinformer.errors import FIFOClosedError, RequeueError
 
 from ..steps import cancel_after, turns
-from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, known, obj, real, told
+from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, known, obj, real, summary
 
 
 class Processed:
-    """Two process functions that remember what they were given."""
+    """Two process functions that record their calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, list[str], bool]] = []
 
     def single(self, deltas: Deltas, initial: bool) -> None:
-        self.calls.append(("single", told(deltas), initial))
+        self.calls.append(("single", summary(deltas), initial))
 
     def batch(self, deltas: Deltas, initial: bool) -> None:
-        self.calls.append(("batch", told(deltas), initial))
+        self.calls.append(("batch", summary(deltas), initial))
 
     async def all_of(self, fifo: RealFIFO) -> list[tuple[str, list[str], bool]]:
         while len(fifo):
@@ -42,10 +42,10 @@ async def filled(*names: str, **options: Any) -> RealFIFO:
     return fifo
 
 
-class TestWhatGoesTogether:
+class TestBatchLimits:
     """C25 TestRealFIFO_PopMultipleDeltaInBatch."""
 
-    async def test_never_more_than_the_batch_size_c25(self) -> None:
+    async def test_batch_is_not_larger_than_batch_size_c25(self) -> None:
         fifo = await filled(*"abcdefg", batch_size=3)
         calls = await Processed().all_of(fifo)
         assert [(kind, len(deltas)) for kind, deltas, _ in calls] == [
@@ -54,7 +54,7 @@ class TestWhatGoesTogether:
             ("single", 1),
         ]
 
-    async def test_no_key_twice_c25(self) -> None:
+    async def test_batch_has_no_key_twice_c25(self) -> None:
         fifo = await filled("a", "b")
         await fifo.apply(
             [Delta(UPDATED, obj("a", 2)), Delta(DELETED, obj("b", 3)), Delta(UPDATED, obj("b", 4))]
@@ -65,7 +65,7 @@ class TestWhatGoesTogether:
             ("single", ["Updated b 4"], False),
         ]
 
-    async def test_not_beyond_the_initial_list_c25(self) -> None:
+    async def test_batch_ends_with_the_initial_list_c25(self) -> None:
         fifo = real(known(obj("x")))
         await fifo.replace([obj("a"), obj("b")], "1")
         await fifo.add(obj("c"))
@@ -76,7 +76,7 @@ class TestWhatGoesTogether:
         ]
         assert fifo.has_synced()
 
-    async def test_nor_when_some_of_it_was_put_back_c25(self) -> None:
+    async def test_batch_ends_with_the_initial_list_after_requeue_c25(self) -> None:
         fifo = real(known(), batch_size=2)
         await fifo.replace([obj("a"), obj("b"), obj("c")], "1")
         await fifo.add(obj("d"))
@@ -92,7 +92,7 @@ class TestWhatGoesTogether:
             ("single", ["Added d 1"], False),
         ]
 
-    async def test_what_is_about_everything_is_alone_c25(self) -> None:
+    async def test_whole_list_resync_and_bookmark_are_single_c25(self) -> None:
         fifo = await filled("a", "b")
         await fifo.replace([obj("c")], "5")
         await fifo.resync()
@@ -107,8 +107,8 @@ class TestWhatGoesTogether:
             ("batch", ["Added d 1", "Added e 1"], False),
         ]
 
-    async def test_one_whose_key_function_fails_is_the_last_of_its_batch_c26(self) -> None:
-        """C26 TestRealFIFO_PopBrokenItemsInBatch: the function knew the key when it was queued."""
+    async def test_delta_without_key_ends_its_batch_c26(self) -> None:
+        """C26 TestRealFIFO_PopBrokenItemsInBatch: the key function worked when the delta was queued."""
         forgotten: set[str] = set()
 
         def key_func(what: Any) -> str:
@@ -125,20 +125,20 @@ class TestWhatGoesTogether:
             ("batch", ["Added d 1", "Added e 1"], False),
         ]
 
-    async def test_one_alone_is_no_batch_c27(self) -> None:
+    async def test_single_delta_is_not_a_batch_c27(self) -> None:
         fifo = await filled("a")
         assert await Processed().all_of(fifo) == [("single", ["Added a 1"], False)]
 
-    @pytest.mark.usefixtures("long_turns")
-    async def test_without_a_process_function_for_batches_they_come_one_by_one(self) -> None:
+    @pytest.mark.usefixtures("long_slices")
+    async def test_without_process_batch_deltas_are_processed_one_by_one(self) -> None:
         fifo = await filled("a", "b", "a")
         processed = Processed()
         assert await fifo.pop_batch(processed.single) == 3
         assert [deltas for _, deltas, _ in processed.calls] == [["Added a 1"], ["Added b 1"], ["Added a 1"]]
 
 
-class TestWorkingOff:
-    async def test_all_go_back_in_their_order(self) -> None:
+class TestProcessBatch:
+    async def test_requeue_puts_the_batch_back_in_order(self) -> None:
         fifo = await filled("a", "b", "c")
 
         async def refuse(deltas: Deltas, initial: bool) -> None:
@@ -148,9 +148,9 @@ class TestWorkingOff:
 
         with pytest.raises(KeyError):
             await fifo.pop_batch(refuse, refuse)
-        assert told(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1", "Added d 1"]
+        assert summary(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1", "Added d 1"]
 
-    async def test_all_are_gone_after_an_error(self) -> None:
+    async def test_error_drops_the_batch(self) -> None:
         fifo = real(known())
         await fifo.replace([obj("a"), obj("b")], "1")
 
@@ -162,7 +162,7 @@ class TestWorkingOff:
         assert len(fifo) == 0
         assert fifo.has_synced()
 
-    async def test_synced_only_after_the_whole_batch(self) -> None:
+    async def test_not_synced_while_the_batch_is_processed(self) -> None:
         fifo = real(known())
         await fifo.replace([obj("a"), obj("b")], "1")
         seen: list[bool] = []
@@ -177,21 +177,21 @@ class TestWorkingOff:
 
     @pytest.mark.parametrize("count", range(10))
     @pytest.mark.parametrize("unlocked", [False, True])
-    async def test_cancelled_in_the_middle_all_go_back(self, count: int, unlocked: bool) -> None:
+    async def test_cancel_puts_the_batch_back(self, count: int, unlocked: bool) -> None:
         fifo = real(unlock_while_processing=unlocked)
         await fifo.apply([Delta(ADDED, obj(name)) for name in "abc"])
         done: list[str] = []
 
         async def process(deltas: Deltas, initial: bool) -> None:
             await turns(3)
-            done.extend(told(deltas))
+            done.extend(summary(deltas))
 
         await cancel_after(count, fifo.pop_batch(process, process))
-        assert done + told(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1"]
+        assert done + summary(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1"]
         assert len(done) in (0, 3)
         await fifo.add(obj("free"))
 
-    async def test_what_is_being_worked_off_is_unfinished(self) -> None:
+    async def test_deltas_in_process_count_as_unfinished(self) -> None:
         fifo = await filled("a", "b", "a")
         seen: list[tuple[int, int]] = []
 
@@ -202,7 +202,7 @@ class TestWorkingOff:
         assert seen == [(1, 3)]
         assert fifo.unfinished == 1
 
-    async def test_closed_and_empty(self) -> None:
+    async def test_closed_and_empty_queue_raises(self) -> None:
         fifo = await filled("a", "b")
         fifo.close()
         processed = Processed()
@@ -211,14 +211,14 @@ class TestWorkingOff:
             await fifo.pop_batch(processed.single, processed.batch)
 
     @pytest.mark.parametrize(("seconds", "warns"), [(0.25, False), (0.35, True)])
-    async def test_a_slow_batch_warns(
+    async def test_slow_batch_logs_warning(
         self,
         seconds: float,
         warns: bool,
         caplog: pytest.LogCaptureFixture,
         pass_time: Callable[[float], None],
     ) -> None:
-        """Section 1.1: 100 ms for each, with more than ten waiting."""
+        """Section 1.1: 100 ms for each delta, with more than ten pending."""
 
         def slow(deltas: Deltas, initial: bool) -> None:
             pass_time(seconds)
@@ -228,10 +228,10 @@ class TestWorkingOff:
             await fifo.pop_batch(slow, slow)
         assert caplog.messages == (["processing 3 deltas took 350 ms, with 11 waiting"] if warns else [])
 
-    async def test_a_whole_list_or_resync_is_not_slow(
+    async def test_whole_list_or_resync_logs_no_warning(
         self, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
-        """It is worked off in turns, and takes as long as there are objects."""
+        """It is processed in slices, and its time is proportional to the number of objects."""
 
         def slow(deltas: Deltas, initial: bool) -> None:
             pass_time(2.0)
@@ -244,7 +244,7 @@ class TestWorkingOff:
         await fifo.pop(slow)
         assert not caplog.messages
 
-    async def test_slow_is_also_what_has_no_key(
+    async def test_slow_bookmark_logs_warning(
         self, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
         def slow(deltas: Deltas, initial: bool) -> None:

@@ -1,4 +1,4 @@
-"""fifo/real_fifo.py: every sequence of verbs, in every mode, against a plain model of the rules."""
+"""fifo/real_fifo.py: any sequence of verbs, in every mode, against a simple model of the rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BATCH = 3
 
 
 class Model:
-    """RealFIFO's rules once more, as plainly as can be: a list, and how much of it the first list covers."""
+    """A simple model of RealFIFO's rules: a list, and how many of its deltas are in the first list."""
 
     def __init__(self, store: Store[Any] | None, bookmarks: bool) -> None:
         self.queue: Deltas = []
@@ -74,7 +74,7 @@ class Model:
             self.queue.append(Delta(BOOKMARK, BookmarkInfo(version)))
 
     def batch(self) -> Deltas:
-        """What is to be processed next, together."""
+        """Return the next batch."""
         batch: Deltas = []
         for delta in self.queue[: self.initial or None][:BATCH]:
             whole = delta.type in (REPLACED_ALL, SYNC_ALL, BOOKMARK)
@@ -139,11 +139,11 @@ async def test_any_sequence_equals_the_model(
     model = Model(store, bookmarks)
     for number, (verb, what) in enumerate(sequence, start=1):
         if isinstance(verb, DeltaType) or verb == "tombstone":
-            news = obj(what, number)
+            change = obj(what, number)
             if verb == "tombstone":
-                verb, news = DELETED, tombstone(what, news)
-            await fifo.apply([Delta(verb, news)])
-            model.enqueue(Delta(verb, news))
+                verb, change = DELETED, tombstone(what, change)
+            await fifo.apply([Delta(verb, change)])
+            model.enqueue(Delta(verb, change))
         elif verb == "replace":
             objects = [obj(name, number) for name in what]
             await fifo.replace(objects, str(number))

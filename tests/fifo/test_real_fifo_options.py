@@ -1,4 +1,4 @@
-"""fifo/real_fifo.py: which options go together. Corner C23."""
+"""fifo/real_fifo.py: valid combinations of options. Corner C23."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from .samples import by_default, known, obj, real
 @pytest.mark.parametrize(
     ("with_known", "atomic", "bookmarks", "unlocked"), [*product([False, True], repeat=4)]
 )
-def test_forbidden_combinations_c23(with_known: bool, atomic: bool, bookmarks: bool, unlocked: bool) -> None:
+def test_invalid_combinations_are_refused_c23(
+    with_known: bool, atomic: bool, bookmarks: bool, unlocked: bool
+) -> None:
     """Upstream panics."""
     allowed = not with_known if atomic else with_known and not bookmarks and not unlocked
 
@@ -35,12 +37,12 @@ def test_forbidden_combinations_c23(with_known: bool, atomic: bool, bookmarks: b
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, "1", True, None])
-def test_a_batch_has_at_least_one(size: Any) -> None:
+def test_batch_size_must_be_positive(size: Any) -> None:
     with pytest.raises(ConfigError, match=f"RealFIFO: batch_size must be .*, not {size!r}"):
         real(batch_size=size)
 
 
-async def test_bookmarks_are_left_out_unless_asked_for_c23() -> None:
+async def test_bookmarks_are_queued_only_if_enabled_c23() -> None:
     """TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue, "Bookmark object should not be added ..."."""
     fifos: list[tuple[Any, int]] = [(real(known()), 0), (real(), 0), (by_default(), 1)]
     for fifo, expected in fifos:

@@ -1,4 +1,4 @@
-"""fifo/real_fifo.py: when the first list counts as worked off. Corners C21, C22 and C28."""
+"""fifo/real_fifo.py: when the first list counts as processed. Corners C21, C22 and C28."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def fifo(request: pytest.FixtureRequest) -> RealFIFO:
 
 
 async def popped(fifo: RealFIFO) -> bool:
-    """Whether what was popped was of the initial list."""
+    """Pop a delta, and return whether it was in the initial list."""
     initial: list[bool] = []
     await fifo.pop(lambda deltas, is_initial: initial.append(is_initial))
     return initial[0]
 
 
-async def test_not_before_anything_has_happened(fifo: RealFIFO) -> None:
+async def test_not_synced_before_the_first_write(fifo: RealFIFO) -> None:
     assert not fifo.has_synced()
     await fifo.resync()
     assert not fifo.has_synced()
 
 
 @pytest.mark.parametrize("verb", ["add", "update", "delete"])
-async def test_any_other_first_verb_is_synced(fifo: RealFIFO, verb: str) -> None:
+async def test_synced_if_first_verb_is_not_replace(fifo: RealFIFO, verb: str) -> None:
     """TestRealFIFO_HasSynced."""
     await getattr(fifo, verb)(obj("a"))
     assert fifo.has_synced()
@@ -50,7 +50,7 @@ async def test_any_other_first_verb_is_synced(fifo: RealFIFO, verb: str) -> None
     assert [await popped(fifo) for _ in range(len(fifo))] == [False] * 2
 
 
-async def test_an_empty_list_one_by_one_is_synced_at_once_c21() -> None:
+async def test_empty_list_one_by_one_is_synced_at_once_c21() -> None:
     """C21 TestRealFIFO_HasSynced."""
     fifo = real(known())
     await fifo.replace([], "1")
@@ -58,7 +58,7 @@ async def test_an_empty_list_one_by_one_is_synced_at_once_c21() -> None:
 
 
 @pytest.mark.parametrize("make", [real, by_default])
-async def test_an_empty_list_as_a_whole_is_synced_once_it_was_worked_off_c21(
+async def test_empty_whole_list_is_synced_after_processing_c21(
     make: Callable[[], RealFIFO],
 ) -> None:
     """C21."""
@@ -70,7 +70,7 @@ async def test_an_empty_list_as_a_whole_is_synced_once_it_was_worked_off_c21(
     await fifo.wait_synced()
 
 
-async def test_a_deletion_counts_too() -> None:
+async def test_deletions_of_first_list_count() -> None:
     """TestRealFIFO_HasSyncedCorrectOnDeletion."""
     fifo = real(known(obj("x")))
     await fifo.replace([obj("a")], "1")
@@ -80,7 +80,7 @@ async def test_a_deletion_counts_too() -> None:
     assert fifo.has_synced()
 
 
-async def test_an_object_listed_twice_is_two_deltas() -> None:
+async def test_object_listed_twice_is_two_deltas() -> None:
     """TestRealFIFO_HasSynced: difference from DeltaFIFO."""
     fifo = real(known())
     await fifo.replace([obj("a", 1), obj("a", 2)], "1")
@@ -88,8 +88,8 @@ async def test_an_object_listed_twice_is_two_deltas() -> None:
     assert fifo.has_synced()
 
 
-async def test_a_bookmark_before_the_first_list_belongs_to_it_c22() -> None:
-    """C22: it populates nothing, and is counted."""
+async def test_bookmark_before_the_first_list_counts_as_initial_c22() -> None:
+    """C22: it does not populate the queue, and it counts."""
     fifo = by_default()
     await fifo.bookmark("1")
     assert not fifo.has_synced()
@@ -102,7 +102,7 @@ async def test_a_bookmark_before_the_first_list_belongs_to_it_c22() -> None:
     assert not await popped(fifo)
 
 
-async def test_a_bookmark_that_is_worked_off_before_the_first_list_c22() -> None:
+async def test_bookmark_processed_before_the_first_list_does_not_sync_c22() -> None:
     fifo = by_default()
     await fifo.bookmark("1")
     assert await popped(fifo)
@@ -113,7 +113,7 @@ async def test_a_bookmark_that_is_worked_off_before_the_first_list_c22() -> None
     assert fifo.has_synced()
 
 
-async def test_the_first_list_comes_while_a_bookmark_is_being_worked_off_c22() -> None:
+async def test_first_list_during_the_processing_of_a_bookmark_c22() -> None:
     fifo = by_default()
     await fifo.bookmark("1")
 
@@ -128,7 +128,7 @@ async def test_the_first_list_comes_while_a_bookmark_is_being_worked_off_c22() -
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_not_before_process_has_returned_c28(fifo: RealFIFO, is_async: bool) -> None:
+async def test_not_synced_before_process_has_returned_c28(fifo: RealFIFO, is_async: bool) -> None:
     """C28 TestRealFIFO_HasSynced."""
     seen: list[bool] = []
 
@@ -148,7 +148,7 @@ async def test_not_before_process_has_returned_c28(fifo: RealFIFO, is_async: boo
     await waiting
 
 
-async def test_what_comes_meanwhile_is_not_of_the_initial_list_c28() -> None:
+async def test_deltas_added_meanwhile_are_not_initial_c28() -> None:
     fifo = by_default()
     await fifo.replace([obj("a")], "1")
 
@@ -161,7 +161,7 @@ async def test_what_comes_meanwhile_is_not_of_the_initial_list_c28() -> None:
     assert [await popped(fifo) for _ in range(2)] == [False, False]
 
 
-async def test_what_was_put_back_is_still_awaited(fifo: RealFIFO) -> None:
+async def test_requeued_delta_still_counts(fifo: RealFIFO) -> None:
     await fifo.replace([obj("a")], "1")
     await fifo.add(obj("b"))
     for error in (RequeueError(), RequeueError(ValueError())):
@@ -179,14 +179,14 @@ async def test_what_was_put_back_is_still_awaited(fifo: RealFIFO) -> None:
     assert fifo.has_synced()
 
 
-async def test_what_failed_counts_as_worked_off(fifo: RealFIFO) -> None:
+async def test_failed_delta_counts_as_processed(fifo: RealFIFO) -> None:
     await fifo.replace([obj("a")], "1")
     with pytest.raises(ValueError):
         await fifo.pop(raising(ValueError()))
     assert fifo.has_synced()
 
 
-async def test_later_lists_change_nothing(fifo: RealFIFO) -> None:
+async def test_later_lists_keep_it_synced(fifo: RealFIFO) -> None:
     await fifo.replace([obj("a")], "1")
     assert await popped(fifo)
     await fifo.replace([obj("a"), obj("b")], "2")

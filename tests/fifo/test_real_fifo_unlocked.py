@@ -1,4 +1,4 @@
-"""fifo/real_fifo.py: adding while something is being processed. Corner C29."""
+"""fifo/real_fifo.py: adding during processing. Corner C29."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioinformer.errors import QueueHeldError, RequeueError
 
 from ..steps import cancel_after, turns, until
 from .queues import Gate
-from .samples import ADDED, Deltas, by_default, known, obj, real, told
+from .samples import ADDED, Deltas, by_default, known, obj, real, summary
 
 
 async def filled(*names: str, **options: Any) -> RealFIFO:
@@ -26,9 +26,11 @@ async def filled(*names: str, **options: Any) -> RealFIFO:
 @pytest.mark.parametrize(
     "pop", [lambda fifo, gate: fifo.pop(gate), lambda fifo, gate: fifo.pop_batch(gate, gate)]
 )
-async def test_others_may_add_meanwhile_c29(pop: Callable[[RealFIFO, Gate], Awaitable[object]]) -> None:
+async def test_other_tasks_may_add_during_processing_c29(
+    pop: Callable[[RealFIFO, Gate], Awaitable[object]],
+) -> None:
     """C29 BenchmarkAddWithSlowHandlers."""
-    fifo, gate = await filled("a"), Gate(told)
+    fifo, gate = await filled("a"), Gate(summary)
     popping = asyncio.ensure_future(pop(fifo, gate))
     await gate.entered.wait()
     async with asyncio.timeout(5):
@@ -40,50 +42,50 @@ async def test_others_may_add_meanwhile_c29(pop: Callable[[RealFIFO, Gate], Awai
         await fifo.bookmark("5")
     assert not popping.done()
     assert len(fifo) == 6
-    gate.let_go.set()
+    gate.release.set()
     await popping
     assert gate.seen == ["Added a 1"]
 
 
-async def test_without_it_the_queue_is_held_c29() -> None:
+async def test_without_the_option_the_queue_is_locked_c29() -> None:
     for fifo in (real(), real(known())):
         await fifo.add(obj("a"))
-        gate = Gate(told)
+        gate = Gate(summary)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         adding = asyncio.create_task(fifo.add(obj("b")))
         await turns(5)
         assert not adding.done()
-        gate.let_go.set()
+        gate.release.set()
         await popping
         await adding
 
 
-async def test_twice_a_batch_holds_up_who_adds_c29() -> None:
-    fifo, gate = await filled("a", batch_size=2), Gate(told)
+async def test_add_waits_at_twice_the_batch_size_c29() -> None:
+    fifo, gate = await filled("a", batch_size=2), Gate(summary)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
     adding = [asyncio.create_task(fifo.add(obj(f"b{number}"))) for number in range(7)]
     await turns(5)
     assert len(fifo) == 4
     assert [task.done() for task in adding] == [True] * 4 + [False] * 3
-    gate.let_go.set()
+    gate.release.set()
     await popping
     await asyncio.gather(*adding)
     assert len(fifo) == fifo.high_water == 7
-    # Full from the beginning: nobody may add until it has been worked off.
-    gate = Gate(told)
+    # Full from the start: adding waits until the delta was processed.
+    gate = Gate(summary)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
     late = asyncio.create_task(fifo.add(obj("late")))
     await turns(5)
     assert not late.done()
-    gate.let_go.set()
+    gate.release.set()
     await popping
     await late
 
 
-async def test_nobody_is_held_up_while_nothing_is_processed_c29() -> None:
+async def test_add_does_not_wait_while_nothing_is_processed_c29() -> None:
     fifo = await filled(batch_size=1)
     async with asyncio.timeout(5):
         for number in range(50):
@@ -91,9 +93,9 @@ async def test_nobody_is_held_up_while_nothing_is_processed_c29() -> None:
     assert len(fifo) == 50
 
 
-@pytest.mark.usefixtures("long_turns")
-async def test_those_held_up_go_on_as_room_comes_c29() -> None:
-    """Within one pop_batch, too."""
+@pytest.mark.usefixtures("long_slices")
+async def test_waiting_adds_continue_as_room_appears_c29() -> None:
+    """Also within one pop_batch."""
     fifo = await filled("a", "b", "c", "d", batch_size=1)
     waiting: list[int] = []
 
@@ -111,8 +113,8 @@ async def test_those_held_up_go_on_as_room_comes_c29() -> None:
     assert waiting == [3] + [2] * 21 + [1, 0]
 
 
-async def test_one_is_processed_at_a_time_however_many_pop() -> None:
-    """Better than upstream, which asks for a single consumer."""
+async def test_deltas_are_processed_one_at_a_time_with_many_poppers() -> None:
+    """Upstream allows only a single consumer."""
     fifo = await filled(*"abcdefgh")
     running = 0
     seen: list[str] = []
@@ -123,14 +125,14 @@ async def test_one_is_processed_at_a_time_however_many_pop() -> None:
         assert running == 1
         await turns(3)
         running -= 1
-        seen.extend(told(deltas))
+        seen.extend(summary(deltas))
 
     await asyncio.gather(*(fifo.pop(process) for _ in range(8)))
     assert seen == [f"Added {name} 1" for name in "abcdefgh"]
 
 
 class TestFromInsideProcess:
-    async def test_adding_is_fine_while_there_is_room(self) -> None:
+    async def test_add_from_inside_process_works_while_there_is_room(self) -> None:
         fifo = await filled("a", batch_size=1)
         refused: list[int] = []
 
@@ -143,12 +145,12 @@ class TestFromInsideProcess:
 
         await fifo.pop(process)
         assert refused == [2, 3]
-        assert told(fifo.queued) == ["Added b0 1", "Added b1 1"]
+        assert summary(fifo.queued) == ["Added b0 1", "Added b1 1"]
 
-    async def test_adding_is_refused_where_others_fill_it_up_first(
+    async def test_add_from_inside_process_is_refused_if_others_fill_the_queue(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Rather than wait for its own end."""
+        """Otherwise it would deadlock."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a", "b", batch_size=1)
 
@@ -161,10 +163,10 @@ class TestFromInsideProcess:
             await others
 
         await fifo.pop(process)
-        assert told(fifo.queued) == ["Added b 1", "ReplacedAll 1 [c 1, d 1]"]
+        assert summary(fifo.queued) == ["Added b 1", "ReplacedAll 1 [c 1, d 1]"]
 
     @pytest.mark.parametrize("verb", ["pop", "pop_batch"])
-    async def test_popping_is_refused(self, verb: str) -> None:
+    async def test_pop_from_inside_process_is_refused(self, verb: str) -> None:
         fifo = await filled("a", "b")
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -172,17 +174,17 @@ class TestFromInsideProcess:
                 await getattr(fifo, verb)(process)
 
         await fifo.pop(process)
-        assert told(fifo.queued) == ["Added b 1"]
+        assert summary(fifo.queued) == ["Added b 1"]
 
 
 class TestCancelling:
     @pytest.mark.parametrize("ends", ["well", "requeue", "error"])
     @pytest.mark.parametrize("holder_turns", [0, 2, 5])
     @pytest.mark.parametrize("count", range(14))
-    async def test_at_every_await_the_delta_is_worked_off_or_back(
+    async def test_cancel_at_any_step_processes_the_delta_or_puts_it_back(
         self, count: int, holder_turns: int, ends: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Also while a list that somebody adds holds the queue, which the pop then has to wait for."""
+        """Also while a replace locks the queue, so that the pop waits for it."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a", "b")
         done: list[str] = []
@@ -191,7 +193,7 @@ class TestCancelling:
             await turns(2)
             if ends == "requeue":
                 raise RequeueError
-            done.extend(told(deltas))
+            done.extend(summary(deltas))
             if ends == "error":
                 raise ValueError
 
@@ -203,27 +205,25 @@ class TestCancelling:
         popping.cancel()
         await asyncio.wait({popping})
         await replacing
-        left = told(fifo.queued)
-        assert left.pop().startswith("ReplacedAll 9")
-        assert done + left == ["Added a 1", "Added b 1"]
+        remaining = summary(fifo.queued)
+        assert remaining.pop().startswith("ReplacedAll 9")
+        assert done + remaining == ["Added a 1", "Added b 1"]
         await fifo.add(obj("free"))
         assert await fifo.pop_batch(lambda deltas, initial: None) >= 1
 
     @pytest.mark.parametrize("count", range(8))
-    async def test_one_who_is_held_up_has_done_nothing(self, count: int) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(told)
+    async def test_cancelled_waiting_add_adds_nothing(self, count: int) -> None:
+        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(summary)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         await cancel_after(count, fifo.add(obj("d")))
-        assert told(fifo.queued) == ["Added b 1", "Added c 1"]
-        gate.let_go.set()
+        assert summary(fifo.queued) == ["Added b 1", "Added c 1"]
+        gate.release.set()
         await popping
         await fifo.add(obj("free"))
 
-    async def test_a_cancellation_is_not_lost_where_process_asks_for_more(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """While it waits to hold the queue again."""
+    async def test_cancel_during_requeue_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The pop waits for the queue's lock at that moment."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a")
         refused = asyncio.Event()
@@ -243,12 +243,12 @@ class TestCancelling:
         await asyncio.wait({popping})
         assert popping.cancelled()
         await asyncio.gather(*replacing)
-        assert told(fifo.queued)[0] == "Added a 1"
+        assert summary(fifo.queued)[0] == "Added a 1"
 
 
 class TestClosing:
-    async def test_who_waits_for_more_waits_for_what_is_being_worked_off(self) -> None:
-        """It may come back."""
+    async def test_pop_of_closed_queue_waits_for_deltas_in_process(self) -> None:
+        """They may be requeued."""
         fifo, entered = await filled("a"), asyncio.Event()
 
         async def refuse_once(deltas: Deltas, initial: bool) -> None:
@@ -257,7 +257,7 @@ class TestClosing:
             if not seen:
                 seen.append("refused")
                 raise RequeueError
-            seen.extend(told(deltas))
+            seen.extend(summary(deltas))
 
         seen: list[str] = []
         popping = asyncio.create_task(fifo.pop(refuse_once))
@@ -270,14 +270,14 @@ class TestClosing:
         assert seen == ["refused", "Added a 1"]
         assert sorted(type(result).__name__ for result in results) == ["FIFOClosedError", "list"]
 
-    async def test_who_is_held_up_still_adds(self) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(told)
+    async def test_waiting_add_still_adds_after_close(self) -> None:
+        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(summary)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         adding = asyncio.create_task(fifo.add(obj("d")))
         await turns(3)
         fifo.close()
-        gate.let_go.set()
+        gate.release.set()
         await popping
         await adding
-        await until(lambda: told(fifo.queued) == ["Added b 1", "Added c 1", "Added d 1"])
+        await until(lambda: summary(fifo.queued) == ["Added b 1", "Added c 1", "Added d 1"])

@@ -1,4 +1,4 @@
-"""What queues refuse at once, of every kind."""
+"""Arguments that every kind of queue refuses."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.parametrize("kind", KINDS)
         ({"known_objects": {"ns/a": pod()}}, r"known_objects must be one such as Store\(\).*no list_keys"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(kind: str, options: dict[str, Any], reason: str) -> None:
+def test_invalid_options_are_refused(kind: str, options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         KINDS[kind](**options)
 
 
 @pytest.mark.parametrize("wrong", [WatchEvent("DELETED", pod()), Delta("DELETED", pod())], ids=repr)  # type: ignore[arg-type]
-async def test_what_is_no_change_is_refused_rather_than_taken_for_an_update(kind: str, wrong: Any) -> None:
+async def test_apply_refuses_unknown_types(kind: str, wrong: Any) -> None:
     fifo = KINDS[kind]()
     await fifo.add(pod("a"))
     with pytest.raises(
@@ -35,5 +35,5 @@ async def test_what_is_no_change_is_refused_rather_than_taken_for_an_update(kind
     ):
         await fifo.apply([wrong])
     assert keys(fifo) == ["ns/a"]
-    await fifo.apply([Delta("Deleted", pod("a"))])  # type: ignore[arg-type]  # a plain string does as well
+    await fifo.apply([Delta("Deleted", pod("a"))])  # type: ignore[arg-type]  # a string is accepted
     assert keys(fifo) in (["ns/a"], ["ns/a", "ns/a"])

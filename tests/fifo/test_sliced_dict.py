@@ -1,4 +1,4 @@
-"""SlicedDict: a dict in all but its order."""
+"""SlicedDict: a dict without insertion order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ steps = st.lists(st.tuples(st.sampled_from(["set", "del", "pop", "default"]), ke
 
 
 @given(steps)
-def test_it_is_a_dict(sequence: list[tuple[str, str, int]]) -> None:
+def test_behaves_like_a_dict(sequence: list[tuple[str, str, int]]) -> None:
     subject, model = SlicedDict[int](), dict[str, int]()
     for step, key, value in sequence:
         if step == "set":
@@ -34,13 +34,13 @@ def test_it_is_a_dict(sequence: list[tuple[str, str, int]]) -> None:
 @pytest.mark.parametrize(
     "missing", [lambda it: it["x"], lambda it: it.pop("x"), lambda it: it.__delitem__("x")]
 )
-def test_what_is_missing(missing: object) -> None:
+def test_missing_key_raises(missing: object) -> None:
     assert callable(missing)
     with pytest.raises(KeyError):
         missing(SlicedDict[int]())
 
 
-def test_no_dict_has_them_all() -> None:
+def test_keys_are_spread_over_slices() -> None:
     subject = SlicedDict[int]()
     for number in range(10_000):
         subject[f"ns/{number}"] = number

@@ -1,4 +1,4 @@
-"""Every test of an informer runs with each of the queues that it can have."""
+"""Every test of an informer runs with each kind of queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import subject
 
 @pytest.fixture(params=QUEUES, autouse=True)
 def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> QueueName:
-    """The queue of all informers that do not say."""
+    """Select the queue of all informers without a ``queue`` argument."""
     name: QueueName = request.param
     use_queue(name, monkeypatch)
     return name
@@ -21,5 +21,5 @@ def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Qu
 
 @pytest.fixture(params=[{}, {"compress": SMALL}], ids=["plain", "compressed"])
 def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How the objects of ``subject.informer`` are kept, which nothing else may depend on."""
+    """Select the storage form of objects in ``subject.informer``; it must not change any behaviour."""
     monkeypatch.setattr(subject, "KEPT", request.param)

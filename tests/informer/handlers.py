@@ -1,4 +1,4 @@
-"""Handlers that check what they are told against what they were told before."""
+"""A handler that checks each call against the calls before it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from aioinformer import DeletedFinalStateUnknown, KubeObject
 
 
 class Follower:
-    """Keeps a copy by what it is told, and fails where that makes no sense.
+    """A handler that keeps a copy of the objects, and records calls that do not fit it.
 
     Args:
-        seconds: How long each call takes.
-        raises: Raise after each so many calls.
+        seconds: The duration of each call.
+        raises: Raise in every call whose number is a multiple of this.
 
     Attributes:
         copy: The version of each object by key.
         calls: ``"add a 1"``, ``"update a 1 2"``, ``"delete a 2"``, ``"tombstone a 2"``, by name.
         resyncs: Updates with equal versions.
-        wrong: What made no sense.
+        wrong: The calls that did not fit the copy.
     """
 
     def __init__(self, seconds: float = 0.0, raises: int = 0) -> None:
@@ -39,8 +39,10 @@ class Follower:
         await self._end(f"add {obj.name} {obj.resource_version}")
 
     async def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        self._expect(self.copy.get(new.key) == old.resource_version, f"not what there was: {old}, {new}")
-        self._expect(int(old.resource_version) <= int(new.resource_version), f"back in time: {old}, {new}")
+        self._expect(self.copy.get(new.key) == old.resource_version, f"not the cached version: {old}, {new}")
+        self._expect(
+            int(old.resource_version) <= int(new.resource_version), f"the version goes back: {old}, {new}"
+        )
         self.resyncs += old.resource_version == new.resource_version
         self.copy[new.key] = new.resource_version
         await self._end(f"update {new.name} {old.resource_version} {new.resource_version}")
@@ -54,8 +56,8 @@ class Follower:
             await self._end(f"delete {obj.name} {obj.resource_version}")
 
     async def _end(self, call: str) -> None:
-        """C56: one call after the other."""
-        self._expect(not self._busy, f"at once with another: {call}")
+        """Record a call; calls must not overlap (C56)."""
+        self._expect(not self._busy, f"overlaps another call: {call}")
         self._busy = True
         self.calls.append(call)
         if self._seconds:
@@ -64,9 +66,9 @@ class Follower:
         if self._raises and len(self.calls) % self._raises == 0:
             raise ValueError(call)
 
-    def _expect(self, condition: bool, otherwise: str) -> None:
+    def _expect(self, condition: bool, problem: str) -> None:
         if not condition:
-            self.wrong.append(otherwise)
+            self.wrong.append(problem)
 
     def __repr__(self) -> str:
         return "a follower"

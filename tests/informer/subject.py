@@ -17,7 +17,7 @@ from ..reflector.running import NoJitter
 from ..reflector.scripted import Scripted, Step, page, pod
 
 KEPT: dict[str, Any] = {}
-"""How objects are kept, where a test does not say: the fixture ``kept`` sets it."""
+"""The default storage options, which the fixture ``kept`` sets."""
 
 By = Callable[[Coroutine[Any, Any, None]], Awaitable[object]]
 
@@ -27,7 +27,7 @@ BY: list[Any] = [
     pytest.param(asyncio.gather, id="gather"),
     pytest.param(asyncio.shield, id="shield"),
 ]
-"""How something is awaited: in the task that runs, or in one of its own."""
+"""Ways to await a coroutine: in the current task, or in a task of its own."""
 
 
 def informer(server: Scripted, **options: Any) -> SharedIndexInformer[KubeObject]:

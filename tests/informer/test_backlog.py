@@ -1,4 +1,4 @@
-"""What a handler that is too slow does to the rest, by its backlog."""
+"""How a slow handler affects the store and other handlers, for each backlog policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .subject import informer_of
 
 @pytest.mark.parametrize("backlog", ["unbounded", "coalesce", "drop_oldest"])
 @virtual_time
-async def test_the_store_and_other_handlers_go_on_c55(backlog: Backlog) -> None:
+async def test_slow_handler_does_not_delay_store_and_others_c55(backlog: Backlog) -> None:
     subject = informer_of(watch=[*(modified("a", version) for version in range(11, 111)), FOREVER])
     registration = subject.add_event_handler(Follower(seconds=1000.0), backlog=backlog, backlog_limit=10)
     other = Follower()
@@ -43,8 +43,8 @@ async def test_the_store_and_other_handlers_go_on_c55(backlog: Backlog) -> None:
 
 
 @virtual_time
-async def test_one_that_blocks_holds_up_the_store_and_then_the_watch(queue: QueueName) -> None:
-    """W17's other side: what waits is bounded. A RealFIFO takes some more, as it is unlocked while it processes."""
+async def test_blocking_handler_delays_the_store_and_then_the_watch(queue: QueueName) -> None:
+    """W17, the other side: the backlog is bounded. A RealFIFO takes more, as it is unlocked while it processes."""
     names = [str(number) for number in range(20)]
     events = [added(name, 11 + number) for number, name in enumerate(names)]
     changes = [modified(name, 100 + number) for number, name in enumerate(names * 3)]
@@ -67,8 +67,8 @@ async def test_one_that_blocks_holds_up_the_store_and_then_the_watch(queue: Queu
 
 
 @virtual_time
-async def test_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_has_synced_c41() -> None:
-    """All of the list is in the store, and what was read next waits in the queue."""
+async def test_blocking_on_the_last_initial_object_does_not_delay_has_synced_c41() -> None:
+    """The whole list is in the store, and the next event waits in the queue."""
     subject = informer_of("a", "b", "c", watch=[1.0, added("d", 11), FOREVER])
     stuck = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
     async with subject:
@@ -82,7 +82,7 @@ async def test_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_ha
 
 
 @virtual_time
-async def test_one_that_blocks_bounds_what_waits_of_one_object_too(queue: QueueName) -> None:
+async def test_blocking_handler_bounds_the_backlog_of_one_object(queue: QueueName) -> None:
     changes = [
         [modified("a", version) for version in range(start, start + 100)] for start in range(11, 10_011, 100)
     ]
@@ -97,7 +97,7 @@ async def test_one_that_blocks_bounds_what_waits_of_one_object_too(queue: QueueN
 
 
 @virtual_time
-async def test_removing_one_that_blocks_lets_the_store_go_on() -> None:
+async def test_remove_of_blocking_handler_unblocks_the_store() -> None:
     subject = informer_of(watch=[added("a", 11), 0.1, added("b", 12), 0.1, added("c", 13), FOREVER])
     registration = subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
     async with subject:
@@ -109,7 +109,7 @@ async def test_removing_one_that_blocks_lets_the_store_go_on() -> None:
 
 
 @virtual_time
-async def test_blocked_it_can_be_left() -> None:
+async def test_informer_stops_while_a_handler_blocks() -> None:
     subject = informer_of(*"abc", watch=[added("d", 11), FOREVER])
     subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
     async with subject:
@@ -117,6 +117,6 @@ async def test_blocked_it_can_be_left() -> None:
     assert subject.is_stopped
 
 
-def test_what_cannot_be_is_found_out_at_once() -> None:
+def test_unknown_backlog_is_refused() -> None:
     with pytest.raises(ConfigError, match="no backlog named 'ring'"):
         informer_of().add_event_handler(Follower(), backlog="ring")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""compression.py: KubeObjects kept compressed are the same objects."""
+"""compression.py: compressed KubeObjects equal plain ones."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ VERSIONS = ["", "0", "1", "007", "18446744073709551615", "18446744073709551616",
 
 @pytest.mark.parametrize("uid", UIDS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_uid_and_version_of_any_form(uid: str, version: str) -> None:
+def test_any_uid_and_version_survive(uid: str, version: str) -> None:
     plain = pod(version=version, metadata={"uid": uid})
     packed = compressed(plain)
     assert (packed.uid, packed.resource_version) == (uid, version)
@@ -83,7 +83,7 @@ def test_uid_and_version_of_any_form(uid: str, version: str) -> None:
     ),
     labels=st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=3) | st.none(),
 )
-def test_what_goes_in_comes_out(fields: dict[str, Any], labels: Any) -> None:
+def test_any_object_survives(fields: dict[str, Any], labels: Any) -> None:
     metadata = {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "1", "labels": labels}
     try:
         plain = KubeObject.from_bytes(encoded({**fields, "metadata": metadata}), POD)
@@ -100,10 +100,10 @@ def test_what_goes_in_comes_out(fields: dict[str, Any], labels: Any) -> None:
     assert packed.get("nothing", 1) == 1
 
 
-class TestTheSameObject:
+class TestCompressedObject:
     plain = KubeObject.from_bytes(encoded(FULL), POD)
 
-    def test_it_says_the_same(self) -> None:
+    def test_all_fields_are_equal(self) -> None:
         packed = compressed(self.plain)
         assert packed.raw == self.plain.raw
         assert (packed.key, packed.name, packed.namespace) == ("ns/a", "a", "ns")
@@ -117,26 +117,26 @@ class TestTheSameObject:
         assert labels_of(packed) == {"app": "x"}
         assert packed == FULL
 
-    def test_what_a_reader_changes_reaches_nobody(self) -> None:
+    def test_changes_by_a_reader_do_not_reach_the_cache(self) -> None:
         packed = compressed(self.plain)
         packed["spec"]["nodeName"] = "changed"
         packed.metadata.labels["app"] = "changed"
         assert packed.to_dict() == FULL
 
-    def test_finalizers(self) -> None:
+    def test_finalizer_helpers_accept_it(self) -> None:
         packed = compressed(self.plain)
         assert contains_finalizer(packed, "f")
         changed, _ = add_finalizer(packed, "g")
         assert changed.metadata.finalizers == ["f", "g"]
         assert packed.metadata.finalizers == ["f"]
 
-    def test_what_differs(self) -> None:
+    def test_different_objects_are_not_equal(self) -> None:
         one, other = compressed(pod(spec=1)), compressed(pod(spec=2))
         assert one != other
         assert one == compressed(pod(spec=1))
         assert one != compressed(pod(spec=1, version="2"))
 
-    def test_copies(self) -> None:
+    def test_copy_and_pickle(self) -> None:
         packed = compressed(self.plain)
         assert copy.copy(packed) is packed
         assert copy.deepcopy([packed])[0] is packed
@@ -144,7 +144,7 @@ class TestTheSameObject:
         assert thawed == packed
         assert thawed._form is AS_JSON
 
-    def test_a_subclass_stays_one_with_the_fields_that_it_adds(self) -> None:
+    def test_subclass_keeps_its_type_and_fields(self) -> None:
         class Cave(KubeObject, frozen=True):
             depth: int = 0
 
@@ -152,13 +152,13 @@ class TestTheSameObject:
         assert type(packed) is Cave
         assert packed.depth == 7
 
-    def test_the_collector_does_not_track_it(self) -> None:
+    def test_garbage_collector_does_not_track_it(self) -> None:
         assert not gc.is_tracked(compressed(self.plain))
 
     def test_it_is_smaller(self) -> None:
         assert len(compressed(pod(spec=LONG))._kept) < len(pod(spec=LONG).raw) / 2
 
-    def test_it_is_read_in_many_threads_at_once(self) -> None:
+    def test_many_threads_can_read_it(self) -> None:
         packed = compressed(pod(spec=LONG))
         with ThreadPoolExecutor(8) as threads:
             read = list(threads.map(lambda _: packed.raw, range(2000)))
@@ -166,7 +166,7 @@ class TestTheSameObject:
 
 
 class TestOptions:
-    def test_what_cannot_work(self) -> None:
+    def test_invalid_options_are_refused(self) -> None:
         for wrong in ({"level": 0}, {"level": 20}, {"dictionary_size": 1}, {"samples": 1}, {"samples": -1}):
             with pytest.raises(ConfigError):
                 Compression(**wrong)
@@ -179,16 +179,16 @@ class TestOptions:
         with pytest.raises(ConfigError, match="only KubeObjects"):
             SharedIndexInformer(ListWatch(nothing, nothing), object_type, compress=True)
 
-    def test_without_the_extra_it_says_which(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_error_names_the_missing_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "zstandard", None)
         with pytest.raises(ConfigError, match=r"pip install 'aioinformer\[compression\]'"):
             SharedIndexInformer(ListWatch(nothing, nothing), KubeObject, compress=True)
 
-    def test_zstandard_is_imported_only_where_it_is_asked_for(self) -> None:
+    def test_zstandard_is_imported_only_if_needed(self) -> None:
         code = "import sys, aioinformer; assert 'zstandard' not in sys.modules"
         subprocess.run([sys.executable, "-c", code], check=True)
 
-    def test_a_factory_tells_informers_apart_by_it(self) -> None:
+    def test_factory_makes_separate_informers_for_compression(self) -> None:
         from aioinformer import Client
 
         factory = SharedInformerFactory(Client.from_url("http://127.0.0.1:1"))
@@ -206,30 +206,30 @@ def lengths(store: Indexer[KubeObject]) -> int:
 
 
 def of_one_kind(kind: str, count: int) -> list[KubeObject]:
-    """Objects that have much in common with each other, and nothing with those of another kind."""
+    """Return objects that compress well together, but not with objects of another kind."""
     spec = {f"{n}": sha256(f"{kind} {n}".encode()).hexdigest() for n in range(10)}
     return [pod(f"{kind}-{n}", kind=kind, spec=spec) for n in range(count)]
 
 
 class TestDictionaries:
-    """The first objects, then one that is trained, then the next where what is cached has become another."""
+    """The first dictionary holds the first objects; later ones are trained, again when the cache has changed."""
 
     def cache(self, **options: Any) -> tuple[Compressor, Indexer[KubeObject]]:
         compressor = Compressor(Compression(**options))
         return compressor, Indexer(pack=compressor.pack)
 
-    def test_the_first_objects_are_the_first(self) -> None:
+    def test_first_objects_are_the_first_dictionary(self) -> None:
         compressor, cache = self.cache(dictionary_size=2000)
         objects = of_one_kind("pod", 10)
         packed = [compressor.pack(obj) for obj in objects]
         assert packed[0]._form is AS_JSON
         assert packed[-1]._form is not AS_JSON
-        cache.replace(packed)  # what came before it is packed when it is stored
+        cache.replace(packed)  # objects from before the dictionary are packed now
         assert None not in {obj._form for obj in cache.list()}
         assert cache.list() == objects
 
     @virtual_time
-    async def test_the_next_is_trained(self) -> None:
+    async def test_next_dictionary_is_trained(self) -> None:
         compressor, cache = self.cache(dictionary_size=4096, samples=100)
         synced = asyncio.Event()
         objects = of_one_kind("pod", 60) + of_one_kind("node", 60)
@@ -245,9 +245,9 @@ class TestDictionaries:
             synced.set()
             await asyncio.sleep(1)
         gc.collect()
-        assert gone() is None, "a dictionary lives for as long as an object that needs it"
+        assert gone() is None, "an unused dictionary is released"
 
-    async def test_a_dictionary_is_trained_while_the_default_executor_is_full(self) -> None:
+    async def test_training_works_while_the_default_executor_is_full(self) -> None:
         compressor, cache = self.cache(dictionary_size=4096, samples=100)
         synced = asyncio.Event()
         for obj in of_one_kind("pod", 60) + of_one_kind("node", 60):
@@ -258,7 +258,7 @@ class TestDictionaries:
                 await until(lambda: lengths(cache) < 0.9 * before)
 
     @virtual_time
-    async def test_what_is_cached_becomes_another(self) -> None:
+    async def test_dictionary_is_trained_again_after_the_cache_changed(self) -> None:
         compressor, cache = self.cache(dictionary_size=1024, samples=50)
         for obj in of_one_kind("pod", 100):
             cache.add(obj)
@@ -271,7 +271,7 @@ class TestDictionaries:
             assert cache.list() == objects
 
     @virtual_time
-    async def test_it_becomes_another_after_a_long_time(self) -> None:
+    async def test_dictionary_is_trained_again_after_a_late_change(self) -> None:
         compressor, cache = self.cache(dictionary_size=1024, samples=50)
         cache.replace(of_one_kind("pod", 100))
         async with running(compressor.run(cache, nothing_to_wait_for)):
@@ -286,7 +286,7 @@ class TestDictionaries:
             assert lengths(cache) < 0.5 * before
 
     @virtual_time
-    async def test_few_objects_are_compressed_once_all_are_there(self) -> None:
+    async def test_few_objects_are_compressed_after_sync(self) -> None:
         compressor, cache = self.cache(dictionary_size=100_000)
         for obj in of_one_kind("pod", 20):
             cache.add(obj)
@@ -295,7 +295,7 @@ class TestDictionaries:
             await until(lambda: lengths(cache) < before / 2)
 
     @virtual_time
-    async def test_what_changes_meanwhile_stays_changed(self) -> None:
+    async def test_changes_during_compression_are_kept(self) -> None:
         compressor, cache = self.cache(dictionary_size=1024, samples=50)
         objects = {obj.key: obj for obj in of_one_kind("pod", 500)}
         for obj in objects.values():
@@ -311,7 +311,7 @@ class TestDictionaries:
             assert {obj.key: obj for obj in cache.list()} == objects
 
     @virtual_time
-    async def test_cancelled_at_every_step_it_leaves_the_cache_as_it_was(self) -> None:
+    async def test_cancel_at_any_step_keeps_the_cache(self) -> None:
         for steps in range(60):
             compressor, cache = self.cache(dictionary_size=1024, samples=20)
             objects = of_one_kind("pod", 40)
@@ -334,7 +334,7 @@ async def nothing_to_wait_for() -> None:
     pass
 
 
-def test_samples_are_packed() -> None:
+def test_sample_helper_compresses() -> None:
     assert compressed(pod())._form is not AS_JSON
     assert compressed(pod()).decode(Pod) == Pod(Meta("a", "ns", "1"))
     assert SMALL.samples == 8

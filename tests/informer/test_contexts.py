@@ -1,4 +1,4 @@
-"""Whose context variables informers see: not those of a request that happened to ask first."""
+"""Informers run in the factory's context, not in that of the request that created them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from .test_factory import FakeTransport, factory
 
 
 class Request:
-    """What a web framework keeps in a context variable."""
+    """A request that a web framework keeps in a context variable."""
 
 
-who: ContextVar[str] = ContextVar("who", default="nobody")
+caller: ContextVar[str] = ContextVar("caller", default="none")
 current: ContextVar[Request] = ContextVar("current")
 
 
-class Listening(FakeTransport):
-    """One that notes who asks."""
+class RecordingTransport(FakeTransport):
+    """A transport that records the caller of each request."""
 
     async def stream(self, *args: Any, **options: Any) -> Any:
-        self.askers.add(who.get())
+        self.callers.add(caller.get())
         return await super().stream(*args, **options)
 
     def __init__(self) -> None:
         super().__init__()
-        self.askers: set[str] = set()
+        self.callers: set[str] = set()
 
 
 async def wait_synced(factory: SharedInformerFactory, informer: SharedIndexInformer[Any]) -> None:
@@ -47,23 +47,21 @@ async def wait_for_cache_sync(factory: SharedInformerFactory, informer: SharedIn
 
 @pytest.mark.parametrize("wait", [wait_synced, wait_for_cache_sync])
 @virtual_time
-async def test_an_informer_that_a_request_asked_for_runs_in_the_factorys_context(
+async def test_informer_created_by_a_request_runs_in_the_factorys_context(
     wait: Callable[..., Awaitable[None]],
 ) -> None:
     async def request() -> weakref.ref[Request]:
         current.set(asked := Request())
-        who.set("request")
+        caller.set("request")
         await wait(subject, subject.for_resource("v1", "pods"))
         return weakref.ref(asked)
 
-    transport = Listening()
-    who.set("lifespan")
+    transport = RecordingTransport()
+    caller.set("lifespan")
     async with factory(transport) as subject:
-        who.set("somebody later")
+        caller.set("later")
         asked = await asyncio.create_task(request())
-        await asyncio.sleep(
-            60
-        )  # the event loop keeps cancelled timers, and so their context, until they were due
+        await asyncio.sleep(60)  # the event loop keeps cancelled timers and their contexts until their time
         gc.collect()
         assert asked() is None
-        assert transport.askers == {"lifespan"}
+        assert transport.callers == {"lifespan"}

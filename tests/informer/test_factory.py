@@ -35,7 +35,7 @@ Query = Any
 
 
 class Body:
-    """The body of one answer: given bytes, then its end or silence."""
+    """A response body: these bytes, then its end or silence."""
 
     def __init__(self, transport: FakeTransport, data: bytes, ends: bool) -> None:
         self._transport = transport
@@ -59,7 +59,7 @@ class Body:
 
 
 class FakeTransport:
-    """An API server in which each collection asked for has one object named as it is."""
+    """An API server in which each collection has one object with the collection's name."""
 
     server = "http://fake"
     namespace = "default"
@@ -110,14 +110,14 @@ def factory(transport: FakeTransport, **options: Any) -> SharedInformerFactory:
 
 class TestForResource:
     @virtual_time
-    async def test_the_factorys_queue_is_its_informers(self) -> None:
+    async def test_informers_use_the_factorys_queue(self) -> None:
         subject = factory(FakeTransport(), queue="real")
         pods = subject.for_resource("v1", "pods", namespace="red")
         async with subject:
             await subject.wait_for_cache_sync(timeout=10)
             assert [type(queue) for queue in pods._queues] == [RealFIFO]
 
-    def test_the_same_collection_is_the_same_informer(self) -> None:
+    def test_same_arguments_return_the_same_informer(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
         assert subject.for_resource("v1", "pods") is pods
@@ -127,7 +127,7 @@ class TestForResource:
         assert subject.for_resource("v1", "pods", namespaces=["blue", "red"]) is both
         assert subject.informers == [pods, both]
 
-    def test_other_arguments_are_another(self) -> None:
+    def test_other_arguments_return_another_informer(self) -> None:
         class Pod(msgspec.Struct):
             metadata: dict[str, Any]
 
@@ -147,7 +147,7 @@ class TestForResource:
         assert len({id(informer) for informer in informers}) == len(informers)
         assert subject.informers == informers
 
-    def test_one_namespace_said_in_other_ways(self) -> None:
+    def test_default_namespace_equals_the_explicit_one(self) -> None:
         subject = factory(FakeTransport(), namespace="red")
         pods = subject.for_resource("v1", "pods")
         assert subject.for_resource("v1", "pods", namespace="red") is pods
@@ -167,31 +167,31 @@ class TestForResource:
         ],
     )
     @virtual_time
-    async def test_where_it_reads(self, default: str | None, asked: Any, path: str) -> None:
+    async def test_path_of_the_collection(self, default: str | None, asked: Any, path: str) -> None:
         transport = FakeTransport()
         async with factory(transport, namespace=default) as subject:
             await subject.for_resource("v1", "pods", **asked).wait_synced(10)
         assert transport.paths() == [path]
 
     @pytest.mark.parametrize("asked", [{"namespace": "red"}, {"namespaces": ["red"]}])
-    def test_what_is_not_namespaced_has_no_namespace(self, asked: Any) -> None:
+    def test_namespaced_false_excludes_a_namespace(self, asked: Any) -> None:
         with pytest.raises(ConfigError, match="namespaced=False excludes"):
             factory(FakeTransport()).for_resource("v1", "nodes", namespaced=False, **asked)
 
     @pytest.mark.parametrize("namespace", [7, 0, False, ["red"], "Red"])
-    def test_a_namespace_that_is_none(self, namespace: Any) -> None:
+    def test_invalid_namespace_is_refused(self, namespace: Any) -> None:
         with pytest.raises(ConfigError, match="namespace must be"):
             factory(FakeTransport()).for_resource("v1", "pods", namespace=namespace)
 
     @pytest.mark.parametrize("namespaces", [[], [""], ["red", ""], ["red", None], ["red", 7], ["Red"]])
-    def test_namespaces_that_are_none(self, namespaces: Any) -> None:
+    def test_invalid_namespaces_are_refused(self, namespaces: Any) -> None:
         with pytest.raises(ConfigError, match="namespace"):
             factory(FakeTransport()).for_resource("v1", "pods", namespaces=namespaces)
 
 
 class TestLifecycle:
     @virtual_time
-    async def test_entered_it_starts_them_and_left_it_stops_them(self) -> None:
+    async def test_async_with_starts_and_stops_informers(self) -> None:
         transport = FakeTransport()
         subject = factory(transport, namespace="red")
         pods, secrets = subject.for_resource("v1", "pods"), subject.for_resource("v1", "secrets", dict)
@@ -208,10 +208,10 @@ class TestLifecycle:
         assert pods.is_stopped
         assert secrets.is_stopped
         assert not transport.bodies
-        assert transport.closed == 0, "the client is whose it was"
+        assert transport.closed == 0, "the caller closes the client"
         assert transport.paths() == ["/api/v1/namespaces/red/pods", "/api/v1/namespaces/red/secrets"]
 
-    async def test_of_a_librarys_client_it_leaves_nothing_open(self) -> None:
+    async def test_with_an_api_client_no_watch_stays_open(self) -> None:
         async with APIServer() as server, ApiClient(Configuration(host=server.url)) as api:
             async with SharedInformerFactory(api) as subject:
                 subject.for_resource("v1", "configmaps")
@@ -220,13 +220,13 @@ class TestLifecycle:
             await until(lambda: not server.open_watches)
 
     @virtual_time
-    async def test_its_numbers_for_prometheus(self) -> None:
+    async def test_metrics_for_prometheus(self) -> None:
         subject = factory(FakeTransport())
         pods, secrets = (subject.for_resource("v1", plural) for plural in ("pods", "secrets"))
         pods.add_event_handler(Follower())
         async with subject:
             await subject.wait_for_cache_sync(timeout=10)
-            told = subject.metrics().splitlines()
+            lines = subject.metrics().splitlines()
         assert secrets.has_synced()
         for line in (
             "# TYPE aioinformer_objects gauge",
@@ -235,10 +235,10 @@ class TestLifecycle:
             'aioinformer_lists_total{informer="pods",reflector="pods"} 1',
             "# TYPE aioinformer_handler_depth gauge",
         ):
-            assert told.count(line) == 1, told
+            assert lines.count(line) == 1, lines
 
     @virtual_time
-    async def test_the_factories_of_several_clusters_have_numbers_of_their_own(self) -> None:
+    async def test_metrics_of_several_clusters_are_labelled(self) -> None:
         clusters = {name: factory(FakeTransport()) for name in ("east", "west")}
         samples: list[Sample] = []
         for name, subject in clusters.items():
@@ -246,9 +246,9 @@ class TestLifecycle:
             async with subject:
                 await subject.wait_for_cache_sync(timeout=10)
                 samples += labelled(subject.samples(), cluster=name)
-        told = exposition(samples).splitlines()
-        assert len(set(told)) == len(told)
-        assert [line for line in told if "aioinformer_objects" in line] == [
+        lines = exposition(samples).splitlines()
+        assert len(set(lines)) == len(lines)
+        assert [line for line in lines if "aioinformer_objects" in line] == [
             "# HELP aioinformer_objects Objects in the cache.",
             "# TYPE aioinformer_objects gauge",
             'aioinformer_objects{cluster="east",informer="pods"} 1',
@@ -256,7 +256,7 @@ class TestLifecycle:
         ]
 
     @virtual_time
-    async def test_its_name_comes_before_those_of_all(self) -> None:
+    async def test_factory_name_prefixes_informer_names(self) -> None:
         subject = factory(FakeTransport(), name="east")
         subject.for_resource("v1", "pods")
         subject.for_resource("v1", "pods", dict)
@@ -269,7 +269,7 @@ class TestLifecycle:
             names = [each.name for informer in subject.informers for each in informer.state.reflectors]
         assert names == ["east pods", "east pods (2)", "east pods in red", "east pods in blue"]
 
-    async def test_where_the_time_of_all_events_went(self) -> None:
+    async def test_on_trace_gets_traces_of_all_informers(self) -> None:
         traces: asyncio.Queue[Trace] = asyncio.Queue()
         async with (
             APIServer() as server,
@@ -285,7 +285,7 @@ class TestLifecycle:
                 assert (trace.informer, trace.handler, trace.key) == (plural, "a follower", "default/a")
 
     @virtual_time
-    async def test_informers_and_handlers_of_one_name_are_told_apart(self) -> None:
+    async def test_informers_and_handlers_have_unique_names(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
         subject.for_resource("v1", "pods", label_selector="app=web", field_selector="spec.nodeName=n")
@@ -295,9 +295,11 @@ class TestLifecycle:
         pods.remove_event_handler(gone)
         async with subject:
             await subject.wait_for_cache_sync(timeout=10)
-            told = [line.rpartition(" ")[0] for line in subject.metrics().splitlines() if line[0] != "#"]
-        assert len(set(told)) == len(told)
-        assert [line for line in told if line.startswith(("aioinformer_synced", "aioinformer_watching"))] == [
+            lines = [line.rpartition(" ")[0] for line in subject.metrics().splitlines() if line[0] != "#"]
+        assert len(set(lines)) == len(lines)
+        assert [
+            line for line in lines if line.startswith(("aioinformer_synced", "aioinformer_watching"))
+        ] == [
             'aioinformer_synced{informer="pods"}',
             'aioinformer_synced{informer="pods with app=web,spec.nodeName=n"}',
             'aioinformer_synced{informer="pods (2)"}',
@@ -311,13 +313,13 @@ class TestLifecycle:
             'aioinformer_watching{informer="pods in red with a=b, pods in blue with a=b",'
             'reflector="pods in blue with a=b"}',
         ]
-        assert [line for line in told if "handler_depth" in line] == [
+        assert [line for line in lines if "handler_depth" in line] == [
             'aioinformer_handler_depth{informer="pods",handler="a follower (2)"}',
             'aioinformer_handler_depth{informer="pods",handler="a follower (3)"}',
         ]
 
     @virtual_time
-    async def test_the_name_of_many_namespaces_is_short(self) -> None:
+    async def test_name_of_many_namespaces_is_short(self) -> None:
         subject = factory(FakeTransport())
         names = [f"team-{number}" for number in range(100)]
         for chosen in (names, names[:4], names[:3]):
@@ -331,7 +333,7 @@ class TestLifecycle:
         ]
 
     @virtual_time
-    async def test_several_namespaces(self) -> None:
+    async def test_informer_of_several_namespaces(self) -> None:
         transport = FakeTransport()
         subject = factory(transport)
         pods = subject.for_resource("v1", "pods", namespaces=["red", "blue"], label_selector="a=b")
@@ -342,13 +344,13 @@ class TestLifecycle:
         assert {asked["labelSelector"] for _, asked in transport.asked} == {"a=b"}
 
     @virtual_time
-    async def test_what_is_asked_for_after_the_start_starts_by_itself(self) -> None:
+    async def test_informer_created_after_start_starts_by_itself(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods", namespace="red")
         async with subject:
             await subject.wait_for_cache_sync()
             secrets = subject.for_resource("v1", "secrets", namespace="red")
-            secrets.set_transform(lambda obj: obj)  # in this turn it can still be set up
+            secrets.set_transform(lambda obj: obj)  # allowed until the next event loop iteration
             await secrets.wait_synced(timeout=10)
             assert subject.for_resource("v1", "secrets", namespace="red") is secrets
             with pytest.raises(AlreadyStartedError):
@@ -357,30 +359,30 @@ class TestLifecycle:
         assert secrets.is_stopped
 
     @virtual_time
-    async def test_what_was_just_asked_for_is_waited_for(self) -> None:
+    async def test_wait_includes_an_informer_created_just_before(self) -> None:
         async with factory(FakeTransport()) as subject:
             secrets = subject.for_resource("v1", "secrets", namespace="red")
             await subject.wait_for_cache_sync(timeout=10)
             assert secrets.has_synced()
 
     @virtual_time
-    async def test_before_the_start_nothing_starts_by_itself(self) -> None:
+    async def test_informers_do_not_start_before_the_factory(self) -> None:
         subject = factory(transport := FakeTransport())
         subject.for_resource("v1", "secrets", namespace="red")
         await asyncio.sleep(10)
         assert not transport.asked
 
     @virtual_time
-    async def test_asked_for_and_left_in_one_turn(self) -> None:
+    async def test_exit_in_the_same_iteration_stops_a_new_informer(self) -> None:
         async with factory(transport := FakeTransport()) as subject:
             secrets = subject.for_resource("v1", "secrets", namespace="red")
         await settled()
         assert not transport.asked
-        with pytest.raises(StoppedError):  # instead of waiting for what never begins
+        with pytest.raises(StoppedError):  # it does not wait for ever
             await secrets.wait_synced(10)
 
     @virtual_time
-    async def test_after_the_shutdown_there_are_no_new_ones(self) -> None:
+    async def test_for_resource_after_shutdown_raises(self) -> None:
         async with factory(FakeTransport()) as subject:
             pods = subject.for_resource("v1", "pods")
         assert subject.for_resource("v1", "pods") is pods
@@ -388,7 +390,7 @@ class TestLifecycle:
             subject.for_resource("v1", "secrets")
 
     @virtual_time
-    async def test_shutdown_again_and_start_after_it(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_start_after_shutdown_only_warns(self, caplog: pytest.LogCaptureFixture) -> None:
         transport = FakeTransport()
         subject = factory(transport)
         pods = subject.for_resource("v1", "pods")
@@ -402,7 +404,7 @@ class TestLifecycle:
         assert message.endswith("pods> was shut down and starts no informers: create another factory")
 
     @virtual_time
-    async def test_entered_again(self) -> None:
+    async def test_run_after_exit_raises(self) -> None:
         subject = factory(FakeTransport())
         subject.for_resource("v1", "pods")
         async with subject:
@@ -411,7 +413,7 @@ class TestLifecycle:
             await subject.run()
 
     @virtual_time
-    async def test_entered_by_two(self) -> None:
+    async def test_run_while_running_raises(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
         async with subject:
@@ -420,7 +422,7 @@ class TestLifecycle:
             assert not pods.is_stopped
 
     @virtual_time
-    async def test_run_ends_with_the_shutdown(self) -> None:
+    async def test_shutdown_ends_run(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods", namespace="red")
         running = asyncio.create_task(subject.run())
@@ -429,7 +431,7 @@ class TestLifecycle:
         await running
 
     @virtual_time
-    async def test_shut_down_before_they_have_begun(self) -> None:
+    async def test_shutdown_right_after_start_ends_waits(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
         waiting = asyncio.create_task(pods.wait_synced())
@@ -439,7 +441,7 @@ class TestLifecycle:
             await waiting
 
     @virtual_time
-    async def test_its_informers_are_its_own_to_run(self) -> None:
+    async def test_run_of_a_started_informer_raises(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
         async with subject:
@@ -447,7 +449,7 @@ class TestLifecycle:
                 await pods.run()
 
     @virtual_time
-    async def test_one_that_is_run_by_hand_stays_theirs(self) -> None:
+    async def test_factory_does_not_stop_an_informer_it_did_not_start(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods", namespace="red")
         secrets = subject.for_resource("v1", "secrets", namespace="red")
@@ -459,7 +461,7 @@ class TestLifecycle:
             assert not pods.is_stopped
 
     @virtual_time
-    async def test_a_timeout_names_the_resource_and_the_error(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_timeout_names_the_resource_and_the_error(self, caplog: pytest.LogCaptureFixture) -> None:
         subject = factory(FakeTransport())
         subject.for_resource("v1", "missing", namespace="red")
         async with subject:
@@ -467,7 +469,7 @@ class TestLifecycle:
                 await subject.wait_for_cache_sync(timeout=10)
 
     @virtual_time
-    async def test_run(self) -> None:
+    async def test_cancelled_run_stops_informers(self) -> None:
         transport = FakeTransport()
         subject = factory(transport)
         pods = subject.for_resource("v1", "pods", namespace="red")
@@ -480,7 +482,7 @@ class TestLifecycle:
         assert not transport.bodies
 
     @virtual_time
-    async def test_errors_of_informers_are_raised_at_the_end(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_informer_errors_are_raised_on_exit(self, caplog: pytest.LogCaptureFixture) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods", namespace="red")
 
@@ -494,7 +496,7 @@ class TestLifecycle:
         assert "failed" in caplog.text
 
     @virtual_time
-    async def test_handlers_that_change_cached_objects_are_found_out_where_that_is_wanted(self) -> None:
+    async def test_detect_mutations_finds_handlers_that_change_objects(self) -> None:
         def change(obj: dict[str, Any], is_in_initial_list: bool) -> None:
             obj["metadata"]["labels"] = {"seen": "yes"}
 
@@ -513,7 +515,7 @@ class TestLifecycle:
 
 class TestMistakes:
     @virtual_time
-    async def test_a_string_is_no_list_of_namespaces(self) -> None:
+    async def test_namespaces_refuses_a_string(self) -> None:
         subject = factory(FakeTransport())
         with pytest.raises(ConfigError, match="list of names"):
             subject.for_resource("v1", "pods", namespaces="dev")
@@ -521,13 +523,13 @@ class TestMistakes:
             subject.for_resource("v1", "pods", namespace="a", namespaces=["b"])
 
     @pytest.mark.parametrize("selector", ["label_selector", "field_selector"])
-    def test_a_selector_is_a_text(self, selector: Any) -> None:
+    def test_selector_must_be_a_string(self, selector: Any) -> None:
         wrong: Any = {selector: {"app": "web"}}
         with pytest.raises(ConfigError, match=rf"{selector} must be a string, like '.+=.+', not {{'app"):
             factory(FakeTransport()).for_resource("v1", "pods", **wrong)
 
     @virtual_time
-    async def test_informers_that_were_never_started_are_not_waited_for(
+    async def test_wait_skips_and_logs_informers_that_were_never_started(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         subject = factory(FakeTransport())
@@ -542,7 +544,7 @@ class TestMistakes:
         ]
 
     @virtual_time
-    async def test_a_running_factory_is_asked_in_its_own_loop(self) -> None:
+    async def test_for_resource_in_another_thread_raises(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
         async with subject:
@@ -551,19 +553,19 @@ class TestMistakes:
                 await asyncio.to_thread(subject.for_resource, "v1", "secrets")
             assert subject.informers == [pods]
 
-    def test_it_starts_in_a_loop(self) -> None:
+    def test_start_without_event_loop_raises(self) -> None:
         subject = factory(FakeTransport())
         with pytest.raises(WrongEventLoopError, match="of nothing"):
             subject.start()
 
     @pytest.mark.parametrize("on_trace", [7, "pods"])
-    def test_a_hook_that_is_none(self, on_trace: Any) -> None:
+    def test_invalid_on_trace_is_refused(self, on_trace: Any) -> None:
         with pytest.raises(ConfigError, match="on_trace"):
             factory(FakeTransport(), on_trace=on_trace)
 
     @pytest.mark.parametrize("by", BY)
     @virtual_time
-    async def test_stopping_from_inside_a_handler_is_refused_rather_than_hang(self, by: By) -> None:
+    async def test_shutdown_from_inside_a_handler_is_refused(self, by: By) -> None:
         subject = factory(FakeTransport())
         refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -578,7 +580,7 @@ class TestMistakes:
             assert "inside its own handler" in await refused
 
     @virtual_time
-    async def test_what_a_handler_has_begun_may_stop_it_once_the_call_is_over(self) -> None:
+    async def test_task_started_by_a_handler_may_shut_down_after_the_call(self) -> None:
         subject = factory(FakeTransport())
         stopping: list[asyncio.Task[None]] = []
 

@@ -1,4 +1,4 @@
-"""wait_synced(fail_fast=True): what refuses the first list, and will again, ends the waiting."""
+"""wait_synced(fail_fast=True): a permanent refusal of the first list ends the wait."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def informer(*lists: ListAnswer) -> SharedIndexInformer[KubeObject]:
 
 
 @virtual_time
-async def test_refusals_that_stay_end_the_wait_at_once_and_the_informer_goes_on() -> None:
+async def test_permanent_refusal_ends_the_wait_and_the_informer_continues() -> None:
     loop = asyncio.get_running_loop()
     for error in (*(ApiError(status, "No", "no") for status in (400, 401, 403, 404, 405)), ConfigError("no")):
         subject = informer(error, page(pod("a"), version=1))
@@ -50,7 +50,7 @@ async def test_refusals_that_stay_end_the_wait_at_once_and_the_informer_goes_on(
 
 
 @virtual_time
-async def test_what_may_mend_by_itself_is_waited_for() -> None:
+async def test_transient_errors_do_not_end_the_wait() -> None:
     errors = [ApiError(status) for status in (410, 429, 500, 503, 504)]
     subject = informer(*errors, TransportError("refused"), ValueError("?"), page(version=1))
     async with subject:
@@ -58,7 +58,7 @@ async def test_what_may_mend_by_itself_is_waited_for() -> None:
 
 
 @virtual_time
-async def test_without_it_nothing_but_time_ends_the_wait() -> None:
+async def test_without_fail_fast_only_the_timeout_ends_the_wait() -> None:
     subject = informer(*[FORBIDDEN] * 100)
     async with subject:
         with pytest.raises(SyncTimeout, match="403 Forbidden: not you"):
@@ -66,18 +66,18 @@ async def test_without_it_nothing_but_time_ends_the_wait() -> None:
 
 
 @virtual_time
-async def test_who_comes_after_the_refusal_is_told_at_once_until_the_next_try() -> None:
+async def test_later_wait_fails_at_once_until_the_next_try() -> None:
     subject = informer(FORBIDDEN, 5.0, page(version=1))
     async with subject:
         await settled()
         with pytest.raises(ApiError, match="not you"):
             await subject.wait_synced(fail_fast=True)
-        await asyncio.sleep(3)  # and now it is asked again
+        await asyncio.sleep(3)  # the next try has started
         await subject.wait_synced(fail_fast=True)
 
 
 @virtual_time
-async def test_once_the_first_list_is_there_nothing_is_a_refusal_of_it() -> None:
+async def test_errors_after_the_first_list_do_not_end_a_handlers_wait() -> None:
     server = Scripted(
         [FORBIDDEN, page(pod("a"), version=1), *[FORBIDDEN] * 10], [[error_event(403, "Forbidden")]]
     )
@@ -91,7 +91,7 @@ async def test_once_the_first_list_is_there_nothing_is_a_refusal_of_it() -> None
 
 
 @virtual_time
-async def test_a_registration_and_a_controller() -> None:
+async def test_registration_and_controller_support_fail_fast() -> None:
     subject = informer(FORBIDDEN)
     registration = subject.add_event_handler(Follower())
     async with subject:
@@ -104,7 +104,7 @@ async def test_a_registration_and_a_controller() -> None:
 
 
 @virtual_time
-async def test_of_several_namespaces_any_refusal_counts() -> None:
+async def test_refusal_of_any_namespace_ends_the_wait() -> None:
     unanswered: list[ListAnswer] = [FOREVER]
     listed: list[ListAnswer] = [page(version=1)]
     refused: list[ListAnswer] = [5.0, FORBIDDEN]
@@ -116,7 +116,7 @@ async def test_of_several_namespaces_any_refusal_counts() -> None:
 
 
 @virtual_time
-async def test_one_that_is_started_later_and_one_that_stops() -> None:
+async def test_informer_that_starts_later_and_informer_that_stops() -> None:
     late = informer(FORBIDDEN)
     waiting = asyncio.create_task(late.wait_synced(fail_fast=True))
     await asyncio.sleep(10)
@@ -128,7 +128,7 @@ async def test_one_that_is_started_later_and_one_that_stops() -> None:
 
 
 @virtual_time
-async def test_of_many_the_first_that_is_refused_ends_the_wait() -> None:
+async def test_first_refusal_of_many_informers_ends_the_wait() -> None:
     first, second = informer(FOREVER), informer(3.0, FORBIDDEN)
     async with first, second:
         with pytest.raises(ApiError, match="not you"):
@@ -143,7 +143,7 @@ WAITS: dict[str, Callable[[SharedInformerFactory], Coroutine[Any, Any, object]]]
 
 @pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
 @pytest.mark.parametrize("use_watch_list", [True, False])
-async def test_a_bad_selector_an_unknown_resource_and_a_missing_right(
+async def test_bad_selector_unknown_resource_and_forbidden_end_the_wait(
     use_watch_list: bool, wait: Callable[[SharedInformerFactory], Coroutine[Any, Any, object]]
 ) -> None:
     async with APIServer() as server, Client.from_url(server.url) as client:
@@ -162,7 +162,7 @@ async def test_a_bad_selector_an_unknown_resource_and_a_missing_right(
                 assert caught.value.status == status
 
 
-async def test_a_kubeconfig_that_is_not_there() -> None:
+async def test_missing_kubeconfig_ends_the_wait() -> None:
     client = Client.from_kubeconfig(path="/nowhere/config")
     async with SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject) as subject:
         with pytest.raises(ConfigError, match="/nowhere/config"):

@@ -1,4 +1,4 @@
-"""Whatever happens to connections and history, cache and handlers end up equal to the server."""
+"""After any faults of connections and history, cache and handlers equal the server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FAILURES = (
 
 
 class Step(NamedTuple):
-    """One thing that happens."""
+    """One step of a scenario."""
 
     what: str
     arguments: tuple[Any, ...] = ()
@@ -71,7 +71,7 @@ steps = st.lists(
 
 
 class Scenario:
-    """A history, an informer on it, and handlers that come and go."""
+    """A history, an informer of it, and handlers that are added and removed."""
 
     def __init__(
         self, watch_list: bool, by_namespace: bool, page_size: int, resync: float, seed: int
@@ -133,7 +133,7 @@ class Scenario:
         async with self.informer:
             for step in steps:
                 await self.do(step)
-            await asyncio.sleep(200.125)  # not with a resync
+            await asyncio.sleep(200.125)  # not at the same time as a resync
             self.check()
         assert not self.history.open
         assert not self.history.closed_twice
@@ -149,7 +149,7 @@ class Scenario:
             assert registration.state.depth == 0
         for follower in self.all:
             assert not follower.wrong
-            assert not follower.resyncs, "a relist's unchanged object is for those whose resync is due"
+            assert not follower.resyncs, "a relist's unchanged objects go to handlers whose resync is due"
         assert not self.resyncing.wrong
         if self.resync and server:
             assert self.resyncing.resyncs
@@ -170,9 +170,9 @@ class Scenario:
 def test_cache_and_handlers_end_equal_to_the_server(
     watch_list: bool, by_namespace: bool, steps: list[Step], page_size: int, resync: float, seed: int
 ) -> None:
-    """And on the way: no add without absence, no update or deletion without presence, no version going back, calls
-    one after the other, also for handlers that came late, are slow, or raise; streams closed once each."""
-    logging.disable(logging.CRITICAL)  # most of this is trouble, and all of it is logged
+    """Also: adds only of absent objects, updates and deletions only of present ones, versions never go back, calls
+    never overlap (with late, slow and failing handlers), and each stream is closed once."""
+    logging.disable(logging.CRITICAL)  # the scenario logs very many errors
     try:
         run(Scenario(watch_list, by_namespace, page_size, resync, seed).play(steps))
     finally:
@@ -181,8 +181,8 @@ def test_cache_and_handlers_end_equal_to_the_server(
 
 @pytest.mark.parametrize("watch_list", [False, True])
 @pytest.mark.parametrize("seed", range(10))
-def test_a_long_busy_life(watch_list: bool, seed: int) -> None:
-    """Hundreds of changes with cuts and expiries between them."""
+def test_long_random_history(watch_list: bool, seed: int) -> None:
+    """Hundreds of changes with cuts and expiries."""
     random = Random(seed)
 
     def some_step() -> Step:

@@ -1,4 +1,4 @@
-"""add_event_handler with functions in place of a handler object."""
+"""add_event_handler with functions instead of a handler object."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ async def test_on_delete_object_gets_the_cached_object_of_a_missed_deletion() ->
     assert isinstance(tombstones[0], DeletedFinalStateUnknown)
 
 
-def test_nothing_to_call_is_refused() -> None:
+def test_missing_handler_is_refused() -> None:
     with pytest.raises(ConfigError, match="needs a handler, or a function such as on_add="):
         informer(Scripted([])).add_event_handler()
 
 
-def test_a_handler_and_a_function_are_refused() -> None:
+def test_handler_together_with_a_function_is_refused() -> None:
     handler = ResourceEventHandlerFuncs[KubeObject](on_add=print)
     with pytest.raises(ConfigError, match=r"pass a handler or functions, not both: .*print"):
         informer(Scripted([])).add_event_handler(handler, on_delete=print)

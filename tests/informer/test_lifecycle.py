@@ -1,4 +1,4 @@
-"""An informer begins once, ends from anywhere, and says so to whoever waits."""
+"""An informer runs once, can be stopped at any time, and then ends all waits."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ from .subject import informer
 from .test_factory import FakeTransport, factory
 
 
-def goes_on_until(let_go: asyncio.Event) -> ResourceEventHandlerFuncs[KubeObject]:
-    """A handler whose call ignores being cancelled for so long."""
+def ignoring_cancellation_until(release: asyncio.Event) -> ResourceEventHandlerFuncs[KubeObject]:
+    """Return a handler whose call ignores cancellation until ``release`` is set."""
 
     async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
-        while not let_go.is_set():
+        while not release.is_set():
             with suppress(asyncio.CancelledError):
-                await let_go.wait()
+                await release.wait()
 
     return ResourceEventHandlerFuncs(on_add=on_add)
 
 
 class TestLifecycle:
     @virtual_time
-    async def test_it_runs_once(self) -> None:
+    async def test_second_run_raises(self) -> None:
         """W18."""
         subject = informer(Scripted([page(version=1)]))
         async with subject:
@@ -73,7 +73,7 @@ class TestLifecycle:
 
     @pytest.mark.parametrize("steps", [0, 1, 2])
     @virtual_time
-    async def test_left_before_it_has_begun_it_has_stopped(self, steps: int) -> None:
+    async def test_exit_right_after_enter_stops_it(self, steps: int) -> None:
         subject = informer(Scripted([page(version=1)]))
         assert subject.state.phase == "new"
         assert "not started" in str(subject.state)
@@ -87,7 +87,7 @@ class TestLifecycle:
 
     @pytest.mark.parametrize("what", ["its cache", "a handler", "a version", "with others"])
     @virtual_time
-    async def test_waited_for_and_not_started_it_is_named(
+    async def test_long_wait_for_an_unstarted_informer_logs_a_warning(
         self, what: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         subject = informer(Scripted([page(version=1)]))
@@ -108,7 +108,7 @@ class TestLifecycle:
             await waiting
 
     @virtual_time
-    async def test_started_in_time_or_waited_for_no_more_it_is_not_named(
+    async def test_short_wait_for_an_unstarted_informer_logs_nothing(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         subject = informer(Scripted([page(version=1)]))
@@ -122,7 +122,7 @@ class TestLifecycle:
         assert caplog.messages == []
 
     @virtual_time
-    async def test_run_by_hand_it_cannot_be_entered(self) -> None:
+    async def test_enter_while_run_is_awaited_raises(self) -> None:
         subject = informer(Scripted([page(version=1)]))
         task = asyncio.create_task(subject.run())
         await subject.wait_synced()
@@ -135,7 +135,7 @@ class TestLifecycle:
 
     @pytest.mark.parametrize("started", [False, True])
     @virtual_time
-    async def test_what_must_be_set_before_the_start(self, started: bool) -> None:
+    async def test_setters_raise_after_the_start(self, started: bool) -> None:
         subject = informer(Scripted([page(version=1)]))
         async with subject:
             if started:
@@ -146,18 +146,18 @@ class TestLifecycle:
                 subject.set_watch_error_handler(lambda reflector, error: None)
 
     @virtual_time
-    async def test_the_watch_error_handler(self) -> None:
-        """The last one set counts; errors in the stream reach it, too (C72: difference from upstream)."""
+    async def test_watch_error_handler_gets_list_and_stream_errors(self) -> None:
+        """The last handler set is used; it also gets errors of the stream (C72: difference from upstream)."""
         errors: list[str] = []
         server = Scripted([OSError("no"), page(version=10)], [[GONE]])
-        subject = informer(server, watch_error_handler=lambda reflector, error: errors.append("another's"))
+        subject = informer(server, watch_error_handler=lambda reflector, error: errors.append("unused"))
         subject.set_watch_error_handler(lambda reflector, error: errors.append(f"{reflector.name}: {error}"))
         async with subject:
             await asyncio.sleep(10)
         assert errors == ["scripted pods: no", "scripted pods: 410 Gone: no message"]
 
     @virtual_time
-    async def test_entered_in_one_task_and_left_in_another(self) -> None:
+    async def test_enter_and_exit_in_different_tasks(self) -> None:
         subject = informer(server := Scripted([page(version=1)]))
         await asyncio.create_task(subject.__aenter__())
         await subject.wait_synced()
@@ -166,8 +166,8 @@ class TestLifecycle:
         server.assert_closed()
 
     @virtual_time
-    async def test_left_before_it_has_begun(self) -> None:
-        """Whoever waits for it learns that it is over."""
+    async def test_exit_before_it_ran_ends_waits(self) -> None:
+        """Waiters get a StoppedError."""
         subject = informer(server := Scripted([page(version=1)]))
         registration = subject.add_event_handler(Follower())
         waiting = [asyncio.create_task(each.wait_synced()) for each in (subject, registration)]
@@ -183,7 +183,7 @@ class TestLifecycle:
             subject.add_event_handler(Follower())
 
     @virtual_time
-    async def test_an_error_of_run_is_raised_on_leaving(self) -> None:
+    async def test_error_of_run_is_raised_on_exit(self) -> None:
         class Mutating:
             def on_add(self, obj: dict[str, Any], is_in_initial_list: bool) -> None:
                 obj["metadata"]["labels"] = {"seen": "yes"}
@@ -206,8 +206,8 @@ class TestLifecycle:
             subject.add_event_handler(Mutating())
 
     @virtual_time
-    async def test_handlers_end_strictly_after_reading(self) -> None:
-        """C57: controller first, then processor; what still waits is dropped, a call that runs is cancelled."""
+    async def test_handlers_end_after_the_watch(self) -> None:
+        """C57: first the controller, then the processor. Pending notifications are dropped, running calls cancelled."""
         order: list[str] = []
 
         class Server(Scripted):
@@ -239,11 +239,11 @@ class TestLifecycle:
         assert registration.state.depth == 0
 
     @virtual_time
-    async def test_handlers_that_ignore_being_cancelled_are_waited_for_and_named(
+    async def test_handlers_that_ignore_cancellation_delay_exit_and_are_logged(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        let_go = asyncio.Event()
-        stubborn = goes_on_until(let_go)
+        release = asyncio.Event()
+        stubborn = ignoring_cancellation_until(release)
         subject = informer(Scripted([page(pod("a", 1), version=10)]))
         for name in ("stubborn", "removed"):
             registration = subject.add_event_handler(stubborn, name=name)
@@ -256,19 +256,20 @@ class TestLifecycle:
         await asyncio.sleep(9)
         assert not caplog.messages
         await asyncio.sleep(16)
-        who = "removed at default/a, stubborn at default/a"
+        names = "removed at default/a, stubborn at default/a"
         assert (
-            caplog.messages == [f"scripted pods: waiting for handlers that ignore being cancelled: {who}"] * 2
+            caplog.messages
+            == [f"scripted pods: waiting for handlers that ignore being cancelled: {names}"] * 2
         )
-        let_go.set()
+        release.set()
         await leaving
 
     @virtual_time
-    async def test_a_factory_leaves_them_behind_after_the_grace_that_it_is_given(
+    async def test_shutdown_abandons_stubborn_informers_after_the_grace(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        let_go = asyncio.Event()
-        stubborn = goes_on_until(let_go)
+        release = asyncio.Event()
+        stubborn = ignoring_cancellation_until(release)
         subject = factory(FakeTransport())
         with pytest.raises(ConfigError, match="grace must be"):
             await subject.shutdown(grace=-1)
@@ -285,27 +286,29 @@ class TestLifecycle:
         await asyncio.wait({ending}, timeout=1.5)
         assert ending.done()
         assert caplog.messages == [f"{subject!r}: left behind because they did not end in time: pods in red"]
-        waiting = asyncio.create_task(subject.shutdown())  # who asks for it waits for them all the same
+        waiting = asyncio.create_task(subject.shutdown())  # without a grace it waits for them
         await settled()
         assert not waiting.done()
-        let_go.set()
+        release.set()
         await waiting
 
     @virtual_time
-    async def test_the_reflector_of_one_namespace_is_called_as_its_informer_is(self) -> None:
+    async def test_reflector_of_one_namespace_has_the_informers_name(self) -> None:
         red = ListWatch.for_resource(Client(FakeTransport()), "v1", "pods", "red")
         async with SharedIndexInformer(red, KubeObject, name="mine") as subject:
             await settled()
             assert [each.name for each in subject.state.reflectors] == ["mine"]
 
     @virtual_time
-    async def test_nobody_waits_for_what_a_factory_has_left_behind(
+    async def test_exit_and_run_do_not_wait_for_abandoned_informers(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        let_go = asyncio.Event()
+        release = asyncio.Event()
         for is_entered in (True, False):
             subject = factory(FakeTransport())
-            subject.for_resource("v1", "pods", namespace="red").add_event_handler(goes_on_until(let_go))
+            subject.for_resource("v1", "pods", namespace="red").add_event_handler(
+                ignoring_cancellation_until(release)
+            )
             if is_entered:
                 async with asyncio.timeout(3), subject:
                     await asyncio.sleep(1)
@@ -320,11 +323,11 @@ class TestLifecycle:
                 f"{subject!r}: left behind because they did not end in time: pods in red"
             ]
             caplog.clear()
-        let_go.set()
+        release.set()
         await settled()
 
     @virtual_time
-    async def test_synced_stays_true_and_unsynced_stays_false(self) -> None:
+    async def test_has_synced_keeps_its_value_after_stop(self) -> None:
         """C58."""
         subject = informer(Scripted([page(version=1)]))
         assert not subject.has_synced()
@@ -347,10 +350,8 @@ class TestLifecycle:
             lambda: Scripted([OSError("x")], [OSError("x")], watch_list_semantics=True),
         ],
     )
-    def test_cancelled_anywhere_nothing_is_left_and_waiters_are_told(
-        self, server: Callable[[], Scripted]
-    ) -> None:
-        """C75; and what each handler was told is a beginning of what happened."""
+    def test_cancel_at_any_step_closes_streams_and_ends_waits(self, server: Callable[[], Scripted]) -> None:
+        """C75; the calls of each handler fit each other."""
         for steps in range(60):
 
             async def main(steps: int = steps) -> None:
@@ -365,7 +366,7 @@ class TestLifecycle:
                 assert await cancel_after(steps, task)
                 source.assert_closed()
                 if steps == 0:
-                    for each in waiting:  # it never began, and may yet
+                    for each in waiting:  # it has not started, and still may
                         each.cancel()
                 await asyncio.wait(waiting)
                 assert steps == 0 or subject.is_stopped
@@ -377,14 +378,14 @@ class TestLifecycle:
             run(main())
 
     @virtual_time
-    async def test_waiting_can_be_cancelled(self) -> None:
+    async def test_wait_can_be_cancelled(self) -> None:
         for steps in range(8):
             subject = informer(Scripted())
             async with subject:
                 assert await cancel_after(steps, asyncio.create_task(subject.wait_synced()))
 
     @virtual_time
-    async def test_leaving_while_cancelled_still_waits_for_the_end(self) -> None:
+    async def test_cancelled_exit_still_waits_for_the_end(self) -> None:
         for steps in range(12):
             subject = informer(server := Scripted([page(pod("a", 1), version=1)]))
             await subject.__aenter__()
@@ -396,7 +397,7 @@ class TestLifecycle:
             else:
                 await subject.__aexit__(None, None, None)
 
-    def test_unknown_queues_and_object_types(self) -> None:
+    def test_unknown_queue_and_object_type_are_refused(self) -> None:
         wrong: Any
         for wrong in ("ring", None, ["real"]):
             with pytest.raises(ConfigError, match=r"no queue named .*; there are: 'delta', 'real'"):

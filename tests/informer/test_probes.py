@@ -1,4 +1,4 @@
-"""informer/probes.py: what a factory's probes are told. A manager's, by the same rule, are in tests/operator."""
+"""informer/probes.py: a factory's health and readiness. Those of a manager are tested in tests/operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..operator.worlds import simulated
 
 
 @simulated
-async def test_before_and_after(world: Simulation) -> None:
+async def test_probes_before_start_and_after_shutdown(world: Simulation) -> None:
     factory = SharedInformerFactory(world.client)
     factory.for_resource("v1", "pods")
     assert str(factory.healthy()) == "the factory has not started"
@@ -27,7 +27,7 @@ async def test_before_and_after(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
+async def test_stalled_watch_is_not_healthy(world: Simulation) -> None:
     async with SharedInformerFactory(world.client, stalled_after=120.0, max_silence=600) as factory:
         factory.for_resource("v1", "pods")
         await world.eventually(factory.ready)
@@ -43,7 +43,7 @@ async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_server_that_is_away_makes_a_cache_old_and_nobody_restart(world: Simulation) -> None:
+async def test_unavailable_server_makes_it_unready_but_healthy(world: Simulation) -> None:
     async with SharedInformerFactory(world.client, stalled_after=120.0) as factory:
         factory.for_resource("v1", "pods")
         await world.eventually(factory.ready)
@@ -58,7 +58,7 @@ async def test_a_server_that_is_away_makes_a_cache_old_and_nobody_restart(world:
 
 
 @simulated
-async def test_an_informer_that_has_ended_is_not_live(world: Simulation) -> None:
+async def test_ended_informer_is_not_healthy(world: Simulation) -> None:
     factory = SharedInformerFactory(world.client)
     factory.for_resource("v1", "pods")
     factory.start()
@@ -68,18 +68,18 @@ async def test_an_informer_that_has_ended_is_not_live(world: Simulation) -> None
         await factory.shutdown()
 
 
-def test_how_long_silence_is_no_worry() -> None:
+def test_default_of_stalled_after() -> None:
     client = Client.from_url("http://127.0.0.1:1")
     assert SharedInformerFactory(client).stalled_after == 660
     assert SharedInformerFactory(client, min_watch_timeout=600).stalled_after == 1260
     assert SharedInformerFactory(client, min_watch_timeout=600, stalled_after=5).stalled_after == 5
-    for impatient in (-1, 0):
+    for wrong in (-1, 0):
         with pytest.raises(ConfigError, match="stalled_after"):
-            SharedInformerFactory(client, stalled_after=impatient)
+            SharedInformerFactory(client, stalled_after=wrong)
 
 
 @simulated
-async def test_who_may_list_and_not_watch_is_not_ready_and_says_why(world: Simulation) -> None:
+async def test_forbidden_watch_is_not_ready_with_reason(world: Simulation) -> None:
     rule = world.server.forbid("watch", "pods")
     async with SharedInformerFactory(world.client) as factory:
         pods = factory.for_resource("v1", "pods")
@@ -97,7 +97,7 @@ async def test_who_may_list_and_not_watch_is_not_ready_and_says_why(world: Simul
 
 
 @simulated
-async def test_what_nobody_can_watch_is_ready_as_it_can_be_had_in_no_other_way(world: Simulation) -> None:
+async def test_resource_without_watch_support_is_ready(world: Simulation) -> None:
     world.server.faults.fail(405, times=None, verb="watch", resource="pods")
     async with SharedInformerFactory(world.client) as factory:
         pods = factory.for_resource("v1", "pods")

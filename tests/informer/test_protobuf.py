@@ -1,4 +1,4 @@
-"""Informers of a server that answers in protobuf, where it is asked to."""
+"""Informers that ask a server for protobuf."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Pods:
     """A server of pods.
 
     Args:
-        items: Of its list.
-        has_protobuf: Whether it answers so where it may.
+        items: The pods of its list.
+        has_protobuf: Whether it supports protobuf.
     """
 
     def __init__(self, *items: bytes, has_protobuf: bool = True) -> None:
@@ -65,7 +65,7 @@ class Pods:
 async def watching(
     pods: Pods, handler: Any = None, **options: Any
 ) -> AsyncIterator[SharedIndexInformer[KubeObject]]:
-    """An informer of these pods, synced."""
+    """Run an informer of these pods, and yield it once it has synced."""
     server: FakeServer
     async with serving(pods) as server, Client.from_url(server.url) as client:
         list_watch = ListWatch.for_resource(client, "v1", "pods", protobuf=True)
@@ -75,10 +75,10 @@ async def watching(
         async with informer:
             await informer.wait_synced(timeout=30)
             yield informer
-            pods.events.put_nowait(b"")  # which ends watches
+            pods.events.put_nowait(b"")  # ends the watches
 
 
-async def test_objects_are_kept_as_it() -> None:
+async def test_objects_are_stored_as_protobuf() -> None:
     pods, follower = Pods(pod("a"), WHOLE), Follower()
     async with watching(
         pods, follower, indexers={"node": "spec.nodeName", "app": "metadata.labels['app']"}
@@ -96,7 +96,7 @@ async def test_objects_are_kept_as_it() -> None:
     assert pods.accepted == [f"{PROTOBUF},application/json"] * 2
 
 
-async def test_bookmarks_count() -> None:
+async def test_bookmarks_set_the_version() -> None:
     pods = Pods(pod("a"))
     async with watching(pods) as informer:
         pods.events.put_nowait(event("BOOKMARK", pod("", "", "77")))
@@ -104,7 +104,7 @@ async def test_bookmarks_count() -> None:
 
 
 @pytest.mark.parametrize("drops", [False, True])
-async def test_they_may_be_lean_and_compressed(drops: bool) -> None:
+async def test_objects_can_be_compressed_without_managed_fields(drops: bool) -> None:
     pods = Pods(*(pod(f"a{number}") for number in range(20)), WHOLE)
     async with watching(pods, compress=SMALL, drop_managed_fields=drops) as informer:
         pods.events.put_nowait(event("MODIFIED", WHOLE.replace(b"42", b"43", 1)))
@@ -118,7 +118,7 @@ async def test_they_may_be_lean_and_compressed(drops: bool) -> None:
         assert obj["spec"] == WHOLE_JSON["spec"]
 
 
-async def test_what_cannot_be_read_stops_nothing_else() -> None:
+async def test_invalid_objects_do_not_stop_others() -> None:
     pods, follower = Pods(pod("a"), BAD), Follower()
     async with watching(pods, follower) as informer:
         pods.events.put_nowait(event("MODIFIED", BAD) + frame(b"noise") + event("ADDED", pod("b", "ns", "9")))
@@ -127,7 +127,7 @@ async def test_what_cannot_be_read_stops_nothing_else() -> None:
         assert set(follower.copy) == {"ns/a", "ns/b"}
 
 
-async def test_a_server_without_it_answers_in_json() -> None:
+async def test_server_without_protobuf_answers_in_json() -> None:
     pods = Pods(has_protobuf=False)
     async with watching(pods) as informer:
         [obj] = informer.store.list()
@@ -135,7 +135,7 @@ async def test_a_server_without_it_answers_in_json() -> None:
         assert not isinstance(obj._form, ProtobufForm)
 
 
-def test_it_is_for_kube_objects() -> None:
+def test_protobuf_needs_kube_objects() -> None:
     class Mine(KubeObject, frozen=True):
         pass
 

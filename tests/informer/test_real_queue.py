@@ -1,4 +1,4 @@
-"""What an informer with a RealFIFO does that one with a DeltaFIFO does not; the rest is tested with both."""
+"""Behaviour of an informer with a RealFIFO only. Other tests run with both queues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.usefixtures("kept"), pytest.mark.parametrize("queue", 
 
 
 @virtual_time
-async def test_every_event_is_told_in_the_order_of_its_coming_c16() -> None:
+async def test_handler_gets_every_event_in_order_c16() -> None:
     events = [
         added("a", 11),
         added("b", 12),
@@ -46,7 +46,7 @@ async def test_every_event_is_told_in_the_order_of_its_coming_c16() -> None:
 
 
 @virtual_time
-async def test_a_deletion_of_what_was_never_there_is_told_c17() -> None:
+async def test_handler_gets_the_deletion_of_an_unknown_object_c17() -> None:
     gone: list[str] = []
     subject = informer(Scripted([page(version=10)], [[deleted("a", 11), FOREVER]]))
     subject.add_event_handler(ResourceEventHandlerFuncs(on_delete=lambda obj: gone.append(obj.key)))
@@ -56,10 +56,10 @@ async def test_a_deletion_of_what_was_never_there_is_told_c17() -> None:
 
 
 @virtual_time
-async def test_the_store_knows_how_far_it_is_c38() -> None:
+async def test_store_version_follows_list_events_and_bookmarks_c38() -> None:
     seen: list[str] = []
 
-    def look(*_: object) -> None:
+    def record(*_: object) -> None:
         seen.append(subject.store.last_store_sync_resource_version)
 
     server = Scripted(
@@ -67,28 +67,28 @@ async def test_the_store_knows_how_far_it_is_c38() -> None:
         [[1.0, added("c", 11), 1.0, bookmark(12), 4.0, GONE]],
     )
     subject = informer(server)
-    subject.add_event_handler(ResourceEventHandlerFuncs(on_add=look, on_delete=look))
+    subject.add_event_handler(ResourceEventHandlerFuncs(on_add=record, on_delete=record))
     async with subject:
         await subject.wait_synced()
-        look()
+        record()
         await asyncio.sleep(2.5)
-        look()
+        record()
         await asyncio.sleep(60)
     assert seen == ["10", "10", "10", "11", "12", "20", "20", "20"]
 
 
 @virtual_time
-async def test_an_empty_collection_is_synced_once_its_list_was_worked_off_c21() -> None:
+async def test_empty_collection_is_synced_once_its_list_was_processed_c21() -> None:
     subject = informer(Scripted([page(version=10)]))
     async with subject:
         await subject.wait_synced()
         assert subject.store.last_store_sync_resource_version == "10"
 
 
-def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_nothing_twice(
+def test_handler_added_at_any_step_of_a_relist_misses_and_repeats_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """C40, while the whole list is worked off in turns."""
+    """C40, while the list is processed in slices."""
     monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     lists = [
         page(pod("a", 1), pod("b", 2), pod("c", 3), version=10),
@@ -118,26 +118,26 @@ def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_no
 
 
 @virtual_time
-async def test_a_long_list_does_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_list_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aioinformer._core.coop.SLICE", 0.0005)
     subject = informer(Scripted([page(*(pod(str(number)) for number in range(20_000)), version=10)]))
     follower = Follower()
     registration = subject.add_event_handler(follower)
-    told: set[int] = set()
+    progress: set[int] = set()
     async with subject:
         while not subject.has_synced():
             await asyncio.sleep(0)
-            told.add(registration.state.depth + registration.state.delivered)
+            progress.add(registration.state.depth + registration.state.delivered)
         assert len(subject.store) == 20_000
-    assert len(told) > 3
+    assert len(progress) > 3
 
 
 class TestNamespaces:
     @virtual_time
-    async def test_one_is_listed_again_while_events_of_another_come(
+    async def test_relist_of_one_namespace_during_events_of_another(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Each has its queue, and the whole of each is a part of the store."""
+        """Each namespace has its own queue, and its list replaces its part of the store."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         red = [pod(f"r{number}", number, "red") for number in range(50)]
         blue = [added(f"b{number}", 100 + number, namespace="blue") for number in range(200)]
@@ -163,8 +163,8 @@ class TestNamespaces:
         assert any(call.startswith("add b") for call in follower.calls[first_gone:])
 
     @virtual_time
-    async def test_what_is_gone_is_told_in_the_order_of_its_coming(self) -> None:
-        """As of one namespace alone: to sort all keys would hold the event loop."""
+    async def test_missed_deletions_come_in_the_order_of_the_adds(self) -> None:
+        """As with a single namespace: sorting all keys would block the event loop."""
         red = [pod(name, 1, "red") for name in "cab"]
         servers = {
             "red": Scripted([page(*red, version=90), page(version=95)], [[GONE]]),
@@ -178,7 +178,7 @@ class TestNamespaces:
         assert follower.calls[3:] == ["tombstone c 1", "tombstone a 1", "tombstone b 1"]
 
     @virtual_time
-    async def test_a_resync_of_one_is_told_once(self) -> None:
+    async def test_resync_reaches_each_object_once_per_period(self) -> None:
         servers = {name: Scripted([page(pod("a", 1, name), version=10)]) for name in ("red", "blue")}
         subject = SharedIndexInformer(servers, KubeObject, 10.0)
         follower = Follower()
@@ -190,8 +190,8 @@ class TestNamespaces:
 
 class TestBackPressure:
     @virtual_time
-    async def test_who_blocks_holds_up_the_reading(self) -> None:
-        """C29: the queue holds at most what there is room for; it does not merge."""
+    async def test_blocking_handler_delays_the_watch(self) -> None:
+        """C29: the queue is bounded, and it does not merge events."""
         events = [modified("a", version) for version in range(11, 10_011)]
         stream = [events[start : start + 100] for start in range(0, 10_000, 100)]
         subject = informer(Scripted([page(pod("a", 1), version=10)], [[*stream, FOREVER]]))
@@ -206,8 +206,8 @@ class TestBackPressure:
         assert not slow.wrong
 
     @virtual_time
-    async def test_who_blocks_holds_up_a_list_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """After each turn of the event loop, that is; here after each notification."""
+    async def test_blocking_handler_delays_a_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is checked after each slice, which here is each notification."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         subject = informer(Scripted([page(*(pod(str(number)) for number in range(100)), version=10)]))
         slow = Follower(seconds=1.0)
@@ -221,7 +221,7 @@ class TestBackPressure:
 
 
 @virtual_time
-async def test_the_mutation_detector_sees_what_a_list_brings() -> None:
+async def test_mutation_detector_checks_listed_objects() -> None:
     subject = SharedIndexInformer(
         Scripted([page(pod("a", 1), version=10)]),
         dict[str, Any],
@@ -234,7 +234,7 @@ async def test_the_mutation_detector_sees_what_a_list_brings() -> None:
             await asyncio.sleep(5)
 
 
-def test_handle_deltas_takes_whole_ones_at_once() -> None:
+def test_handle_deltas_accepts_replaced_all() -> None:
     subject = informer(Scripted())
     first = KubeObject.from_bytes(pod("a", 1))
     subject.handle_deltas([Delta(DeltaType.REPLACED_ALL, ReplacedAllInfo("7", [first]))])

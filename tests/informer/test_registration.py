@@ -1,4 +1,4 @@
-"""A handler's registration: added at any time, asked whether it has synced, removed at any time."""
+"""Handler registrations: adding, syncing and removing at any time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .subject import BY, By, informer_of
 
 class TestAdding:
     @virtual_time
-    async def test_while_running_what_is_there_comes_first_as_of_the_initial_list(self) -> None:
+    async def test_handler_added_while_running_gets_stored_objects_first(self) -> None:
         """C40, TestAddWhileActive."""
         subject = informer_of("a", "b", watch=[5.0, added("c", 11), FOREVER])
         async with subject:
@@ -45,7 +45,7 @@ class TestAdding:
         assert follower.calls == ["add a 1", "add b 2", "add c 11"]
         assert follower.initial == [True, True, False]
 
-    def test_at_any_moment_nothing_is_missed_and_nothing_comes_twice(self) -> None:
+    def test_handler_added_at_any_step_misses_and_repeats_nothing(self) -> None:
         """C40: also in the middle of the initial list."""
         for steps in range(40):
 
@@ -64,7 +64,7 @@ class TestAdding:
             run(main())
 
     @virtual_time
-    async def test_the_same_handler_twice_is_two_registrations(self) -> None:
+    async def test_same_handler_added_twice_is_two_registrations(self) -> None:
         """C51."""
         subject = informer_of("a")
         seen: list[str] = []
@@ -77,7 +77,7 @@ class TestAdding:
             subject.remove_event_handler(first)
             assert len(subject.state.handlers) == 1
 
-    def test_by_a_name(self) -> None:
+    def test_name_argument(self) -> None:
         subject = informer_of()
         registrations = [subject.add_event_handler(Follower(), name="web") for _ in range(2)]
         assert [each.state.name for each in registrations] == ["web", "web (2)"]
@@ -85,7 +85,7 @@ class TestAdding:
             subject.add_event_handler(Follower(), name=7)  # type: ignore[arg-type]
 
     @virtual_time
-    async def test_after_the_end(self) -> None:
+    async def test_add_after_stop_raises(self) -> None:
         """C52."""
         subject = informer_of("a")
         async with subject:
@@ -96,7 +96,7 @@ class TestAdding:
             subject.add_event_handler(Follower())
 
     @virtual_time
-    async def test_by_a_handler(self) -> None:
+    async def test_handler_may_add_a_handler(self) -> None:
         follower = Follower()
 
         def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -112,7 +112,7 @@ class TestAdding:
 
 class TestRemoving:
     @virtual_time
-    async def test_nothing_more_is_told_and_what_waits_is_dropped(self) -> None:
+    async def test_remove_drops_pending_notifications(self) -> None:
         subject = informer_of("a", "b", "c")
         follower = Follower(seconds=10.0)
         registration = subject.add_event_handler(follower)
@@ -122,10 +122,10 @@ class TestRemoving:
             assert registration.state.depth == 0
             await asyncio.sleep(60)
         assert follower.calls == ["add a 1"]
-        assert not follower._busy, "the call that was running went on"
+        assert not follower._busy, "the running call finished"
 
     @virtual_time
-    async def test_twice_or_elsewhere_or_late_is_no_error(self) -> None:
+    async def test_remove_twice_or_foreign_or_late_does_nothing(self) -> None:
         """C52."""
         subject, other = informer_of("a"), informer_of("a")
         registration = subject.add_event_handler(Follower())
@@ -141,7 +141,7 @@ class TestRemoving:
         assert follower.calls == ["add a 1"]
 
     @virtual_time
-    async def test_before_the_start(self) -> None:
+    async def test_remove_before_the_start(self) -> None:
         """C53: returns at once."""
         subject = informer_of("a")
         registration = subject.add_event_handler(follower := Follower())
@@ -153,8 +153,8 @@ class TestRemoving:
 
     @pytest.mark.parametrize("count", [3, 2000])
     @virtual_time
-    async def test_by_the_handler_itself(self, count: int) -> None:
-        """C53, W17: no deadlock, whatever waits behind it; others are told on."""
+    async def test_handler_may_remove_itself(self, count: int) -> None:
+        """C53, W17: no deadlock, whatever is pending; other handlers continue."""
         registrations: list[Registration] = []
         seen: list[str] = []
 
@@ -174,12 +174,12 @@ class TestRemoving:
         assert len(other.calls) == count + 1
 
     @virtual_time
-    async def test_of_another_by_a_handler(self) -> None:
+    async def test_handler_may_remove_another(self) -> None:
         subject = informer_of("a", "b")
-        victim = subject.add_event_handler(Follower(seconds=1.0))
+        other = subject.add_event_handler(Follower(seconds=1.0))
 
         def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
-            subject.remove_event_handler(victim)
+            subject.remove_event_handler(other)
 
         subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
         async with subject:
@@ -188,7 +188,7 @@ class TestRemoving:
 
     @pytest.mark.parametrize("started", [False, True])
     @virtual_time
-    async def test_while_there_is_no_server_whoever_waits_for_it_is_told(self, started: bool) -> None:
+    async def test_remove_without_server_ends_waits(self, started: bool) -> None:
         subject = SharedIndexInformer(Scripted([TransportError("no connection")] * 100), KubeObject)
         registration = subject.add_event_handler(Follower())
         waiting = asyncio.create_task(registration.wait_synced())
@@ -200,11 +200,11 @@ class TestRemoving:
                     await asyncio.wait_for(wait, 1)
 
 
-class TestShuttingDown:
-    """C53: ShutDownEventHandler, which also waits."""
+class TestShutDownEventHandler:
+    """C53: ShutDownEventHandler, which also waits for the running call."""
 
     @virtual_time
-    async def test_it_waits_for_the_call_that_is_running_and_for_no_other_c53(self) -> None:
+    async def test_shut_down_waits_for_the_running_call_only_c53(self) -> None:
         """TestShutDownEventHandler_Lifecycles, TestRemoveEventHandler_SynchronousShutdown."""
         subject = informer_of("a", "b", "c")
         follower = Follower(seconds=10.0)
@@ -222,7 +222,7 @@ class TestShuttingDown:
 
     @pytest.mark.parametrize("when", ["never started", "idle", "removed", "ended", "foreign"])
     @virtual_time
-    async def test_where_no_call_is_running_it_returns_at_once_c53(self, when: str) -> None:
+    async def test_shut_down_without_running_call_returns_at_once_c53(self, when: str) -> None:
         subject, other = informer_of("a"), informer_of("a")
         registration = subject.add_event_handler(Follower(seconds=1.0))
         foreign = other.add_event_handler(Follower(seconds=1.0))
@@ -242,7 +242,7 @@ class TestShuttingDown:
             assert len(other.state.handlers) == 1
 
     @virtual_time
-    async def test_removed_before_its_running_call_is_waited_for_all_the_same_c53(self) -> None:
+    async def test_shut_down_after_remove_waits_for_the_running_call_c53(self) -> None:
         subject = informer_of("a")
         follower = Follower(seconds=10.0)
         registration = subject.add_event_handler(follower)
@@ -253,8 +253,8 @@ class TestShuttingDown:
             assert not follower._busy
 
     @virtual_time
-    async def test_a_call_that_waits_for_ever_counts_until_it_is_cancelled(self) -> None:
-        """The handler of a browser that has gone, which waits for room in a queue that nobody empties any more."""
+    async def test_stuck_call_of_removed_handler_counts_until_cancelled(self) -> None:
+        """For example, a handler of a closed browser tab that waits for room in a queue without a consumer."""
         ended: list[str] = []
 
         async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -282,7 +282,7 @@ class TestShuttingDown:
 
     @pytest.mark.parametrize("by", BY)
     @virtual_time
-    async def test_from_inside_itself_it_is_refused_from_another_handler_it_waits_w17(self, by: By) -> None:
+    async def test_shut_down_is_refused_inside_itself_and_waits_inside_others_w17(self, by: By) -> None:
         """W17: upstream deadlocks."""
         errors: list[InformerError] = []
         waited: list[float] = []
@@ -311,8 +311,7 @@ class TestShuttingDown:
         assert waited == [pytest.approx(5.0)]
 
     @virtual_time
-    async def test_so_it_is_by_a_task_that_a_plain_handler_returns_w17(self) -> None:
-        # The last one is told where its news comes up.
+    async def test_shut_down_is_refused_in_a_task_that_the_handler_returns_w17(self) -> None:
         subject = informer_of("a", watch=[5.0, added("quick", 11), 5.0, added("b", 12), FOREVER])
 
         def on_add(obj: KubeObject, is_in_initial_list: bool) -> object:
@@ -334,9 +333,9 @@ class TestShuttingDown:
             await asyncio.sleep(20)
         assert ["shut down from inside its own handler" in str(error) for error in errors] == [True, True]
 
-    @pytest.mark.parametrize("elsewhere", [False, True], ids=["of this informer", "of one begun there"])
+    @pytest.mark.parametrize("elsewhere", [False, True], ids=["of this informer", "of one started there"])
     @virtual_time
-    async def test_a_plain_handler_added_by_a_running_call_is_not_inside_it(self, elsewhere: bool) -> None:
+    async def test_handler_added_by_a_running_call_is_not_inside_it(self, elsewhere: bool) -> None:
         ended = asyncio.get_running_loop().create_future()
 
         def end(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -354,7 +353,7 @@ class TestShuttingDown:
             assert await asyncio.wait_for(ended, 10) is None
 
     @virtual_time
-    async def test_while_the_informer_stops_it_waits_for_its_end(self) -> None:
+    async def test_shut_down_during_stop_waits_for_the_handlers_end(self) -> None:
         cleaned: list[bool] = []
 
         async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -377,7 +376,7 @@ class TestShuttingDown:
         await asyncio.wait({task})
 
     @virtual_time
-    async def test_cancelled_it_has_removed_the_handler(self) -> None:
+    async def test_cancelled_shut_down_has_removed_the_handler(self) -> None:
         subject = informer_of("a")
         async with subject:
             for steps in range(1, 6):
@@ -390,7 +389,7 @@ class TestShuttingDown:
 
     @pytest.mark.parametrize("what", [None, Follower()], ids=["none", "the handler"])
     @virtual_time
-    async def test_what_is_no_registration_is_refused(self, what: Any) -> None:
+    async def test_invalid_registration_is_refused(self, what: Any) -> None:
         subject = informer_of("a")
         subject.add_event_handler(Follower())
         with pytest.raises(ConfigError, match="that add_event_handler returned"):
@@ -403,7 +402,7 @@ class TestShuttingDown:
 class TestOtherLoopsAndThreads:
     """An informer belongs to one event loop."""
 
-    async def test_another_loop_or_thread_is_told_so_and_the_informer_lives_on(self) -> None:
+    async def test_use_in_another_loop_or_thread_raises_and_the_informer_continues(self) -> None:
         more = asyncio.Event()
 
         class Server(Scripted):
@@ -435,7 +434,7 @@ class TestOtherLoopsAndThreads:
             more.set()
             await until(lambda: len(subject.store) == 2)
 
-    async def test_before_the_start_the_first_who_waits_decides(self) -> None:
+    async def test_first_wait_before_the_start_binds_the_event_loop(self) -> None:
         subject = informer_of("a")
         waiting = asyncio.create_task(subject.wait_synced())
         await settled()
@@ -444,7 +443,7 @@ class TestOtherLoopsAndThreads:
         async with subject:
             await waiting
 
-    async def test_after_the_end_removing_a_handler_is_no_error_anywhere(self) -> None:
+    async def test_remove_after_stop_works_in_any_thread(self) -> None:
         """C52."""
         subject = informer_of("a")
         registration = subject.add_event_handler(Follower())
@@ -460,7 +459,7 @@ async def elsewhere(function: Callable[[], Coroutine[Any, Any, object]]) -> None
 
 class TestSyncing:
     @virtual_time
-    async def test_only_once_the_handler_has_returned_from_the_last_initial_add(self) -> None:
+    async def test_has_synced_after_last_initial_add_returned(self) -> None:
         """C41."""
         subject = informer_of("a", "b", watch=[added("c", 11), FOREVER])
         follower = Follower(seconds=2.0)
@@ -475,7 +474,7 @@ class TestSyncing:
             assert follower.calls[:2] == ["add a 1", "add b 2"]
 
     @virtual_time
-    async def test_of_an_empty_collection_as_soon_as_the_informer(self) -> None:
+    async def test_handler_of_empty_collection_syncs_with_the_informer(self) -> None:
         """C41."""
         subject = informer_of()
         registration = subject.add_event_handler(Follower())
@@ -484,7 +483,7 @@ class TestSyncing:
             assert registration.has_synced()
 
     @virtual_time
-    async def test_not_before_the_informer(self) -> None:
+    async def test_handler_does_not_sync_before_the_informer(self) -> None:
         subject = SharedIndexInformer(Scripted(), KubeObject)
         registration = subject.add_event_handler(Follower())
         assert not registration.has_synced()
@@ -493,7 +492,7 @@ class TestSyncing:
             assert not registration.has_synced()
 
     @virtual_time
-    async def test_removed_before_it_never_has(self) -> None:
+    async def test_handler_removed_before_sync_never_syncs(self) -> None:
         subject = informer_of("a")
         early, late = Follower(), Follower()
         registration = subject.add_event_handler(early)
@@ -509,7 +508,7 @@ class TestSyncing:
         assert other.has_synced()
 
     @virtual_time
-    async def test_a_timeout_names_informer_handler_and_key(self) -> None:
+    async def test_timeout_names_informer_handler_and_key(self) -> None:
         subject = informer_of("a", "b")
         registration = subject.add_event_handler(Follower(seconds=100.0))
         async with subject:
@@ -525,7 +524,7 @@ class TestSyncing:
         assert (error.informer, error.handler, error.key) == ("scripted pods", "a follower", "default/b")
 
     @virtual_time
-    async def test_a_timeout_while_the_informer_has_not_synced_says_why(self) -> None:
+    async def test_timeout_includes_the_informers_last_error(self) -> None:
         subject = SharedIndexInformer(Scripted([OSError("refused")] * 9), KubeObject)
         registration = subject.add_event_handler(Follower())
         async with subject:
@@ -533,7 +532,7 @@ class TestSyncing:
                 await registration.wait_synced(timeout=5)
 
     @virtual_time
-    async def test_synced_too_late_but_synced(self) -> None:
+    async def test_late_check_of_timeout_still_returns_if_synced(self) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
         work, began = loop.work, loop.time()
@@ -544,7 +543,7 @@ class TestSyncing:
             assert loop.time() - began > 10
 
     @virtual_time
-    async def test_no_time_at_all_is_enough_for_what_has_synced(self) -> None:
+    async def test_timeout_of_zero_checks_once(self) -> None:
         subject = SharedIndexInformer(Scripted([1.0, page(pod("a"), version=10)]), KubeObject)
         registration = subject.add_event_handler(Follower())
         async with subject:
@@ -555,7 +554,7 @@ class TestSyncing:
 
     @pytest.mark.parametrize("how", ["stopped", "removed"])
     @virtual_time
-    async def test_waiting_ends_when_it_cannot_be_any_more(self, how: str) -> None:
+    async def test_stop_and_remove_end_waits(self, how: str) -> None:
         subject = informer_of("a", "b", "c")
         registration = subject.add_event_handler(Follower(seconds=10.0))
         async with subject:
@@ -571,7 +570,7 @@ class TestSyncing:
         assert not registration.has_synced()
 
     @virtual_time
-    async def test_synced_stays_so(self) -> None:
+    async def test_has_synced_stays_true_after_stop(self) -> None:
         """C58."""
         subject = informer_of("a")
         registration = subject.add_event_handler(Follower())
@@ -581,7 +580,7 @@ class TestSyncing:
         await registration.wait_synced()
 
     @virtual_time
-    async def test_waiting_can_be_cancelled(self) -> None:
+    async def test_wait_can_be_cancelled(self) -> None:
         subject = informer_of("a")
         registration: Registration = subject.add_event_handler(Follower(seconds=100.0))
         async with subject:
@@ -589,7 +588,7 @@ class TestSyncing:
                 assert await cancel_after(steps, asyncio.create_task(registration.wait_synced()))
 
     @virtual_time
-    async def test_the_state(self) -> None:
+    async def test_state_of_a_registration(self) -> None:
         subject = informer_of("a", "b", "c")
         registration = subject.add_event_handler(Follower(seconds=10.0, raises=1))
         async with subject:

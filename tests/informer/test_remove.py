@@ -1,4 +1,4 @@
-"""SharedInformerFactory.remove: an informer of what has gone for good."""
+"""SharedInformerFactory.remove: stop and drop one informer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .test_factory import FakeTransport, factory
 
 
 @virtual_time
-async def test_without_it_the_factory_is_ready_again() -> None:
+async def test_factory_is_ready_after_removal_of_a_failing_informer() -> None:
     subject = factory(transport := FakeTransport())
     pods = subject.for_resource("v1", "pods", namespace="red")
     async with subject:
@@ -41,7 +41,7 @@ async def test_without_it_the_factory_is_ready_again() -> None:
 
 
 @virtual_time
-async def test_asked_for_again_there_is_a_new_one() -> None:
+async def test_for_resource_after_removal_returns_a_new_informer() -> None:
     async with factory(FakeTransport()) as subject:
         pods = subject.for_resource("v1", "pods", namespace="red")
         await pods.wait_synced(timeout=10)
@@ -53,7 +53,7 @@ async def test_asked_for_again_there_is_a_new_one() -> None:
 
 
 @virtual_time
-async def test_one_that_is_not_its_own_is_refused() -> None:
+async def test_remove_of_foreign_informer_is_refused() -> None:
     async with factory(FakeTransport()) as subject:
         pods = subject.for_resource("v1", "pods", namespace="red")
         with pytest.raises(ConfigError, match="is not an informer of <SharedInformerFactory of pods in red>"):
@@ -64,18 +64,18 @@ async def test_one_that_is_not_its_own_is_refused() -> None:
 
 
 @virtual_time
-async def test_asked_for_and_removed_in_one_turn() -> None:
+async def test_create_and_remove_in_the_same_iteration() -> None:
     async with factory(transport := FakeTransport()) as subject:
         pods = subject.for_resource("v1", "pods", namespace="red")
         await subject.remove(pods)
         await settled()
         assert not transport.asked
-        with pytest.raises(StoppedError):  # instead of waiting for what never begins
+        with pytest.raises(StoppedError):  # it does not wait for ever
             await pods.wait_synced(10)
 
 
 @virtual_time
-async def test_before_the_start_it_is_forgotten() -> None:
+async def test_remove_before_start() -> None:
     subject = factory(transport := FakeTransport())
     await subject.remove(subject.for_resource("v1", "pods", namespace="red"))
     async with subject:
@@ -84,7 +84,7 @@ async def test_before_the_start_it_is_forgotten() -> None:
 
 
 @virtual_time
-async def test_one_that_is_run_by_hand_stays_theirs() -> None:
+async def test_remove_does_not_stop_an_informer_it_did_not_start() -> None:
     subject = factory(FakeTransport())
     pods = subject.for_resource("v1", "pods", namespace="red")
     async with pods, subject:
@@ -94,7 +94,7 @@ async def test_one_that_is_run_by_hand_stays_theirs() -> None:
 
 
 @virtual_time
-async def test_why_it_had_failed_is_raised() -> None:
+async def test_remove_raises_the_informers_error() -> None:
     subject = factory(FakeTransport())
     pods = subject.for_resource("v1", "pods", namespace="red")
 
@@ -110,7 +110,7 @@ async def test_why_it_had_failed_is_raised() -> None:
 
 
 @virtual_time
-async def test_cancelled_meanwhile_it_is_removed_all_the_same() -> None:
+async def test_cancelled_remove_still_removes() -> None:
     async with factory(transport := FakeTransport()) as subject:
         pods = subject.for_resource("v1", "pods", namespace="red")
         await pods.wait_synced(timeout=10)
@@ -126,7 +126,7 @@ async def test_cancelled_meanwhile_it_is_removed_all_the_same() -> None:
 
 @pytest.mark.parametrize("by", BY)
 @virtual_time
-async def test_from_inside_its_handler_it_is_refused_rather_than_hang(by: By) -> None:
+async def test_remove_from_inside_its_handler_is_refused(by: By) -> None:
     subject = factory(FakeTransport())
     refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -143,26 +143,26 @@ async def test_from_inside_its_handler_it_is_refused_rather_than_hang(by: By) ->
         assert subject.informers == [pods]
 
 
-class Lingering:
-    """Removes an informer whose handler takes a minute to clean up."""
+class SlowRemoval:
+    """The removal of an informer whose handler takes a minute to clean up."""
 
     def __init__(self, subject: SharedInformerFactory) -> None:
         self.subject = subject
         self.informer = subject.for_resource("v1", "pods")
         self.informer.add_event_handler(ResourceEventHandlerFuncs(on_add=self._on_add))
         self.has_cleaned_up = False
-        self._began = asyncio.Event()
+        self._started = asyncio.Event()
 
     async def _on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
-        self._began.set()
+        self._started.set()
         try:
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(60)
             self.has_cleaned_up = True
 
-    async def removing(self) -> asyncio.Task[None]:
-        await self._began.wait()
+    async def begin(self) -> asyncio.Task[None]:
+        await self._started.wait()
         task = asyncio.create_task(self.subject.remove(self.informer))
         await asyncio.sleep(1)
         assert not task.done()
@@ -170,29 +170,29 @@ class Lingering:
 
 
 @virtual_time
-async def test_leaving_waits_for_one_that_is_being_removed() -> None:
+async def test_exit_waits_for_a_running_removal() -> None:
     async with factory(FakeTransport()) as subject:
-        removed = Lingering(subject)
-        removing = await removed.removing()
+        removed = SlowRemoval(subject)
+        removing = await removed.begin()
     assert removed.has_cleaned_up
     await removing
 
 
 @virtual_time
-async def test_removed_twice_at_once_both_wait_for_its_end() -> None:
+async def test_two_removals_at_once_both_wait() -> None:
     async with factory(FakeTransport()) as subject:
-        removed = Lingering(subject)
-        removing = await removed.removing()
+        removed = SlowRemoval(subject)
+        removing = await removed.begin()
         await subject.remove(removed.informer)
         assert removed.has_cleaned_up
         await removing
 
 
 @virtual_time
-async def test_one_that_is_being_removed_is_no_longer_waited_for_nor_given() -> None:
+async def test_informer_is_gone_from_the_factory_during_removal() -> None:
     async with factory(FakeTransport()) as subject:
-        removed = Lingering(subject)
-        removing = await removed.removing()
+        removed = SlowRemoval(subject)
+        removing = await removed.begin()
         await subject.wait_for_cache_sync(timeout=10)
         assert not subject.informers
         again = subject.for_resource("v1", "pods")
@@ -202,7 +202,7 @@ async def test_one_that_is_being_removed_is_no_longer_waited_for_nor_given() -> 
 
 
 @virtual_time
-async def test_handlers_that_remove_each_others_informers_do_not_wait_for_each_other() -> None:
+async def test_handlers_that_remove_each_others_informers_do_not_deadlock() -> None:
     subject = factory(FakeTransport())
     both = asyncio.Barrier(2)
     refused: list[str] = []

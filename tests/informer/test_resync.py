@@ -1,4 +1,4 @@
-"""What relists and resyncs tell whom."""
+"""Which handlers get notifications of relists and resyncs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .subject import informer
 class TestRelistsAndResyncs:
     @pytest.mark.parametrize("resync", [0.0, 1000.0])
     @virtual_time
-    async def test_unchanged_objects_of_a_relist_are_no_news(self, resync: float) -> None:
-        """C43, C44: difference from upstream, where with resync off every handler is told of every object."""
+    async def test_unchanged_objects_of_a_relist_are_not_notified(self, resync: float) -> None:
+        """C43, C44: difference from upstream, which notifies every handler of every object if resync is off."""
         server = Scripted(
             [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 1), pod("b", 15), version=20)],
             [[6.0, GONE]],
@@ -39,7 +39,7 @@ class TestRelistsAndResyncs:
         assert follower.calls == ["add a 1", "add b 2", "update b 2 15"]
 
     @virtual_time
-    async def test_they_are_for_handlers_whose_resync_is_due(self) -> None:
+    async def test_unchanged_objects_of_a_relist_reach_handlers_whose_resync_is_due(self) -> None:
         """C43."""
         server = Scripted([page(pod("a", 1), version=10), page(pod("a", 1), version=20)], [[12.0, GONE]])
         subject = SharedIndexInformer(server, KubeObject, 10.0, random=NoJitter())
@@ -48,11 +48,11 @@ class TestRelistsAndResyncs:
         subject.add_event_handler(never, 0.0)
         async with subject:
             await asyncio.sleep(15)
-        assert often.resyncs == 2, "one at 10 s, one by the list at 12.8 s"
+        assert often.resyncs == 2, "one at 10 s, and one by the list at 12.8 s"
         assert never.resyncs == 0
 
     @virtual_time
-    async def test_an_object_without_a_version_is_no_news_either(self) -> None:
+    async def test_resync_of_object_without_version_reaches_due_handlers_only(self) -> None:
         subject = SharedIndexInformer(Scripted([page(b'{"metadata":{"name":"a"}}', version=10)]), dict, 10.0)
         often, never = Follower(), Follower()
         subject.add_event_handler(
@@ -66,24 +66,24 @@ class TestRelistsAndResyncs:
         assert (len(often.calls), len(never.calls)) == (2, 0)
 
     @virtual_time
-    async def test_what_comes_again_without_a_version_may_have_changed(self) -> None:
+    async def test_repeated_object_without_version_is_an_update(self) -> None:
         unnumbered = pod("a", "")
         server = Scripted(
             [page(unnumbered, version=10), page(unnumbered, version=20)],
             [[6.0, WatchEvent("MODIFIED", unnumbered), GONE]],
         )
         subject = SharedIndexInformer(server, KubeObject, 1000.0, random=NoJitter())
-        told: list[str] = []
+        versions: list[str] = []
         never = ResourceEventHandlerFuncs[KubeObject](
-            on_update=lambda old, new: told.append(new.resource_version)
+            on_update=lambda old, new: versions.append(new.resource_version)
         )
         subject.add_event_handler(never, 0.0)
         async with subject:
             await asyncio.sleep(15)
-        assert told == ["", ""]
+        assert versions == ["", ""]
 
     @virtual_time
-    async def test_each_handler_at_its_own_period(self) -> None:
+    async def test_each_handler_has_its_own_period(self) -> None:
         """C46 (the shortest before the start is the check period), C48, C49 (rounded up to a multiple of it)."""
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 100.0)
         periods = {2.0: 50, 3.0: 25, 5.0: 16, 100.0: 1, 0.0: 0}
@@ -94,7 +94,7 @@ class TestRelistsAndResyncs:
             await asyncio.sleep(101)
         assert {period: follower.resyncs for period, follower in followers.items()} == periods
 
-    def test_added_before_there_is_a_loop(self) -> None:
+    def test_period_of_handler_added_without_event_loop(self) -> None:
         """The period counts from the start."""
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 2.0)
         follower = Follower()
@@ -110,8 +110,8 @@ class TestRelistsAndResyncs:
         run(main())
 
     @virtual_time
-    async def test_added_before_the_start_the_period_counts_from_then(self) -> None:
-        """C49: from the registration, however much later the informer starts."""
+    async def test_period_of_handler_added_before_start_counts_from_registration(self) -> None:
+        """C49: also if the informer starts much later."""
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 1.0)
         follower = Follower()
         subject.add_event_handler(follower, 7.0)
@@ -125,7 +125,7 @@ class TestRelistsAndResyncs:
             assert follower.resyncs == 2
 
     @virtual_time
-    async def test_added_later_the_period_counts_from_then(self) -> None:
+    async def test_period_of_handler_added_while_running_counts_from_registration(self) -> None:
         """C49."""
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0)
         follower = Follower()
@@ -137,15 +137,17 @@ class TestRelistsAndResyncs:
             await asyncio.sleep(2)
             assert follower.resyncs == 1
 
-    def test_a_timer_that_rings_early_costs_no_period(self) -> None:
-        """uvloop's do, by a millisecond."""
+    def test_early_timer_does_not_skip_a_period(self) -> None:
+        """uvloop's timers fire up to a millisecond early."""
         listener = ProcessorListener(Follower(), 10.0, 10.0)
         listener.determine_next_resync(100.0)
         assert listener.should_resync(109.999)
         assert not listener.should_resync(109.9)
 
     @virtual_time
-    async def test_less_than_a_second_is_a_second(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_period_below_a_second_is_raised_to_a_second(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         """C45."""
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 100.0)
         follower = Follower()
@@ -156,7 +158,7 @@ class TestRelistsAndResyncs:
         assert "raised to 1 s" in caplog.text
 
     @virtual_time
-    async def test_after_the_start_it_is_raised_to_the_check_period(
+    async def test_period_of_late_handler_is_raised_to_the_check_period(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """C46."""
@@ -170,7 +172,9 @@ class TestRelistsAndResyncs:
         assert "raised to 20 s" in caplog.text
 
     @virtual_time
-    async def test_an_informer_that_does_not_resync(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_period_is_ignored_if_the_informer_does_not_resync(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         """C47."""
         subject = informer(Scripted([page(pod("a", 1), version=10)]))
         follower = Follower()
@@ -184,7 +188,7 @@ class TestRelistsAndResyncs:
         "wrong", [{"handler": object()}, {"backlog": "none"}, {"name": 7}, {"resync_period": -1.0}]
     )
     @virtual_time
-    async def test_a_handler_that_is_refused_has_no_say(self, wrong: dict[str, Any]) -> None:
+    async def test_refused_handler_does_not_change_the_check_period(self, wrong: dict[str, Any]) -> None:
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 20.0)
         with pytest.raises(ConfigError):
             subject.add_event_handler(**{"handler": Follower(), "resync_period": 1.0, **wrong})
@@ -192,10 +196,10 @@ class TestRelistsAndResyncs:
             await settled()
             subject.add_event_handler(follower := Follower(), 5.0)
             await asyncio.sleep(41)
-        assert follower.resyncs == 2, "each 20 s, as if nothing had been asked"
+        assert follower.resyncs == 2, "every 20 s: the refused period has no effect"
 
     @virtual_time
-    async def test_relists_do_not_put_resyncs_off(self) -> None:
+    async def test_relists_do_not_delay_resyncs(self) -> None:
         """C50: difference from upstream."""
         server = Scripted([page(pod("a", 1), version=10)] * 50, [[6.0, GONE]] * 50)
         subject = SharedIndexInformer(server, KubeObject, 10.0, random=NoJitter())
@@ -211,7 +215,7 @@ class TestRelistsAndResyncs:
         assert calls >= 10
 
     @virtual_time
-    async def test_nor_does_an_outage(self) -> None:
+    async def test_outage_does_not_delay_resyncs(self) -> None:
         server = Scripted([page(pod("a", 1), version=10)], [[6.0, OSError("cut")], *[OSError("down")] * 50])
         subject = SharedIndexInformer(server, KubeObject, 10.0)
         follower = Follower()

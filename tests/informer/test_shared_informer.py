@@ -39,11 +39,11 @@ from .subject import cached, informer
 pytestmark = pytest.mark.usefixtures("kept")
 
 
-class TestTheWayOfTheData:
+class TestDataFlow:
     @virtual_time
-    async def test_the_cache_follows_and_handlers_are_told(self, queue: QueueName) -> None:
-        """C56: in the store's order; C33: what a relist brings is not of the initial list; C9, C32: the order of
-        what it brings."""
+    async def test_cache_follows_server_and_handlers_are_called(self, queue: QueueName) -> None:
+        """C56: in the store's order; C33: a relist is not the initial list; C9, C32: the order of a relist's
+        notifications."""
         server = Scripted(
             [page(pod("a", 1), pod("b", 2), version=10), page(pod("c", 11), pod("d", 19), version=20)],
             [[1.0, added("c", 11), modified("a", 12), deleted("b", 13), 6.0, GONE]],
@@ -66,22 +66,22 @@ class TestTheWayOfTheData:
         server.assert_closed()
 
     @virtual_time
-    async def test_the_store_is_changed_before_handlers_are_told(self) -> None:
+    async def test_store_changes_before_handlers_are_called(self) -> None:
         """C32."""
         seen: list[str | None] = []
 
-        def look(obj: KubeObject | DeletedFinalStateUnknown[Any], *_: object) -> None:
+        def record(obj: KubeObject | DeletedFinalStateUnknown[Any], *_: object) -> None:
             stored = subject.store.get_by_key(obj.key)
             seen.append(None if stored is None else stored.resource_version)
 
         subject = informer(Scripted([page(pod("a", 1), version=10)], [[deleted("a", 11), FOREVER]]))
-        subject.add_event_handler(ResourceEventHandlerFuncs(on_add=look, on_delete=look))
+        subject.add_event_handler(ResourceEventHandlerFuncs(on_add=record, on_delete=record))
         async with subject:
             await asyncio.sleep(1)
         assert seen[-1] is None
 
     @virtual_time
-    async def test_synced_only_after_the_last_initial_object(self) -> None:
+    async def test_has_synced_after_the_last_initial_object(self) -> None:
         """W2: difference from upstream."""
         server = Scripted([page(*(pod(str(n)) for n in range(5000)), version=10)])
         async with informer(server) as subject:
@@ -90,7 +90,7 @@ class TestTheWayOfTheData:
             assert subject.state.synced
 
     @virtual_time
-    async def test_a_slow_handler_delays_neither_the_cache_nor_another_handler(self) -> None:
+    async def test_slow_handler_delays_neither_cache_nor_other_handlers(self) -> None:
         """C55."""
 
         async def stall(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -108,10 +108,10 @@ class TestTheWayOfTheData:
             assert not slow.has_synced()
 
     @virtual_time
-    async def test_a_handler_that_raises_is_logged_counted_and_goes_on_at_once(
+    async def test_failing_handler_is_logged_counted_and_continues_at_once(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """C42, W16: difference from upstream, where it never becomes synced and pauses for a second."""
+        """C42, W16: difference from upstream, where such a handler never syncs and pauses for a second."""
         loop = asyncio.get_running_loop()
         subject = informer(Scripted([page(pod("a", 7), pod("b", 8), version=10)]))
         follower = Follower(raises=1)
@@ -125,7 +125,7 @@ class TestTheWayOfTheData:
         assert "a follower failed on add of default/a at 7" in caplog.text
 
     @virtual_time
-    async def test_an_object_without_a_name_stops_no_other(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_object_without_name_does_not_stop_others(self, caplog: pytest.LogCaptureFixture) -> None:
         nameless = b'{"metadata": {"resourceVersion": "3"}}'
         async with informer(Scripted([page(nameless, pod("a", 1), version=10)])) as subject:
             await subject.wait_synced()
@@ -133,7 +133,7 @@ class TestTheWayOfTheData:
             assert subject.state.reflectors[0].rejected == 1
 
     @virtual_time
-    async def test_a_key_function_of_ones_own(self) -> None:
+    async def test_custom_key_function(self) -> None:
         def key(obj: KubeObject) -> str:
             if obj.name == "bad":
                 raise ZeroDivisionError
@@ -151,8 +151,8 @@ class TestTheWayOfTheData:
             assert subject.store.list_keys() == ["uid-b"]
 
     @virtual_time
-    async def test_a_transformer(self) -> None:
-        """C14: once per object, also on what a watch says was deleted; C79: one that fails loses that object only."""
+    async def test_transformer_is_called_once_per_object(self) -> None:
+        """C14: once per object, also for deletions of a watch; C79: a failure loses that object only."""
         seen: list[str] = []
 
         def strip(obj: KubeObject) -> KubeObject:
@@ -176,7 +176,7 @@ class TestTheWayOfTheData:
         assert seen == ["a 1", "bad 2", "a 11"]
         assert gone[0]["spec"] == {"big": 0}
 
-    def test_handle_deltas_without_running(self) -> None:
+    def test_handle_deltas_works_without_running(self) -> None:
         subject = informer(Scripted())
         first, nameless = KubeObject.from_bytes(pod("a", 1)), KubeObject.from_bytes(b'{"metadata": {}}')
         with pytest.raises(KeyFuncError):
@@ -184,8 +184,8 @@ class TestTheWayOfTheData:
         assert subject.store.list() == [first]
 
     @virtual_time
-    async def test_indexes_and_the_lister(self) -> None:
-        """C39: added while running they hold what is there."""
+    async def test_indexes_and_lister(self) -> None:
+        """C39: indexers added while running index stored objects."""
         subject = informer(
             Scripted([page(pod("a", 1, node="n1"), pod("b", 2, node="n2"), version=10)]),
             indexers={"node": lambda obj: [obj["spec"]["node"]]},
@@ -214,7 +214,7 @@ class TestNamespaces:
         }
 
     @virtual_time
-    async def test_they_are_one_collection_and_a_relist_of_one_deletes_in_that_one_only(self) -> None:
+    async def test_relist_of_one_namespace_deletes_in_that_namespace_only(self) -> None:
         subject = SharedIndexInformer(self.servers(), KubeObject, random=NoJitter())
         follower = Follower()
         registration = subject.add_event_handler(follower)
@@ -231,7 +231,7 @@ class TestNamespaces:
         assert follower.initial == [True, True, True, False]
 
     @virtual_time
-    async def test_synced_only_once_all_are(self) -> None:
+    async def test_has_synced_after_all_namespaces(self) -> None:
         servers = self.servers() | {"green": Scripted([30.0, page(version=1)])}
         subject = SharedIndexInformer(servers, KubeObject)
         loop = asyncio.get_running_loop()
@@ -245,8 +245,8 @@ class TestNamespaces:
             assert loop.time() - started == pytest.approx(30)
 
     @virtual_time
-    async def test_all_are_resynced_each_period(self) -> None:
-        """Whether a resync is due is asked once for all, whenever each began to watch."""
+    async def test_all_namespaces_resync_each_period(self) -> None:
+        """One check of due resyncs serves all namespaces, whenever each started to watch."""
         servers = {
             "red": Scripted([page(pod("a", 1, "red"), version=10)]),
             "blue": Scripted([3.0, page(pod("a", 2, "blue"), version=10)]),
@@ -260,7 +260,7 @@ class TestNamespaces:
         assert [follower.calls.count(f"update a {n} {n}") for n in (1, 2, 3)] == [4, 4, 4]
 
     @virtual_time
-    async def test_each_is_named(self) -> None:
+    async def test_reflector_names_include_the_namespace(self) -> None:
         servers = {name: Scripted([OSError("no")] * 9) for name in ("red", "blue")}
         for subject in (
             SharedIndexInformer(servers, KubeObject, name="pods"),
@@ -272,13 +272,13 @@ class TestNamespaces:
                 assert names == [f"{subject.name} in red", f"{subject.name} in blue"]
 
     @pytest.mark.parametrize("list_watches", [{}, {"": Scripted(), "red": Scripted()}])
-    def test_mappings_that_make_no_sense(self, list_watches: dict[str, Scripted]) -> None:
+    def test_invalid_mappings_of_namespaces_are_refused(self, list_watches: dict[str, Scripted]) -> None:
         with pytest.raises(ConfigError, match="all namespaces or a list of them"):
             SharedIndexInformer(list_watches, KubeObject)
 
 
 class TestState:
-    def test_before_the_start_and_outside_a_loop(self) -> None:
+    def test_state_before_the_start_without_event_loop(self) -> None:
         subject = informer(Scripted())
         subject.add_event_handler(Follower(), 5.0)
         state = subject.state
@@ -292,7 +292,7 @@ class TestState:
         assert repr(subject) == "<SharedIndexInformer scripted pods>"
 
     @virtual_time
-    async def test_through_a_life(self) -> None:
+    async def test_state_from_start_to_stop(self) -> None:
         server = Scripted(
             [OSError("refused"), page(pod("a", 1), version=10)], [[20.0, bookmark(12), FOREVER]]
         )
@@ -314,7 +314,7 @@ class TestState:
         assert subject.state.phase is Phase.STOPPED
         assert "stopped for 0.0 s" in str(subject.state)
 
-    def test_after_the_end_and_outside_a_loop(self) -> None:
+    def test_state_after_stop_without_event_loop(self) -> None:
         subject = informer(Scripted([page(version=1)]))
 
         async def main() -> None:
@@ -328,7 +328,7 @@ class TestState:
             subject.add_event_handler(Follower())
 
 
-async def test_on_the_real_loops() -> None:
+async def test_runs_on_both_event_loops() -> None:
     server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), deleted("a", 12), FOREVER]])
     subject = informer(server)
     follower = Follower()
@@ -340,8 +340,8 @@ async def test_on_the_real_loops() -> None:
     server.assert_closed()
 
 
-def test_an_index_namespace_of_ones_own_does_not_go_with_several_namespaces() -> None:
-    """Their Replaces are told apart by it: deletions would be missed."""
+def test_custom_namespace_index_with_several_namespaces_is_refused() -> None:
+    """The index separates the namespaces' lists: without it deletions would be missed."""
     servers = {name: Scripted([page(version=1)]) for name in ("red", "blue")}
     with pytest.raises(ConfigError, match="has its own index 'namespace'"):
         SharedIndexInformer(servers, KubeObject, indexers={"namespace": lambda obj: [obj.name]})

@@ -24,42 +24,42 @@ async def a_factory() -> AsyncIterator[SharedInformerFactory]:
         yield factory
 
 
-def nothing_remains_of_the_signal() -> bool:
+def signal_handling_is_restored() -> bool:
     task = asyncio.current_task()
     assert task is not None
     return not task.cancelling() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-async def test_a_signal_ends_the_factory() -> None:
+async def test_signal_stops_the_factory() -> None:
     async with a_factory() as factory:
         asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGTERM)
         await factory.run_until_signal()
         assert factory.informers[0].is_stopped
-        assert nothing_remains_of_the_signal()
+        assert signal_handling_is_restored()
 
 
-async def test_inside_async_with_it_only_waits() -> None:
+async def test_inside_async_with_run_until_signal_only_waits() -> None:
     async with a_factory() as factory:
         async with factory:
             await factory.wait_for_cache_sync(timeout=10)
             asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGTERM)
             await factory.run_until_signal()
-            assert nothing_remains_of_the_signal()
+            assert signal_handling_is_restored()
             assert not factory.informers[0].is_stopped
         assert factory.informers[0].is_stopped
 
 
-async def test_a_cancelled_caller_is_cancelled() -> None:
+async def test_cancelled_call_stays_cancelled() -> None:
     async with a_factory() as factory:
         running = asyncio.create_task(factory.run_until_signal())
         await until(factory.ready)
         running.cancel()
         await asyncio.wait({running})
         assert running.cancelled()
-        assert nothing_remains_of_the_signal()
+        assert signal_handling_is_restored()
 
 
-async def test_other_threads_are_refused() -> None:
+async def test_use_in_another_thread_is_refused() -> None:
     async def run() -> None:
         async with a_factory() as factory:
             with pytest.raises(ConfigError, match="only the main thread can handle signals"):

@@ -1,4 +1,4 @@
-"""Transformers: once for each object, and a failure is the same however the object came."""
+"""Transformers: called once per object, with the same handling of failures for lists and watches."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from .subject import cached, informer
 pytestmark = pytest.mark.usefixtures("kept")
 
 
-class Stripping:
-    """A transformer that counts, and fails on objects of some names.
+class CountingTransform:
+    """A transformer that counts its calls, and fails on objects with some names.
 
     Attributes:
-        calls: How often each object was given, by name and version.
+        calls: The number of calls for each object, by name and version.
     """
 
     def __init__(self, *bad: str, returns: bool = False) -> None:
@@ -70,16 +70,16 @@ def live() -> Scripted:
     return Scripted([page(version=10)], [[[added("a", 1), added("bad", 2)], added("c", 3), FOREVER]])
 
 
-EVERY_WAY = pytest.mark.parametrize("server", [by_list, by_watch_list, live])
+EVERY_SOURCE = pytest.mark.parametrize("server", [by_list, by_watch_list, live])
 
 
-@EVERY_WAY
+@EVERY_SOURCE
 @pytest.mark.parametrize("returns", [False, True], ids=["raises", "returns None"])
 @virtual_time
-async def test_a_failure_drops_its_object_logged_and_counted_and_no_other_c79(
+async def test_failure_drops_and_logs_and_counts_only_its_object_c79(
     server: Any, returns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    subject, transform = informer(server()), Stripping("bad", returns=returns)
+    subject, transform = informer(server()), CountingTransform("bad", returns=returns)
     subject.set_transform(transform)
     registration = subject.add_event_handler(follower := Follower())
     async with subject:
@@ -89,28 +89,28 @@ async def test_a_failure_drops_its_object_logged_and_counted_and_no_other_c79(
         assert subject.state.reflectors[0].rejected == 1
         assert subject.state.failed == 0
     assert sorted(follower.calls) == ["add a 1", "add c 3"]
-    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert len(said) == 1
-    assert "dropped an object: transforming default/bad at 2 failed" in said[0]
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(messages) == 1
+    assert "dropped an object: transforming default/bad at 2 failed" in messages[0]
 
 
-@EVERY_WAY
+@EVERY_SOURCE
 @virtual_time
-async def test_each_object_goes_through_once_c78(server: Any) -> None:
+async def test_each_object_is_transformed_once_c78(server: Any) -> None:
     """Upstream calls it twice for each object of a WatchList."""
-    subject, transform = informer(server(), default_resync_period=10.0), Stripping("bad")
+    subject, transform = informer(server(), default_resync_period=10.0), CountingTransform("bad")
     subject.set_transform(transform)
     registration = subject.add_event_handler(Follower())
     async with subject:
         await registration.wait_synced()
         await asyncio.sleep(35)
         assert all(obj["spec"]["stripped"] for obj in subject.store.list())
-    assert transform.calls == {"a 1": 1, "bad 2": 1, "c 3": 1}, "not by resyncs either"
+    assert transform.calls == {"a 1": 1, "bad 2": 1, "c 3": 1}, "resyncs do not call it"
 
 
 @virtual_time
-async def test_what_was_cached_stays_when_a_newer_state_fails_live_and_by_a_list() -> None:
-    transform = Stripping()
+async def test_cached_object_stays_when_its_newer_state_fails() -> None:
+    transform = CountingTransform()
     server = Scripted(
         [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 21), pod("b", 2), version=30)],
         [[1.0, modified("a", 11), 6.0, GONE]],
@@ -133,8 +133,8 @@ async def test_what_was_cached_stays_when_a_newer_state_fails_live_and_by_a_list
 
 @pytest.mark.parametrize("by_a_list", [False, True])
 @virtual_time
-async def test_a_deletion_is_not_lost_by_a_failure(by_a_list: bool) -> None:
-    transform = Stripping()
+async def test_failure_does_not_lose_a_deletion(by_a_list: bool) -> None:
+    transform = CountingTransform()
     steps: list[Step] = [6.0, GONE] if by_a_list else [6.0, deleted("a", 11), FOREVER]
     subject = informer(Scripted([page(pod("a", 1), version=10), page(version=20)], [steps]))
     subject.set_transform(transform)
@@ -148,18 +148,21 @@ async def test_a_deletion_is_not_lost_by_a_failure(by_a_list: bool) -> None:
 
 
 @virtual_time
-async def test_read_your_writes_with_a_transformer_that_fails() -> None:
-    """The version was reached; the object is not there."""
+async def test_wait_for_returns_when_the_object_failed() -> None:
+    """The version was reached, and the object is not cached."""
     subject = informer(Scripted([page(version=10)], [[3.0, added("bad", 11), FOREVER]]))
-    subject.set_transform(Stripping("bad"))
+    subject.set_transform(CountingTransform("bad"))
     async with subject:
         assert await subject.wait_for({"metadata": {"name": "bad", "namespace": "default", "resourceVersion": "11"}},
                                       timeout=10) is None  # fmt: skip
 
 
 @virtual_time
-async def test_versions_of_bookmarks_pass_transformers_by() -> None:
-    subject, transform = informer(Scripted([page(version=10)], [[bookmark(12), FOREVER]])), Stripping()
+async def test_bookmarks_are_not_transformed() -> None:
+    subject, transform = (
+        informer(Scripted([page(version=10)], [[bookmark(12), FOREVER]])),
+        CountingTransform(),
+    )
     subject.set_transform(transform)
     async with subject:
         await subject.wait_for("12", timeout=10)
@@ -176,7 +179,7 @@ class Nameless(msgspec.Struct):
 
 
 def without_namespace(obj: KubeObject) -> Any:
-    """What is kept of it; as a dict, and a Struct does the same."""
+    """Return a dict that keeps only the name and the version."""
     return {"metadata": {"name": obj.name, "resourceVersion": obj.resource_version}}
 
 
@@ -193,15 +196,15 @@ OTHER_KEYS: list[Any] = [
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-@pytest.mark.parametrize(("transform", "said"), OTHER_KEYS)
+@pytest.mark.parametrize(("transform", "reason"), OTHER_KEYS)
 @virtual_time
-async def test_what_has_another_key_is_dropped_and_named_by_a_list_and_live(
-    transform: Any, said: str, queue: QueueName, caplog: pytest.LogCaptureFixture
+async def test_object_with_another_key_is_dropped_and_logged(
+    transform: Any, reason: str, queue: QueueName, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else what is deleted stays in the cache, and the next list deletes all that there is."""
-    news: list[Step] = [1.0, added("new", 11), modified("a", 12), deleted("b", 13), 6.0, GONE]
+    """Otherwise deleted objects would stay in the cache, and the next list would delete all objects."""
+    events: list[Step] = [1.0, added("new", 11), modified("a", 12), deleted("b", 13), 6.0, GONE]
     server = Scripted(
-        [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 12), pod("new", 11), version=20)], [news]
+        [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 12), pod("new", 11), version=20)], [events]
     )
     changes = False
     subject = informer(server, queue=queue)
@@ -217,10 +220,10 @@ async def test_what_has_another_key_is_dropped_and_named_by_a_list_and_live(
         assert subject.state.reflectors[0].rejected == 5
         assert subject.state.failed == 0
     assert follower.calls == ["add a 1", "add b 2", "delete b 13"]
-    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert len(told) == 5
-    assert "dropped an object: transforming default/new at 11 failed" in told[0]
-    assert said in told[0]
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(messages) == 5
+    assert "dropped an object: transforming default/new at 11 failed" in messages[0]
+    assert reason in messages[0]
 
 
 async def transform_later(obj: KubeObject) -> KubeObject:
@@ -233,20 +236,20 @@ def transform_in_steps(obj: KubeObject) -> Any:
 
 @pytest.mark.parametrize("transform", [transform_later, transform_in_steps, None, "strip"])
 @virtual_time
-async def test_what_is_no_transformer(transform: Any) -> None:
+async def test_invalid_transformer_is_refused(transform: Any) -> None:
     with pytest.raises(ConfigError, match="transform must be"):
         informer(Scripted()).set_transform(transform)
 
 
 @virtual_time
-async def test_too_late() -> None:
+async def test_set_transform_after_start_raises() -> None:
     async with informer(Scripted()) as subject:
         with pytest.raises(AlreadyStartedError):
-            subject.set_transform(Stripping())
+            subject.set_transform(CountingTransform())
 
 
-def test_type_checkers_know_what_a_transformer_is_given() -> None:
-    """By the comments: mypy complains of one that is not needed."""
+def test_transformers_are_type_checked() -> None:
+    """mypy reports each ``type: ignore`` below that is not needed."""
 
     def of_anything(obj: Any) -> Any:
         return obj

@@ -1,4 +1,4 @@
-"""What can never heal ends an informer, instead of being tried again for ever."""
+"""Permanent errors end an informer instead of being retried for ever."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioinformer.testing import APIServer
 from ..steps import until
 
 
-async def test_a_client_that_was_closed() -> None:
+async def test_closed_client_ends_the_informer() -> None:
     async with APIServer() as server:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         client = Client.from_url(server.url)
@@ -26,10 +26,10 @@ async def test_a_client_that_was_closed() -> None:
                 await until(lambda: informer.is_stopped)
                 assert informer.state.phase is Phase.STOPPED
                 assert isinstance(informer.state.last_error, ClientClosedError)
-        assert len(informer.store) == 1, "what was read can still be read"
+        assert len(informer.store) == 1, "the cache stays readable"
 
 
-async def test_before_it_synced_whoever_waits_is_told_why() -> None:
+async def test_closed_client_ends_waits_with_the_reason() -> None:
     async with APIServer() as server:
         client = Client.from_url(server.url)
         await client.close()
@@ -40,7 +40,7 @@ async def test_before_it_synced_whoever_waits_is_told_why() -> None:
                     await informer.wait_synced()
 
 
-async def test_a_client_of_another_event_loop() -> None:
+async def test_client_of_another_event_loop_ends_the_informer() -> None:
     async with APIServer() as server, Client.from_url(server.url) as client:
 
         async def inform() -> None:

@@ -1,4 +1,4 @@
-"""informer/version_waits.py: what is waited for, once reached, stays so."""
+"""informer/version_waits.py: a goal that was reached stays reached."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..samples import pod
 
 
 @pytest.mark.parametrize("uid", ["", "old"])
-def test_a_deletion_that_was_seen_counts_though_another_of_its_name_is_there(uid: str) -> None:
-    """Who asks only later, as the one that waits does, must not find it undone."""
+def test_deletion_stays_reached_after_recreation(uid: str) -> None:
+    """A waiter checks later, so the recreation must not undo it."""
     store: Store[KubeObject] = Store()
     store.put("ns/a", pod(), [])
     gone = Gone("ns/a", (uid,))
@@ -22,7 +22,7 @@ def test_a_deletion_that_was_seen_counts_though_another_of_its_name_is_there(uid
     assert gone.is_reached(store, {})
 
 
-def test_a_version_that_was_stored_counts_though_the_object_is_gone() -> None:
+def test_version_stays_reached_after_deletion() -> None:
     store: Store[KubeObject] = Store()
     goal = Goal("7", "ns/a", "ns")
     assert not goal.is_reached(store, {})
@@ -32,7 +32,7 @@ def test_a_version_that_was_stored_counts_though_the_object_is_gone() -> None:
     assert goal.is_reached(store, {})
 
 
-def test_what_has_not_come_yet_is_not_gone() -> None:
+def test_object_that_has_not_arrived_is_not_gone() -> None:
     store: Store[KubeObject] = Store()
     gone = Gone("ns/a", ("uid-a",), Goal("7", "ns/a", "ns"))
     assert not gone.is_reached(store, {})
@@ -42,7 +42,7 @@ def test_what_has_not_come_yet_is_not_gone() -> None:
     assert gone.is_reached(store, {})
 
 
-def test_deletions_of_a_name_are_one_goal_whose_length_is_bounded() -> None:
+def test_deletions_of_a_name_are_one_bounded_goal() -> None:
     goal: Goal = Goal("7", "ns/a", "ns")
     for number in range(2 * MOST_NAMESAKES):
         goal = Gone("ns/a", (str(number),)).behind(goal)

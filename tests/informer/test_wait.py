@@ -1,4 +1,4 @@
-"""wait_for_cache_sync: many at once."""
+"""wait_for_cache_sync: wait for several caches at once."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def informer(name: str, after: float = 0.0) -> SharedIndexInformer[KubeObject]:
 
 
 @virtual_time
-async def test_of_nothing() -> None:
+async def test_without_arguments_it_returns_at_once() -> None:
     await wait_for_cache_sync()
 
 
-class Own:
-    """It can be waited for, and no more."""
+class MinimalWaitable:
+    """An object with ``has_synced`` and ``wait_synced`` only."""
 
     name: str
 
@@ -56,26 +56,26 @@ class Own:
 
 
 @virtual_time
-async def test_of_what_has_no_name(caplog: pytest.LogCaptureFixture) -> None:
+async def test_waitable_without_name_is_named_by_its_repr(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with pytest.raises(SyncTimeout, match=r"^not synced after 15 s: mine$"):
-        await wait_for_cache_sync(Own(20), timeout=15)
+        await wait_for_cache_sync(MinimalWaitable(20), timeout=15)
     assert "waiting for caches to sync for 10 s: mine" in caplog.text
-    assert await wait_for_cache_sync(Own(20))
+    assert await wait_for_cache_sync(MinimalWaitable(20))
     with pytest.raises(
         ConfigError, match=r"^fail_fast=True needs a wait_synced\(\*, fail_fast\), not that of mine"
     ):
-        await wait_for_cache_sync(informer("other"), Own(20), fail_fast=True)
+        await wait_for_cache_sync(informer("other"), MinimalWaitable(20), fail_fast=True)
 
 
 @virtual_time
-async def test_who_alone_was_waited_for_is_named_apart() -> None:
+async def test_timeout_of_a_single_waitable_has_its_name() -> None:
     pods, nodes = informer("pods"), informer("nodes")
     registration = pods.add_event_handler(Follower())
     for waited_for, name in (
         ((pods,), "pods"),
         ((registration,), registration.name),
-        ((Own(20),), None),
+        ((MinimalWaitable(20),), None),
         ((pods, nodes), None),
     ):
         with pytest.raises(SyncTimeout) as caught:
@@ -84,16 +84,16 @@ async def test_who_alone_was_waited_for_is_named_apart() -> None:
 
 
 @virtual_time
-async def test_of_what_has_a_name() -> None:
-    own = Own(20)
+async def test_timeout_names_a_waitable_by_its_name() -> None:
+    own = MinimalWaitable(20)
     own.name = "the firewall"
     with pytest.raises(SyncTimeout, match=r"^not synced after 15 s: the firewall$"):
         await wait_for_cache_sync(own, timeout=15)
 
 
 @virtual_time
-async def test_waiting_says_that_it_is_so() -> None:
-    """As asyncio.Event.wait."""
+async def test_waits_return_true() -> None:
+    """Like asyncio.Event.wait."""
     subject = informer("subject")
     registration = subject.add_event_handler(Follower())
     controller = Controller(Config(DeltaFIFO(), Scripted([page(version=1)]), lambda *_: None, KubeObject))
@@ -105,7 +105,7 @@ async def test_waiting_says_that_it_is_so() -> None:
 
 
 @virtual_time
-async def test_waits_for_the_last() -> None:
+async def test_returns_after_the_last_has_synced() -> None:
     loop = asyncio.get_running_loop()
     first, second = informer("first", 20.0), informer("second", 10.0)
     registration = second.add_event_handler(Follower(seconds=5.0))
@@ -119,7 +119,7 @@ async def test_waits_for_the_last() -> None:
 
 
 @virtual_time
-async def test_a_timeout_names_who_is_missing_and_what_it_does() -> None:
+async def test_timeout_names_the_unsynced_and_their_states() -> None:
     first, second, third = informer("first"), informer("second", 20.0), informer("third", 30.0)
     registration = first.add_event_handler(Follower(seconds=50.0))
     async with first, second, third:
@@ -135,7 +135,7 @@ async def test_a_timeout_names_who_is_missing_and_what_it_does() -> None:
 
 
 @virtual_time
-async def test_of_a_handler_it_says_what_its_informer_is_doing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_timeout_of_a_handler_includes_its_informers_state(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     server = Scripted([ApiError(403, "Forbidden", "not you")] * 9)
     refused = SharedIndexInformer(server, KubeObject, name="pods")
@@ -148,7 +148,7 @@ async def test_of_a_handler_it_says_what_its_informer_is_doing(caplog: pytest.Lo
 
 
 @virtual_time
-async def test_one_that_stops_first() -> None:
+async def test_stopped_informer_ends_the_wait() -> None:
     first, second = informer("first", 100.0), informer("second")
     async with second:
         async with first:
@@ -159,8 +159,8 @@ async def test_one_that_stops_first() -> None:
 
 
 @virtual_time
-async def test_one_that_stops_ends_the_wait_for_others_at_once() -> None:
-    """They are waited for together, not one after the other."""
+async def test_stopped_informer_ends_the_wait_for_others_at_once() -> None:
+    """The waits run concurrently."""
     loop = asyncio.get_running_loop()
     for order in (1, -1):
         lasting, stopping = informer("lasting", 1000.0), informer("stopping", 1000.0)
@@ -178,7 +178,7 @@ async def test_one_that_stops_ends_the_wait_for_others_at_once() -> None:
 
 
 @virtual_time
-async def test_progress_is_logged_every_ten_seconds_naming_who_is_missing(
+async def test_progress_is_logged_every_ten_seconds_with_the_unsynced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -210,7 +210,7 @@ async def test_progress_is_logged_every_ten_seconds_naming_who_is_missing(
 
 
 @virtual_time
-async def test_a_short_wait_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_short_wait_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with informer("quick", 5.0) as subject:
         await wait_for_cache_sync(subject)
@@ -218,7 +218,7 @@ async def test_a_short_wait_logs_nothing(caplog: pytest.LogCaptureFixture) -> No
 
 
 @virtual_time
-async def test_a_wait_that_is_cancelled_leaves_no_task() -> None:
+async def test_cancelled_wait_leaves_no_task() -> None:
     async with informer("first", 1000.0) as first, informer("second", 1000.0) as second:
         await settled()
         running = len(asyncio.all_tasks())
@@ -229,14 +229,14 @@ async def test_a_wait_that_is_cancelled_leaves_no_task() -> None:
 
 
 @virtual_time
-async def test_what_is_waited_for_has_a_name() -> None:
+async def test_names_of_informer_and_registration() -> None:
     subject = informer("pods")
     registration = subject.add_event_handler(Follower())
     assert (subject.name, registration.name) == ("pods", "pods + event handler a follower")
 
 
 @virtual_time
-async def test_one_that_is_started_later() -> None:
+async def test_wait_for_an_informer_that_starts_later() -> None:
     subject = informer("late")
     waiting = asyncio.create_task(wait_for_cache_sync(subject))
     await asyncio.sleep(10)
@@ -245,7 +245,7 @@ async def test_one_that_is_started_later() -> None:
 
 
 @virtual_time
-async def test_a_timeout_of_ones_own_around_it() -> None:
+async def test_outer_timeout_is_no_sync_timeout() -> None:
     with pytest.raises(TimeoutError) as caught:
         async with asyncio.timeout(1):
             await wait_for_cache_sync(informer("never"), timeout=5)
@@ -253,7 +253,7 @@ async def test_a_timeout_of_ones_own_around_it() -> None:
 
 
 @virtual_time
-async def test_one_that_cannot_be_waited_for_leaves_no_task() -> None:
+async def test_invalid_argument_is_refused() -> None:
     nothing: Any
     for nothing in (lambda: True, SharedIndexInformer, None, "pods"):
         with pytest.raises(ConfigError, match="what is waited for must be one such as SharedIndexInformer"):
@@ -262,8 +262,8 @@ async def test_one_that_cannot_be_waited_for_leaves_no_task() -> None:
 
 @pytest.mark.parametrize("timeout", [True, float("nan"), float("inf"), "5"])
 @virtual_time
-async def test_timeouts_that_are_none(timeout: Any) -> None:
-    """NaN would be waited for without end."""
+async def test_invalid_timeouts_are_refused(timeout: Any) -> None:
+    """NaN would wait for ever."""
     factory = SharedInformerFactory(Client.from_url("http://127.0.0.1:1"))
     async with informer("pods") as subject:
         registration = subject.add_event_handler(Follower())
@@ -283,8 +283,8 @@ async def test_timeouts_that_are_none(timeout: Any) -> None:
 
 
 @virtual_time
-async def test_no_time_at_all_is_to_ask() -> None:
-    """Nor is what a deadline leaves that has passed."""
+async def test_timeout_of_zero_or_below_checks_once() -> None:
+    """The remaining time of a passed deadline is negative."""
     async with informer("pods", 5.0) as subject:
         for wait in subject.wait_synced, subject.add_event_handler(Follower()).wait_synced:
             for timeout in 0, -0.1:

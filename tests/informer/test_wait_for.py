@@ -1,4 +1,4 @@
-"""Read-your-writes: wait_for returns once the cache shows what was written."""
+"""Read-your-writes: wait_for returns once the cache shows the written version."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ pytestmark = pytest.mark.usefixtures("kept")
 
 
 def written(name: str, version: int, namespace: str = "default") -> dict[str, Any]:
-    """What a write returned."""
+    """Return an object as a write returns it."""
     obj: dict[str, Any] = json.loads(pod(name, version, namespace))
     return obj
 
 
 def running(*steps: Step) -> SharedIndexInformer[KubeObject]:
-    """An informer of a, at version 10, whose watch goes on like this."""
+    """Return an informer with object a at version 10, and these watch steps."""
     return informer(Scripted([page(pod("a", 1), version=10)], [[*steps, FOREVER]]))
 
 
@@ -78,18 +78,18 @@ class Pod(msgspec.Struct):
     metadata: Meta
 
 
-class TestARestore:
-    """Versions go back, as in an etcd that was restored: what was written before it is undone."""
+class TestRestore:
+    """Versions go back after a restore of etcd: writes from before it are undone."""
 
     def restored(self) -> SharedIndexInformer[KubeObject]:
-        """An informer that has seen version 12, and lists at 5 after ten seconds."""
+        """Return an informer that has seen version 12, and relists at version 5 after ten seconds."""
         watch: list[Step] = [modified("a", 11), deleted("b", 12), 10.0, error_event(410, "Gone")]
         first = page(pod("a", 1), pod("b", 2), version=10)
         then = page(pod("a", 1), pod("b", 2), version=5)
         return informer(Scripted([first, then], [watch, [9.0, modified("a", 6), FOREVER]]))
 
     @virtual_time
-    async def test_whoever_waits_waits_for_the_list_and_no_longer(self) -> None:
+    async def test_waits_end_with_the_relist(self) -> None:
         subject = self.restored()
         async with subject:
             await subject.wait_synced()
@@ -105,7 +105,7 @@ class TestARestore:
             assert cached(subject) == {"default/a": "1", "default/b": "2"}
 
     @virtual_time
-    async def test_what_was_seen_and_not_asked_for_is_not_waited_for(self) -> None:
+    async def test_read_after_restore_does_not_wait_for_earlier_writes(self) -> None:
         subject = self.restored()
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
@@ -121,25 +121,25 @@ class TestARestore:
             assert not maps._written
 
     @virtual_time
-    async def test_of_two_who_begin_to_wait_then_one_waits_for_what_is_undone(self) -> None:
+    async def test_of_two_new_waits_the_one_for_an_undone_version_ends(self) -> None:
         subject = self.restored()
         subject.add_event_handler(Follower(seconds=9.0), backlog="block", backlog_limit=1)
         async with subject:
             await subject.wait_for("10")
             before = subject.version_waits.goal_of("13")
-            while subject.last_sync_resource_version != "5":  # noqa: ASYNC110 - nobody tells
+            while subject.last_sync_resource_version != "5":  # noqa: ASYNC110 - there is no event for it
                 await asyncio.sleep(1)
             started = now()
             undone = asyncio.create_task(subject.version_waits.wait(before, timeout=1000))
             later = asyncio.create_task(subject.wait_for("14"))
             await settled()
-            assert len(subject.version_waits) == 2, "the handler holds the list up"
+            assert len(subject.version_waits) == 2, "the handler delays the list"
             await undone
             assert now() - started < 60
             later.cancel()
 
     @virtual_time
-    async def test_what_is_written_after_it_is_waited_for(self) -> None:
+    async def test_read_waits_for_writes_after_the_restore(self) -> None:
         subject = self.restored()
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
@@ -152,8 +152,8 @@ class TestARestore:
             assert (await maps.get("default/a")).resource_version == "6"
 
 
-class TestADeletion:
-    """Of a version that was not written here, and may never come."""
+class TestDeletion:
+    """The deletion's version may never arrive."""
 
     async def seen_after(self, key: str, *watch: Step) -> float:
         subject = running(*watch)
@@ -166,18 +166,18 @@ class TestADeletion:
             return now() - started
 
     @virtual_time
-    async def test_of_what_is_not_there_is_believed_after_a_while_though_nothing_comes(self) -> None:
+    async def test_wait_for_deletion_of_absent_object_ends_after_the_timeout(self) -> None:
         assert await self.seen_after("default/b") == pytest.approx(DELETION_TIMEOUT)
 
     @virtual_time
-    async def test_of_what_is_there_is_seen_at_a_lower_version(self) -> None:
+    async def test_deletion_is_seen_at_a_lower_version(self) -> None:
         assert await self.seen_after("default/a", 5.0, deleted("a", 12)) == pytest.approx(5)
 
 
-class TestAnObject:
+class TestObject:
     @pytest.mark.parametrize("version", [1, 5, 10])
     @virtual_time
-    async def test_that_is_cached_at_this_version_or_a_newer_one(self, version: int) -> None:
+    async def test_returns_at_once_if_cached_at_the_version_or_newer(self, version: int) -> None:
         subject = informer(Scripted([page(pod("a", 10), version=10)]))
         async with subject:
             await subject.wait_synced()
@@ -186,7 +186,7 @@ class TestAnObject:
             assert found.resource_version == "10"
 
     @virtual_time
-    async def test_that_comes_later(self) -> None:
+    async def test_waits_for_a_later_event(self) -> None:
         subject = running(3.0, modified("a", 11), 4.0, modified("a", 12))
         async with subject:
             await subject.wait_synced()
@@ -201,12 +201,10 @@ class TestAnObject:
             assert now() - started == pytest.approx(7)
 
     @virtual_time
-    async def test_of_a_list_that_a_handler_holds_up_is_there_once_it_is_stored(
+    async def test_returns_once_stored_although_a_handler_delays_the_list(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(
-            "aioinformer._core.coop.SLICE", -1.0
-        )  # after each notification others have their turn
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause after each notification
         subject = informer(Scripted([page(*(pod(str(number)) for number in range(20)), version=10)]))
         registration = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
         async with subject:
@@ -216,7 +214,7 @@ class TestAnObject:
             assert not registration.has_synced()
 
     @virtual_time
-    async def test_whose_own_version_was_passed_by(self) -> None:
+    async def test_newer_version_of_the_object_is_enough(self) -> None:
         """Two writes in a row may arrive as one, by a list."""
         server = Scripted(
             [page(pod("a", 1), version=10), page(pod("a", 14), version=15)], [[6.0, error_event(410, "Gone")]]
@@ -229,7 +227,7 @@ class TestAnObject:
             assert found.resource_version == "14"
 
     @virtual_time
-    async def test_of_which_versions_are_compared_as_numbers(self) -> None:
+    async def test_versions_are_compared_as_numbers(self) -> None:
         subject = informer(Scripted([page(pod("a", 9), version=9)], [[2.0, modified("a", 10), FOREVER]]))
         async with subject:
             await subject.wait_synced()
@@ -238,7 +236,7 @@ class TestAnObject:
             assert now() - started == pytest.approx(2)
 
     @virtual_time
-    async def test_that_was_deleted_since(self) -> None:
+    async def test_returns_none_if_deleted_since(self) -> None:
         subject = running(3.0, deleted("a", 12))
         async with subject:
             await subject.wait_synced()
@@ -246,8 +244,8 @@ class TestAnObject:
             assert not subject.store.list()
 
     @virtual_time
-    async def test_that_was_created_and_deleted_before_anybody_looked(self) -> None:
-        """A list brought neither, but is past both."""
+    async def test_returns_none_if_created_and_deleted_between_lists(self) -> None:
+        """The relist has neither event, but a newer version."""
         server = Scripted([page(version=10), page(version=20)], [[6.0, error_event(410, "Gone")]])
         subject = informer(server)
         async with subject:
@@ -255,7 +253,7 @@ class TestAnObject:
             assert await subject.wait_for(written("b", 12)) is None
 
     @virtual_time
-    async def test_that_the_selectors_do_not_pick_is_known_of_by_a_bookmark(self) -> None:
+    async def test_bookmark_ends_the_wait_for_an_unselected_object(self) -> None:
         subject = running(50.0, bookmark(12))
         async with subject:
             await subject.wait_synced()
@@ -264,8 +262,8 @@ class TestAnObject:
             assert now() - started == pytest.approx(50)
 
     @virtual_time
-    async def test_of_another_key_is_not_waited_for_by_its_version_alone(self) -> None:
-        """The event of another object at a lower version says nothing."""
+    async def test_events_of_other_objects_at_lower_versions_do_not_end_the_wait(self) -> None:
+        """Version 11 of another object does not imply version 13."""
         subject = running(3.0, modified("a", 11), 3.0, added("b", 13))
         async with subject:
             await subject.wait_synced()
@@ -275,7 +273,7 @@ class TestAnObject:
             assert now() - started == pytest.approx(6)
 
     @virtual_time
-    async def test_of_any_kind(self) -> None:
+    async def test_accepts_any_object_type(self) -> None:
         subject = running(modified("a", 11))
         async with subject:
             for form in (
@@ -286,7 +284,7 @@ class TestAnObject:
                 assert await subject.wait_for(form, timeout=1) is not None
 
     @virtual_time
-    async def test_before_the_start_and_before_the_first_list(self) -> None:
+    async def test_wait_may_start_before_the_informer(self) -> None:
         subject = informer(Scripted([5.0, page(pod("a", 10), version=10)]))
         waiting = asyncio.create_task(subject.wait_for(written("a", 10)))
         await settled()
@@ -297,9 +295,9 @@ class TestAnObject:
             assert now() - started == pytest.approx(5)
 
 
-class TestAVersion:
+class TestVersion:
     @virtual_time
-    async def test_of_the_list(self) -> None:
+    async def test_version_of_the_list(self) -> None:
         subject = informer(Scripted([5.0, page(pod("a", 1), pod("b", 2), version=10)]))
         async with subject:
             assert await subject.wait_for("10") is None
@@ -308,7 +306,7 @@ class TestAVersion:
 
     @pytest.mark.parametrize("step", [modified("a", 12), added("b", 12), deleted("a", 12), bookmark(12)])
     @virtual_time
-    async def test_is_reached_by_any_event(self, step: Any) -> None:
+    async def test_any_event_reaches_the_version(self, step: Any) -> None:
         subject = running(3.0, bookmark(11), 3.0, step)
         async with subject:
             await subject.wait_synced()
@@ -316,8 +314,8 @@ class TestAVersion:
             await subject.wait_for("12")
             assert now() - started == pytest.approx(6)
 
-    def test_only_once_the_cache_shows_all_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """DeltaFIFO works off by key: the newest version may be stored before an older one of another key."""
+    def test_returns_only_after_all_older_events_are_stored(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """DeltaFIFO orders by key: the newest version may be stored before an older version of another key."""
         monkeypatch.setattr("aioinformer.fifo.queue.LONGEST_BATCH", 7)
 
         async def main(steps: int) -> None:
@@ -336,7 +334,7 @@ class TestAVersion:
 
     @pytest.mark.parametrize("version", ["", "0", "007", "abc", "-1", "1.5", "\uff11"])
     @virtual_time
-    async def test_that_no_server_gives(self, version: str) -> None:
+    async def test_invalid_version_is_refused(self, version: str) -> None:
         with pytest.raises(ConfigError, match="must be a resourceVersion that the server gave"):
             await running().wait_for(version)
 
@@ -350,7 +348,7 @@ class TestSeveralNamespaces:
         return SharedIndexInformer(servers, KubeObject, random=NoJitter())
 
     @virtual_time
-    async def test_an_object_concerns_its_own(self) -> None:
+    async def test_wait_for_object_needs_its_namespace_only(self) -> None:
         async with self.subject() as subject:
             await subject.wait_synced()
             started = now()
@@ -359,7 +357,7 @@ class TestSeveralNamespaces:
             assert await subject.wait_for(written("a", 12, "red"), timeout=0) is not None
 
     @virtual_time
-    async def test_a_version_concerns_all(self) -> None:
+    async def test_wait_for_version_needs_all_namespaces(self) -> None:
         async with self.subject() as subject:
             await subject.wait_synced()
             started = now()
@@ -367,7 +365,7 @@ class TestSeveralNamespaces:
             assert now() - started == pytest.approx(50)
 
     @virtual_time
-    async def test_an_informer_of_one_knows_it_by_its_list_watch(self) -> None:
+    async def test_informer_of_one_namespace_refuses_objects_of_others(self) -> None:
         async with Client.from_url("http://localhost:1") as client:
             green = ListWatch.for_resource(client, "v1", "pods", "green")
             subject = SharedIndexInformer(green, KubeObject)
@@ -376,15 +374,15 @@ class TestSeveralNamespaces:
                 await subject.wait_for(written("a", 12, "red"))
 
     @virtual_time
-    async def test_an_object_of_another_is_refused(self) -> None:
+    async def test_object_of_another_namespace_is_refused(self) -> None:
         async with self.subject() as subject:
             with pytest.raises(ConfigError, match="reads the namespaces red, blue, but not that of green/a"):
                 await subject.wait_for(written("a", 12, "green"))
 
 
-class TestGivingUp:
+class TestEndOfWait:
     @virtual_time
-    async def test_a_timeout_says_what_was_wanted_and_what_was_reached(self) -> None:
+    async def test_timeout_has_wanted_and_reached_versions(self) -> None:
         async with running() as subject:
             await subject.wait_synced()
             with pytest.raises(VersionTimeout) as caught:
@@ -405,13 +403,13 @@ class TestGivingUp:
                 await subject.wait_for("12", timeout=5)
 
     @virtual_time
-    async def test_a_timeout_before_the_first_list(self) -> None:
+    async def test_timeout_before_the_first_list(self) -> None:
         async with informer(Scripted([OSError("refused")] * 9)) as subject:
             with pytest.raises(VersionTimeout, match=r"reached no version.*last error: refused"):
                 await subject.wait_for("12", timeout=5)
 
     @virtual_time
-    async def test_a_timeout_of_ones_own_around_it(self) -> None:
+    async def test_outer_timeout_is_no_sync_timeout(self) -> None:
         async with running() as subject:
             with pytest.raises(TimeoutError) as caught:
                 async with asyncio.timeout(1):
@@ -420,7 +418,7 @@ class TestGivingUp:
 
     @pytest.mark.parametrize("wanted", ["12", written("b", 12)])
     @virtual_time
-    async def test_the_end_of_the_informer(self, wanted: Any) -> None:
+    async def test_stop_of_the_informer_ends_the_wait(self, wanted: Any) -> None:
         async with running() as subject:
             await subject.wait_synced()
             waiting = asyncio.create_task(subject.wait_for(wanted))
@@ -432,7 +430,7 @@ class TestGivingUp:
         assert await subject.wait_for(written("a", 1)) is not None
 
     @virtual_time
-    async def test_an_informer_that_is_cancelled_before_it_has_begun(self) -> None:
+    async def test_cancel_before_the_informer_ran_ends_the_wait(self) -> None:
         subject = running()
         waiting = asyncio.create_task(subject.wait_for("12"))
         await settled()
@@ -442,7 +440,7 @@ class TestGivingUp:
             await waiting
 
     @virtual_time
-    async def test_an_object_without_a_version_or_a_name(self) -> None:
+    async def test_object_without_version_or_name_is_refused(self) -> None:
         async with running() as subject:
             with pytest.raises(ConfigError, match=r"metadata.resourceVersion of default/a must be"):
                 await subject.wait_for({"metadata": {"name": "a", "namespace": "default"}})
@@ -451,7 +449,7 @@ class TestGivingUp:
 
 
 def lines_run(function: Callable[[], object]) -> int:
-    """How many lines of Python a call takes: what it costs, the same on any machine."""
+    """Return how many lines of Python a call runs: a cost that is the same on any machine."""
     lines = 0
 
     def count(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
@@ -460,7 +458,7 @@ def lines_run(function: Callable[[], object]) -> int:
         return count
 
     traced = sys.gettrace()
-    gc.disable()  # a pass within would count Hypothesis's callbacks, and finalizers of other tests
+    gc.disable()  # a collection would count Hypothesis's callbacks and other tests' finalizers
     sys.settrace(count)
     try:
         function()
@@ -472,7 +470,7 @@ def lines_run(function: Callable[[], object]) -> int:
 
 class TestCost:
     @virtual_time
-    async def test_waiters_that_are_cancelled_leave_nothing_behind(self) -> None:
+    async def test_cancelled_waits_are_removed(self) -> None:
         async with running() as subject:
             await subject.wait_synced()
             for steps in range(6):
@@ -484,14 +482,14 @@ class TestCost:
             assert [controller._reflector.on_progress for controller in subject._controllers] == [None]
 
     @virtual_time
-    async def test_many_waiters_of_different_versions(self) -> None:
+    async def test_many_waits_for_different_versions(self) -> None:
         subject = running(*(modified("a", 11 + n) for n in range(100)))
         async with subject:
             await asyncio.gather(*(subject.wait_for(str(11 + n)) for n in range(100)))
             assert len(subject._version_waits) == 0
 
     @virtual_time
-    async def test_progress_looks_at_nobody_whose_version_is_still_to_come(self) -> None:
+    async def test_cost_of_progress_does_not_depend_on_waits_for_later_versions(self) -> None:
         async with running() as subject:
             await subject.wait_synced()
 
@@ -508,12 +506,12 @@ class TestCost:
             assert await cost(5000) == await cost(10)
 
     @virtual_time
-    async def test_controllers_are_watched_while_their_namespace_is_waited_for(self) -> None:
+    async def test_only_controllers_of_awaited_namespaces_are_observed(self) -> None:
         namespaces = ("red", "blue")
         servers = {each: Scripted([page(version=10)], [[9.0, bookmark(11), FOREVER]]) for each in namespaces}
         subject = SharedIndexInformer(servers, KubeObject, random=NoJitter())
 
-        def watched() -> list[str]:
+        def observed() -> list[str]:
             controllers = zip(namespaces, subject._controllers, strict=True)
             return [each for each, controller in controllers if controller._on_progress is not None]
 
@@ -521,22 +519,22 @@ class TestCost:
         await settled()
         async with subject:
             await early
-            assert watched() == []
+            assert observed() == []
             blue = asyncio.create_task(subject.wait_for(written("a", 11, "blue")))
             await settled()
-            assert watched() == ["blue"]
+            assert observed() == ["blue"]
             both = asyncio.create_task(subject.wait_for("11"))
             await settled()
-            assert watched() == ["red", "blue"]
+            assert observed() == ["red", "blue"]
             both.cancel()
             await settled()
-            assert watched() == ["blue"]
+            assert observed() == ["blue"]
             await blue
-            assert watched() == []
+            assert observed() == []
 
     @virtual_time
-    async def test_what_comes_after_it_in_the_first_namespace_is_not_waited_for(self) -> None:
-        """Red is at 20 long before blue, and busy with more when blue is."""
+    async def test_later_events_of_another_namespace_do_not_delay_the_wait(self) -> None:
+        """Red reaches 20 long before blue, and is busy with more events when blue does."""
         more = [added(f"p{number}", 21 + number) for number in range(100)]
         red = Scripted([page(version=10)], [[1.0, bookmark(20), 8.0, more, 0.5, added("q", 400), FOREVER]])
         blue = Scripted([page(version=10)], [[10.0, bookmark(20), FOREVER]])
@@ -553,8 +551,8 @@ class TestCost:
             await subject.wait_for("20", timeout=11)
 
     @virtual_time
-    async def test_a_wait_does_not_poll(self) -> None:
-        """The loop goes round as often while somebody waits for an hour as while nobody does."""
+    async def test_wait_does_not_poll(self) -> None:
+        """The event loop runs as many iterations with a wait as without."""
         loop: Any = asyncio.get_running_loop()
         async with running() as subject:
             await subject.wait_synced()
@@ -567,7 +565,7 @@ class TestCost:
             assert loop.steps - begun - without < without + 10
 
 
-async def test_on_the_real_loops() -> None:
+async def test_runs_on_both_event_loops() -> None:
     subject = running(0.01, modified("a", 11), 0.01, bookmark(13))
     async with subject:
         began = time.monotonic()

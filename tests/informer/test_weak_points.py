@@ -1,4 +1,4 @@
-"""Where upstream is weak and an informer is not: points W7 to W24, as far as no other test holds them."""
+"""Weak points of upstream that an informer does not have: W7 to W24, as far as other tests do not cover them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ pytestmark = pytest.mark.usefixtures("kept")
 
 
 @virtual_time
-async def test_whatever_processing_raises_is_logged_and_counted_w7(caplog: pytest.LogCaptureFixture) -> None:
-    """Key function, transformer and index function, by the first list, live and by a relist; others go on."""
+async def test_processing_errors_are_logged_and_counted_w7(caplog: pytest.LogCaptureFixture) -> None:
+    """Key, transform and index functions, for the first list, events and a relist; other objects continue."""
 
     def transform(obj: KubeObject) -> KubeObject:
         if obj.name == "untransformed":
@@ -86,7 +86,7 @@ async def test_whatever_processing_raises_is_logged_and_counted_w7(caplog: pytes
 
 @pytest.mark.parametrize("queue", QUEUES)
 @virtual_time
-async def test_an_index_that_fails_for_all_names_each_object_and_does_not_flood_the_log(
+async def test_index_that_fails_for_all_objects_does_not_flood_the_log(
     queue: QueueName, caplog: pytest.LogCaptureFixture
 ) -> None:
     objects = [pod(f"p{number}", number) for number in range(1, 51)]
@@ -111,12 +111,12 @@ async def test_an_index_that_fails_for_all_names_each_object_and_does_not_flood_
 
 
 @virtual_time
-async def test_backlogs_can_be_seen_and_shrink_w8() -> None:
-    """Upstream's rings never do, and nothing tells of them."""
-    going = asyncio.Event()
+async def test_backlogs_are_visible_and_shrink_w8() -> None:
+    """Upstream's ring buffers never shrink, and have no metrics."""
+    release = asyncio.Event()
 
     async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
-        await going.wait()
+        await release.wait()
 
     subject = informer(Scripted([page(*(pod(str(n), n) for n in range(3000)), version=3000)]))
     subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
@@ -126,7 +126,7 @@ async def test_backlogs_can_be_seen_and_shrink_w8() -> None:
         (state,) = subject.state.handlers
         assert (state.depth, state.high_water, state.handling) == (3000, 3000, "default/0")
         assert subject.state.queue_depth == 0
-        going.set()
+        release.set()
         await asyncio.sleep(1)
         (state,) = subject.state.handlers
         assert (state.depth, state.high_water, state.delivered) == (0, 3000, 3000)
@@ -134,7 +134,7 @@ async def test_backlogs_can_be_seen_and_shrink_w8() -> None:
 
 @virtual_time
 async def test_lists_watches_events_and_versions_are_counted_w9() -> None:
-    """Upstream's metrics of the reflector are never written."""
+    """Upstream never writes its reflector metrics."""
     server = Scripted(
         [page(pod("a", 1), version=10), page(pod("a", 1), version=20)],
         [[added("b", 11), bookmark(12), 10.0], [modified("b", 13), GONE], [deleted("a", 21), FOREVER]],
@@ -149,10 +149,10 @@ async def test_lists_watches_events_and_versions_are_counted_w9() -> None:
 
 
 @virtual_time
-async def test_a_real_queue_tells_every_event_in_its_place_w10() -> None:
-    """DeltaFIFO, which is the default here too, keeps the order of each object only."""
+async def test_real_queue_keeps_the_order_of_all_events_w10() -> None:
+    """DeltaFIFO, the default, keeps the order of each object only."""
     events = [added("b", 11), modified("a", 12), modified("b", 13), deleted("a", 14), added("a", 15)]
-    told = {}
+    calls = {}
     for queue in ("real", "delta"):
         follower = Follower()
         server = Scripted([page(pod("a", 1), version=10)], [[events, FOREVER]])
@@ -161,19 +161,19 @@ async def test_a_real_queue_tells_every_event_in_its_place_w10() -> None:
         async with subject:
             await asyncio.sleep(5)
         assert not follower.wrong
-        told[queue] = follower.calls[1:]
-    assert told["real"] == ["add b 11", "update a 1 12", "update b 11 13", "delete a 14", "add a 15"]
-    assert told["delta"] == ["add b 11", "update b 11 13", "update a 1 12", "delete a 14", "add a 15"]
+        calls[queue] = follower.calls[1:]
+    assert calls["real"] == ["add b 11", "update a 1 12", "update b 11 13", "delete a 14", "add a 15"]
+    assert calls["delta"] == ["add b 11", "update b 11 13", "update a 1 12", "delete a 14", "add a 15"]
 
 
-async def test_nothing_waits_for_a_large_list_that_is_being_worked_off_w11(
+async def test_large_list_does_not_delay_other_calls_w11(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Upstream locks, until all of it is: handlers come and go, indexes are added, states are read in between."""
+    """Upstream locks until the list is processed. Here handlers are added and removed, and states read, meanwhile."""
     monkeypatch.setattr("aioinformer._core.coop.SLICE", 0.0005)
     count = 20_000
     subject = informer(Scripted([page(*(pod(str(n), n + 1) for n in range(count)), version=count)]))
-    looks = 0
+    rounds = 0
     async with subject:
         while not subject.has_synced():
             follower = Follower()
@@ -181,17 +181,17 @@ async def test_nothing_waits_for_a_large_list_that_is_being_worked_off_w11(
             assert not subject.is_stopped
             assert subject.last_sync_resource_version in ("", str(count))
             subject.remove_event_handler(registration)
-            looks += bool(len(subject.store) and not subject.has_synced())
+            rounds += bool(len(subject.store) and not subject.has_synced())
             await asyncio.sleep(0)
         late = Follower()
         await subject.add_event_handler(late).wait_synced()
         assert len(late.copy) == count
-    assert looks >= 2, "nobody else had a turn while the list was worked off"
+    assert rounds >= 2, "other tasks did not run while the list was processed"
 
 
 @virtual_time
-async def test_what_a_handler_does_to_an_object_reaches_nobody_w13() -> None:
-    """Upstream shares the objects, and has a detector for it, which doubles the memory."""
+async def test_changes_by_a_handler_do_not_reach_others_w13() -> None:
+    """Upstream shares the objects, and its mutation detector doubles the memory."""
     seen: list[Any] = []
 
     def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -210,8 +210,8 @@ async def test_what_a_handler_does_to_an_object_reaches_nobody_w13() -> None:
         assert (obj["spec"], obj.metadata.labels, obj.resource_version) == ({"node": "n1"}, {}, "1")
 
 
-async def test_a_factory_passes_every_option_on_w14() -> None:
-    """Upstream's reach the reflector only of who makes one by hand."""
+async def test_factory_passes_all_options_on_w14() -> None:
+    """In upstream they are only available for a reflector made by hand."""
     errors: list[str] = []
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "a", "namespace": "default"}})
@@ -226,7 +226,7 @@ async def test_a_factory_passes_every_option_on_w14() -> None:
             await until(lambda: server.open_watches)
             server.faults.watch_error(code=500)
             await until(lambda: errors)
-            assert configmaps.state.reflectors[0].lists == 1, "an internal error that is ridden out"
+            assert configmaps.state.reflectors[0].lists == 1, "the watch survives an internal error"
     listed, watched = (
         next(each for each in server.requests if each.verb == verb) for verb in ("list", "watch")
     )
@@ -237,11 +237,11 @@ async def test_a_factory_passes_every_option_on_w14() -> None:
 
 @pytest.mark.parametrize("how", ["expired", "internal", "cut", "unreadable"])
 @virtual_time
-async def test_what_goes_wrong_in_a_stream_is_told_w15(how: str) -> None:
-    """Upstream's handler hears of failures to list and to open only; C72."""
+async def test_watch_error_handler_gets_stream_errors_w15(how: str) -> None:
+    """Upstream's handler only gets errors of lists and of opening a watch; C72."""
     ends: dict[str, Step] = {
         "expired": GONE, "internal": error_event(500, "InternalError"), "cut": TransportError("cut"),
-        "unreadable": ValueError("a decoder of ones own"),
+        "unreadable": ValueError("a custom decoder"),
     }  # fmt: skip
     errors = Errors()
     subject = informer(Scripted([page(version=10), page(version=20)], [[added("a", 11), 6.0, ends[how]]]))
@@ -253,8 +253,8 @@ async def test_what_goes_wrong_in_a_stream_is_told_w15(how: str) -> None:
 
 
 @virtual_time
-async def test_nobody_polls_w19() -> None:
-    """Upstream looks each 100 ms whether all has synced."""
+async def test_waits_do_not_poll_w19() -> None:
+    """Upstream polls every 100 ms whether all have synced."""
     loop = asyncio.get_running_loop()
     one, other = informer(Scripted([0.033, page(version=1)])), informer(Scripted([0.777, page(version=1)]))
     registration = one.add_event_handler(Follower())
@@ -267,8 +267,8 @@ async def test_nobody_polls_w19() -> None:
 
 
 @virtual_time
-async def test_who_has_no_streaming_lists_is_not_asked_before_every_list_w20() -> None:
-    """Upstream asks each time; here for five minutes not."""
+async def test_server_without_streaming_lists_is_not_asked_each_time_w20() -> None:
+    """Upstream asks each time; here the next try is after five minutes."""
     watches: list[Any] = [[error_event(422, "Invalid")], *[[20.0, GONE]] * 5]
     server = Scripted([page(version=10)] * 9, watches, watch_list_semantics=True)
     async with informer(server):
@@ -279,8 +279,8 @@ async def test_who_has_no_streaming_lists_is_not_asked_before_every_list_w20() -
 
 
 @virtual_time
-async def test_deleted_and_created_again_between_two_lists_w23() -> None:
-    """C59: one update, as upstream; whoever cares compares the uids, which are at hand."""
+async def test_recreation_between_two_lists_is_one_update_w23() -> None:
+    """C59: one update, as upstream; a handler can compare the uids."""
     again = pod("a", 15).replace(b"uid-a", b"uid-b")
     server = Scripted([page(pod("a", 1), version=10), page(again, version=20)], [[6.0, GONE]])
     pairs: list[tuple[str, str]] = []
@@ -297,10 +297,10 @@ async def test_deleted_and_created_again_between_two_lists_w23() -> None:
 
 
 @virtual_time
-async def test_the_shortest_period_holds_for_the_informers_own_too_w24(
+async def test_minimum_period_applies_to_the_informers_default_w24(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Upstream's documentation says so, its code does not."""
+    """Upstream documents it, but does not do it."""
     caplog.set_level(logging.WARNING)
     subject = SharedIndexInformer(
         Scripted([page(pod("a", 1), version=10)]), KubeObject, 0.4, random=NoJitter()

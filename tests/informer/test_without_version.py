@@ -1,4 +1,4 @@
-"""Structs that name just the fields wanted, and no version: what changes none of them is no news."""
+"""Structs with only some fields and without a version: handlers get changes of those fields only."""
 
 from __future__ import annotations
 
@@ -57,28 +57,28 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     spec: Spec
 
 
-class Told(ResourceEventHandlerFuncs[Pod]):
+class Recorder(ResourceEventHandlerFuncs[Pod]):
     def __init__(self) -> None:
         self.calls: list[str] = []
         super().__init__(
-            on_add=lambda obj, _: self._note("add", obj),
-            on_update=lambda old, new: self._note("update", old, new),
-            on_delete=lambda obj: self._note("delete", obj.obj if isinstance(obj, Tombstone) else obj),
+            on_add=lambda obj, _: self._record("add", obj),
+            on_update=lambda old, new: self._record("update", old, new),
+            on_delete=lambda obj: self._record("delete", obj.obj if isinstance(obj, Tombstone) else obj),
         )
 
-    def _note(self, call: str, *states: Any) -> None:
+    def _record(self, call: str, *states: Any) -> None:
         name = states[-1].metadata.name
         self.calls.append(" ".join([call, name, *(each.spec.node for each in states)]))
 
 
 def informer(
     lists: Sequence[Any], watch: list[Step], queue: Any = "delta", period: float = 0.0, **options: Any
-) -> tuple[SharedIndexInformer[Pod], Told]:
+) -> tuple[SharedIndexInformer[Pod], Recorder]:
     server = Scripted(lists, [[*watch, FOREVER]], watch_list_semantics=not lists)
     subject = SharedIndexInformer(server, Pod, period, queue=queue, random=NoJitter(), **options)
-    told = Told()
-    subject.add_event_handler(told)
-    return subject, told
+    recorder = Recorder()
+    subject.add_event_handler(recorder)
+    return subject, recorder
 
 
 EVENTS: list[Step] = [
@@ -92,45 +92,45 @@ EVENTS: list[Step] = [
 @QUEUES
 @pytest.mark.parametrize("streamed", [False, True])
 @virtual_time
-async def test_it_is_told_of_what_it_names(queue: Any, streamed: bool) -> None:
+async def test_handler_gets_changes_of_named_fields_only(queue: Any, streamed: bool) -> None:
     if streamed:
-        subject, told = informer([], [added("a", 1, node="x"), closing_bookmark(10), 5.0, *EVENTS], queue)
+        subject, recorder = informer([], [added("a", 1, node="x"), closing_bookmark(10), 5.0, *EVENTS], queue)
     else:
-        subject, told = informer([page(pod("a", 1, node="x"), version=10)], [5.0, *EVENTS], queue)
+        subject, recorder = informer([page(pod("a", 1, node="x"), version=10)], [5.0, *EVENTS], queue)
     async with subject:
         await subject.wait_synced()
-        assert (told.calls, subject.last_sync_resource_version) == (["add a x"], "10")
+        assert (recorder.calls, subject.last_sync_resource_version) == (["add a x"], "10")
         await asyncio.sleep(60)
-        assert told.calls[1:] == ["add b x", "update b x y", "delete b y"]
+        assert recorder.calls[1:] == ["add b x", "update b x y", "delete b y"]
         assert subject.last_sync_resource_version == "14"
         assert subject.store.list_keys() == ["default/a"]
 
 
 @QUEUES
 @virtual_time
-async def test_of_another_list_it_is_told_what_has_changed(queue: Any) -> None:
+async def test_relist_notifies_changes_of_named_fields_only(queue: Any) -> None:
     lists = [
         page(pod("a", 1, node="x"), pod("b", 2, node="x"), pod("c", 3, node="x"), version=10),
         page(pod("a", 11, node="x"), pod("b", 12, node="y"), version=20),
     ]
-    subject, told = informer(lists, [5.0, error_event(410, "Gone")], queue)
+    subject, recorder = informer(lists, [5.0, error_event(410, "Gone")], queue)
     async with subject:
         await subject.wait_synced()
-        del told.calls[:]
+        del recorder.calls[:]
         await asyncio.sleep(60)
-        assert sorted(told.calls) == ["delete c x", "update b x y"]
+        assert sorted(recorder.calls) == ["delete c x", "update b x y"]
         assert subject.last_sync_resource_version == "20"
 
 
 @QUEUES
 @virtual_time
-async def test_resyncs_go_to_those_who_ask_for_them(queue: Any) -> None:
-    subject, told = informer([page(pod("a", 1, node="x"), version=10)], [5.0], queue, period=10.0)
-    never = Told()
+async def test_resyncs_reach_only_handlers_with_a_period(queue: Any) -> None:
+    subject, recorder = informer([page(pod("a", 1, node="x"), version=10)], [5.0], queue, period=10.0)
+    never = Recorder()
     subject.add_event_handler(never, resync_period=0.0)
     async with subject:
         await asyncio.sleep(25)
-        assert told.calls == ["add a x", "update a x x", "update a x x"]
+        assert recorder.calls == ["add a x", "update a x x", "update a x x"]
         assert never.calls == ["add a x"]
 
 
@@ -141,30 +141,30 @@ class Amount(msgspec.Struct):
 
 @QUEUES
 @virtual_time
-async def test_one_that_cannot_be_compared_is_news_and_keeps_nothing_from_others(
+async def test_object_that_cannot_be_compared_is_an_update_and_others_continue(
     queue: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # each is told by itself, and the rest after it
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     others = [str(number) for number in range(5)]
     changes = [modified("a", 11, value="sNaN"), *(added(name, 12, value="1") for name in others)]
     server = Scripted([page(pod("a", 1, value="sNaN"), version=10)], [[changes, FOREVER]])
     subject = SharedIndexInformer(server, Amount, queue=queue, random=NoJitter())
-    told: list[str] = []
+    names: list[str] = []
     subject.add_event_handler(
         ResourceEventHandlerFuncs(
-            on_add=lambda obj, _: told.append(obj.metadata.name),
-            on_update=lambda _, new: told.append(f"{new.metadata.name} again"),
+            on_add=lambda obj, _: names.append(obj.metadata.name),
+            on_update=lambda _, new: names.append(f"{new.metadata.name} again"),
         )
     )
     async with subject:
         await asyncio.sleep(5)
-        assert sorted(told) == [*others, "a", "a again"]
+        assert sorted(names) == [*others, "a", "a again"]
         assert len(subject.store) == 6
         assert subject.state.failed == 0
 
 
 @virtual_time
-async def test_a_reflector_with_a_store() -> None:
+async def test_reflector_follows_versions_with_a_store() -> None:
     store = Store[Pod]()
     server = Scripted([page(pod("a", 1), version=10)], [[*EVENTS[:3], 9.0, error_event(500, "x")]])
     subject = Reflector(server, Pod, store, random=NoJitter())
@@ -174,7 +174,7 @@ async def test_a_reflector_with_a_store() -> None:
 
 
 @virtual_time
-async def test_a_retry_watcher_goes_on_behind_its_last_event() -> None:
+async def test_retry_watcher_resumes_after_its_last_event() -> None:
     server = Scripted([], [[EVENTS[0], EVENTS[1]], [EVENTS[2], FOREVER]])
     async with RetryWatcher(server, "10", Pod, random=NoJitter()) as events:
         seen = [(await anext(events)).object.spec.node for _ in range(3)]
@@ -183,7 +183,7 @@ async def test_a_retry_watcher_goes_on_behind_its_last_event() -> None:
 
 
 @virtual_time
-async def test_what_was_written_is_waited_for_by_the_collection() -> None:
+async def test_wait_for_uses_the_version_of_the_collection() -> None:
     subject, _ = informer([page(pod("a", 1), version=10)], [5.0, modified("a", 11, node="y")])
     async with subject:
         await subject.wait_synced()
@@ -193,7 +193,7 @@ async def test_what_was_written_is_waited_for_by_the_collection() -> None:
 
 
 @virtual_time
-async def test_what_says_no_version_cannot_be_waited_for() -> None:
+async def test_wait_for_refuses_an_object_without_version() -> None:
     subject, _ = informer([page(pod("a", 1), version=10)], [])
     async with subject:
         await subject.wait_synced()
@@ -204,7 +204,7 @@ async def test_what_says_no_version_cannot_be_waited_for() -> None:
             MutationCache(subject.indexer).mutation(found)
 
 
-async def test_a_cached_resource_could_not_wait_for_its_own_writes() -> None:
+async def test_cached_resource_refuses_a_type_without_version() -> None:
     subject, _ = informer([], [])
     async with Client.from_url("http://localhost:1") as client:
         with pytest.raises(ConfigError, match=r"Pod\.metadata needs `resource_version: str`"):

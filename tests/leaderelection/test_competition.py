@@ -29,7 +29,7 @@ async def compete(world: Simulation) -> None:
             one.link.seconds = world.random.choice([0.0, 0.0, 0.3, 2.0])
             one.link.seconds_back = world.random.choice([0.0, 0.0, 0.3, 2.0, 4.5])
         number = world.random.randrange(len(tasks))
-        if world.random.random() < 0.1 and world.happens("somebody", f"restarts {candidates[number].name}"):
+        if world.random.random() < 0.1 and world.happens("other", f"restarts {candidates[number].name}"):
             await finish(tasks[number])
             tasks[number] = asyncio.create_task(candidates[number].campaign())
     await storm

@@ -1,4 +1,4 @@
-"""LeaderElector: when a leadership starts, and how leaderships are told apart."""
+"""LeaderElector: when a leadership starts, and how leaderships are distinguished."""
 
 from __future__ import annotations
 

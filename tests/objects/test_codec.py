@@ -219,7 +219,7 @@ class NotRenamed(msgspec.Struct):
 
 
 class Unfindable(msgspec.Struct):
-    """The metadata are read from the wire, but nobody would find them under this name."""
+    """The metadata are read from the wire, but this name does not give access to them."""
 
     meta: dict[str, Any] = msgspec.field(name="metadata")
 
@@ -295,7 +295,7 @@ def test_an_object_takes_little_more_memory_than_its_bytes(made: Callable[[], Ku
 
 
 def test_models_are_imported_only_when_asked_for() -> None:
-    """python-peers.md 4: a second of imports reaches nobody who does not use models."""
+    """python-peers.md 4: programs without models do not pay for a second of imports."""
     code = "import sys, aioinformer; assert 'kubernetes_asyncio.client.models' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 

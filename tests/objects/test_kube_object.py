@@ -400,7 +400,7 @@ nested = st.recursive(
 @given(st.data())
 def test_labels_are_the_same_wherever_they_stand(data: st.DataObject) -> None:
     """They are looked for where API servers write them, and found wherever they are. Where the bytes are others than
-    those that were read they are read anew."""
+    those that were read they are read again."""
     metadata = data.draw(st.dictionaries(anywhere, nested, max_size=4)) | {"name": "a"}
     if data.draw(st.booleans()):
         metadata["labels"] = data.draw(labels)

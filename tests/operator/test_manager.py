@@ -368,7 +368,7 @@ class TestLifecycle:
         world.server.faults.fail(503, times=None, resource="configmaps")
         async with manager:
             await asyncio.sleep(60)
-            assert not [each for each in warnings_of(world) if "nobody has started" in each]
+            assert not [each for each in warnings_of(world) if "never started" in each]
 
     def test_invalid_arguments_are_refused(self) -> None:
         client = Client.from_url("http://127.0.0.1:1")

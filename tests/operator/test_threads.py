@@ -51,7 +51,7 @@ def fail() -> None:
 
 
 async def test_in_thread_returns_or_raises_what_the_function_does() -> None:
-    caller = ContextVar("caller", default="nobody")
+    caller = ContextVar("caller", default="unknown")
     caller.set("me")
 
     def who(greeting: str, *, times: int) -> str:

@@ -1,4 +1,4 @@
-"""processor/backlog.py: what becomes of notifications that a handler is too slow for."""
+"""processor/backlog.py: the policies for a handler that is slower than its notifications."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = ("a", "b", "c")
 
 
 class Store:
-    """Makes the notifications that an informer would: legal ones, by what is stored."""
+    """Make the notifications that an informer would make for changes to stored objects."""
 
     def __init__(self) -> None:
         self.stored: dict[str, KubeObject] = {}
@@ -54,7 +54,7 @@ class Store:
 
 
 class Follower:
-    """What a handler knows; fails where it is told what does not follow from that."""
+    """A handler's copy of the objects; fails on a notification that does not fit it."""
 
     def __init__(self) -> None:
         self.known: dict[str, KubeObject] = {}
@@ -79,10 +79,10 @@ moves = st.lists(st.one_of(st.tuples(st.sampled_from(KEYS), st.integers(0, 4)), 
 
 class TestCoalescing:
     @given(moves)
-    def test_the_handler_sees_a_legal_history_and_the_final_state(
+    def test_handler_sees_consistent_history_and_final_state(
         self, moves: list[tuple[str, int] | None]
     ) -> None:
-        """None takes one out, as the handler does when it is ready."""
+        """None takes one notification, as the handler does when it is ready."""
         store, follower = Store(), Follower()
         pending = make_pending("coalesce", 1, key_of)
         sent = taken = 0
@@ -108,13 +108,13 @@ class TestCoalescing:
         assert sent == taken + pending.lost
         assert pending.initial == 0
 
-    def test_objects_come_in_the_order_in_which_they_began_to_wait(self) -> None:
+    def test_objects_are_taken_in_the_order_of_their_first_notification(self) -> None:
         store, pending = Store(), make_pending("coalesce", 1, key_of)
         for name in ("b", "a", "c", "b", "a"):
             pending.add([store.change(name, 3)])
         assert [pending.take()[0].obj.name for _ in range(3)] == ["b", "a", "c"]
 
-    def test_a_deletion_and_what_follows_it_stay_two(self) -> None:
+    def test_deletion_is_not_merged_with_the_following_add(self) -> None:
         old, new, newer = pod("a"), pod("a", version="2"), pod("a", version="3")
         pending = make_pending("coalesce", 1, key_of)
         for each in (DeleteNotification(old), AddNotification(new), UpdateNotification(new, newer)):
@@ -124,7 +124,7 @@ class TestCoalescing:
         assert out == [DeleteNotification(old), AddNotification(newer), AddNotification(pod("b"))]
         assert not pending
 
-    def test_closed_it_is_empty(self) -> None:
+    def test_close_drops_all(self) -> None:
         pending = make_pending("coalesce", 1, key_of)
         pending.add([AddNotification(pod("a"))])
         pending.close()
@@ -148,14 +148,14 @@ TOMB = DeletedFinalStateUnknown("ns/a", B)
         (DeleteNotification(A), DeleteNotification(TOMB), (DeleteNotification(A),)),
     ],
 )
-def test_two_notifications_of_one_object(
+def test_merge_of_two_notifications(
     first: Notification, then: Notification, expected: tuple[Notification, ...]
 ) -> None:
     assert merged(first, then) == expected
 
 
 @given(st.integers(1, 5), st.lists(st.booleans(), max_size=40))
-def test_the_newest_so_many_are_kept(limit: int, moves: list[bool]) -> None:
+def test_drop_oldest_keeps_the_newest(limit: int, moves: list[bool]) -> None:
     pending = make_pending("drop_oldest", limit, key_of)
     model: list[Notification] = []
     for number, is_append in enumerate(moves):
@@ -171,22 +171,22 @@ def test_the_newest_so_many_are_kept(limit: int, moves: list[bool]) -> None:
 
 
 class Slow(ResourceEventHandler[KubeObject]):
-    """Takes no call before it is let go on."""
+    """A handler whose calls wait until the test releases the gate."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.gate = asyncio.Semaphore(0)
 
     async def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
-        await self._note(f"add {obj.name} {obj.resource_version}")
+        await self._record(f"add {obj.name} {obj.resource_version}")
 
     async def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        await self._note(f"update {new.name} {old.resource_version} {new.resource_version}")
+        await self._record(f"update {new.name} {old.resource_version} {new.resource_version}")
 
     async def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> None:
-        await self._note(f"delete {obj.key}")
+        await self._record(f"delete {obj.key}")
 
-    async def _note(self, call: str) -> None:
+    async def _record(self, call: str) -> None:
         await self.gate.acquire()
         self.calls.append(call)
 
@@ -196,7 +196,7 @@ def added(count: int, initial: bool = False) -> list[Notification]:
 
 
 class TestListener:
-    async def test_coalescing_goes_on_until_the_handler_is_ready(self) -> None:
+    async def test_pending_notifications_coalesce_while_handler_is_busy(self) -> None:
         handler = Slow()
         listener = ProcessorListener(handler, backlog="coalesce", name="mine")
         async with running(listener.run()):
@@ -214,7 +214,7 @@ class TestListener:
         assert handler.calls == ["add a 1", "update a 1 3", "add b 1"]
         assert str(listener.state) == "mine: 0 waiting (at most 3), 3 delivered, 2000 coalesced"
 
-    async def test_the_oldest_are_dropped_and_counted(self) -> None:
+    async def test_drop_oldest_counts_dropped_notifications(self) -> None:
         handler = Slow()
         listener = ProcessorListener(handler, backlog="drop_oldest", backlog_limit=3, name="mine")
         async with running(listener.run()):
@@ -229,8 +229,8 @@ class TestListener:
         assert "7 dropped" in str(listener.state)
 
     @pytest.mark.parametrize("backlog", ["coalesce", "drop_oldest"])
-    async def test_initial_adds_that_are_lost_are_not_waited_for(self, backlog: Backlog) -> None:
-        """C41: whether lost to a deletion or to newer ones."""
+    async def test_sync_does_not_wait_for_lost_initial_adds(self, backlog: Backlog) -> None:
+        """C41: lost to a deletion, or to newer notifications."""
         handler = Slow()
         listener = ProcessorListener(handler, backlog=backlog, backlog_limit=4)
         listener.add_all(added(4, initial=True))
@@ -242,7 +242,7 @@ class TestListener:
             assert listener.has_synced()
             await until(lambda: listener.depth == 0)
 
-    async def test_whoever_blocks_says_when_there_is_room(self) -> None:
+    async def test_wait_for_room_returns_when_block_backlog_has_room(self) -> None:
         handler = Slow()
         listener = ProcessorListener(handler, backlog="block", backlog_limit=3)
         async with running(listener.run()):
@@ -259,7 +259,7 @@ class TestListener:
                 await waiting
             assert listener.depth == 2
 
-    async def test_stopping_ends_waiting_for_room(self) -> None:
+    async def test_stop_ends_wait_for_room(self) -> None:
         listener = ProcessorListener(Slow(), backlog="block", backlog_limit=1)
         listener.add_all(added(2))
         async with running(listener.wait_for_room()) as waiting:
@@ -276,16 +276,16 @@ class TestListener:
             ({"backlog_limit": None}, "whole number"),
         ],
     )
-    def test_what_cannot_be_is_found_out_at_once(self, options: Any, message: str) -> None:
+    def test_invalid_options_are_refused(self, options: Any, message: str) -> None:
         with pytest.raises(ConfigError, match=message):
             ProcessorListener(Slow(), **options)
 
 
 @given(st.sampled_from(["unbounded", "block", "coalesce"]), moves)
-async def test_whatever_the_policy_the_handler_sees_a_legal_history(
+async def test_handler_sees_consistent_history_with_every_lossless_policy(
     backlog: Backlog, moves: list[tuple[str, int] | None]
 ) -> None:
-    """Through the listener, with a handler that is ready at any moment: None lets it take one."""
+    """Through a listener. None lets the handler take one notification."""
     store, follower, handler = Store(), Follower(), Slow()
 
     def take(make: Callable[..., Notification]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""processor/listener.py: one handler's way from notification to call."""
+"""processor/listener.py: from a notification to the call of one handler."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ from ..steps import cancel_after, running, turns, until
 
 
 class Recorder(ResourceEventHandler[KubeObject]):
-    """Notes each call; stands still in the calls for the names it is told to."""
+    """A handler that records its calls; the calls in ``blocked_at`` wait for ``release``."""
 
-    def __init__(self, *standing_still_at: str) -> None:
+    def __init__(self, *blocked_at: str) -> None:
         self.calls: list[str] = []
-        self.at = standing_still_at
+        self.blocked_at = blocked_at
         self.entered = asyncio.Event()
-        self.let_go = asyncio.Event()
+        self.release = asyncio.Event()
 
-    async def _note(self, what: str) -> None:
-        if what in self.at:
+    async def _record(self, what: str) -> None:
+        if what in self.blocked_at:
             self.entered.set()
-            await self.let_go.wait()
+            await self.release.wait()
         self.calls.append(what)
 
     def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> object:
-        return self._note(f"add {obj.name}")
+        return self._record(f"add {obj.name}")
 
     def on_update(self, old: KubeObject, new: KubeObject) -> object:
-        return self._note(f"update {new.name}")
+        return self._record(f"update {new.name}")
 
     def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> object:
-        return self._note(f"delete {obj.key}")
+        return self._record(f"delete {obj.key}")
 
 
 def added(*names: str, initial: bool = False) -> list[Notification]:
@@ -68,8 +68,8 @@ def calling(function: Callable[[Any], object]) -> ResourceEventHandlerFuncs[Any]
 
 
 class TestOrder:
-    async def test_one_call_after_the_other_in_order_c56(self) -> None:
-        """C56, async and plain."""
+    async def test_calls_follow_the_order_of_notifications_c56(self) -> None:
+        """C56: sync and async methods."""
         recorder = Recorder()
         listener = ProcessorListener(recorder)
         listener.add_all(
@@ -100,8 +100,8 @@ class TestOrder:
         assert listener.state.failed == 0
 
 
-@given(st.lists(st.sampled_from(["add", "many", "turn", "let-go"]), max_size=20), st.booleans())
-async def test_whenever_they_come_none_is_lost_or_twice_c56(moves: list[str], is_async: bool) -> None:
+@given(st.lists(st.sampled_from(["add", "many", "turn", "release"]), max_size=20), st.booleans())
+async def test_every_notification_is_delivered_exactly_once_c56(moves: list[str], is_async: bool) -> None:
     seen: list[int] = []
     gate = asyncio.Semaphore(0)
 
@@ -115,7 +115,7 @@ async def test_whenever_they_come_none_is_lost_or_twice_c56(moves: list[str], is
     for move in moves:
         if move == "turn":
             await turns(2)
-        elif move == "let-go":
+        elif move == "release":
             gate.release()
         else:
             count = 1 if move == "add" else 500
@@ -131,21 +131,21 @@ async def test_whenever_they_come_none_is_lost_or_twice_c56(moves: list[str], is
 
 
 class TestBuffer:
-    async def test_a_slow_handler_delays_nobody_c55(self) -> None:
+    async def test_add_never_waits_for_slow_handler_c55(self) -> None:
         recorder = Recorder("add a")
         listener = ProcessorListener(recorder)
         async with running(listener.run()):
             listener.add_all(added("a"))
             await recorder.entered.wait()
             for notification in added("b") * 10_000:
-                listener.add(notification)  # plain code: it never waits
+                listener.add(notification)  # not a coroutine: it cannot wait
             assert listener.depth == listener.high_water == 10_001
-            recorder.let_go.set()
+            recorder.release.set()
             await until(lambda: listener.depth == 0)
         assert len(recorder.calls) == 10_001
         assert listener.high_water == 10_001
 
-    async def test_what_comes_before_the_start_waits(self) -> None:
+    async def test_notifications_before_start_are_kept(self) -> None:
         recorder = Recorder()
         listener = ProcessorListener(recorder)
         listener.add_all(added("a", "b"))
@@ -154,8 +154,8 @@ class TestBuffer:
             await until(lambda: listener.depth == 0)
         assert recorder.calls == ["add a", "add b"]
 
-    async def test_a_plain_handler_lets_others_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Design 2: the loop is shared."""
+    async def test_sync_handler_lets_other_tasks_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Design 2: the event loop is shared."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         listener = ProcessorListener(calling(lambda obj: None))
         listener.add_all(added("a") * 50)
@@ -164,9 +164,9 @@ class TestBuffer:
             while listener.depth:
                 await asyncio.sleep(0)
                 rounds += 1
-        assert rounds >= 49  # the first may be told as the task begins
+        assert rounds >= 49  # the first call may happen as the task starts
 
-    async def test_state_says_what_it_is_doing(self) -> None:
+    async def test_state_names_the_object_being_handled(self) -> None:
         recorder = Recorder("add b")
         listener = ProcessorListener(recorder, name="mine")
         assert str(listener.state) == "mine: 0 waiting (at most 0), 0 delivered"
@@ -188,7 +188,7 @@ class TestWarnings:
             monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
         return clock
 
-    async def test_a_slow_call_with_many_waiting(
+    async def test_slow_call_with_many_pending_logs_warning(
         self, caplog: pytest.LogCaptureFixture, clock: list[float]
     ) -> None:
         """Section 1.1: more than 1024 pending and a call over 100 ms."""
@@ -207,10 +207,10 @@ class TestWarnings:
         assert caplog.messages == ["slow took 200 ms on ns/a, with 1026 waiting"]
 
     @pytest.mark.parametrize("is_async", [False, True])
-    async def test_a_handler_that_holds_the_loop_is_named(
+    async def test_handler_that_blocks_the_event_loop_logs_warning(
         self, caplog: pytest.LogCaptureFixture, clock: list[float], is_async: bool
     ) -> None:
-        """An async one at its second slow call: only then are its steps timed, so that others cost nothing."""
+        """An async handler's steps are timed from its second slow call on, so quick handlers cost nothing."""
 
         def plain(obj: Any) -> None:
             clock[0] += 0.3 if obj.name == "slow" else 0.01
@@ -229,7 +229,7 @@ class TestWarnings:
         ]
         assert listener.state.failed == 0
 
-    async def test_one_that_waits_for_long_holds_nobody_up(
+    async def test_handler_that_awaits_long_logs_no_blocking_warning(
         self, caplog: pytest.LogCaptureFixture, clock: list[float]
     ) -> None:
         async def on_add(obj: Any) -> None:
@@ -244,7 +244,9 @@ class TestWarnings:
             await until(lambda: listener.depth == 0)
         assert not caplog.messages
 
-    async def test_warnings_are_rare(self, caplog: pytest.LogCaptureFixture, clock: list[float]) -> None:
+    async def test_warnings_are_rate_limited(
+        self, caplog: pytest.LogCaptureFixture, clock: list[float]
+    ) -> None:
         def on_add(obj: Any) -> None:
             clock[0] += 1.0
 
@@ -254,7 +256,7 @@ class TestWarnings:
             await until(lambda: listener.depth == 0)
         assert len(caplog.messages) == 100 / slow_calls.WARN_EVERY
 
-    async def test_one_that_is_timed_can_fail_and_be_cancelled(self, clock: list[float]) -> None:
+    async def test_timed_handler_can_fail_and_be_cancelled(self, clock: list[float]) -> None:
         begun = asyncio.Event()
         ended: list[str] = []
 
@@ -291,11 +293,11 @@ class TestFailures:
         ids=repr,
     )
     @pytest.mark.parametrize("is_async", [False, True])
-    async def test_a_handler_that_raises_is_logged_counted_and_goes_on_at_once_c42(
+    async def test_handler_error_is_logged_and_next_call_follows_at_once_c42(
         self, error: BaseException, is_async: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """C42, where we differ: the notification counts as delivered, and there is no pause. Its own CancelledError
-        is an error like others."""
+        """C42, where we differ: the notification counts as delivered, without a pause. A CancelledError that the
+        handler raises itself is an error like any other."""
         seen: list[str] = []
 
         def plain(obj: Any) -> None:
@@ -317,11 +319,13 @@ class TestFailures:
         assert "2 delivered, 1 failed" in str(listener.state)
 
     @pytest.mark.parametrize("handler", [object(), print, ResourceEventHandlerFuncs])
-    def test_what_is_no_handler_is_found_out_at_once(self, handler: Any) -> None:
+    def test_invalid_handler_is_refused(self, handler: Any) -> None:
         with pytest.raises(ConfigError, match=r"on_add|an instance"):
             ProcessorListener(handler)
 
-    async def test_objects_that_cannot_be_named_or_printed(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_error_log_survives_objects_without_key_or_repr(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         class Unprintable:
             def __repr__(self) -> str:
                 raise RuntimeError("no")
@@ -337,7 +341,7 @@ class TestFailures:
         assert listener.state.failed == 3
 
     @pytest.mark.parametrize("answer", [True, 0, "text", [], object], ids=repr)
-    async def test_what_a_handler_returns_does_not_matter(self, answer: Any) -> None:
+    async def test_return_value_of_handler_is_ignored(self, answer: Any) -> None:
         listener = ProcessorListener(calling(lambda obj: answer))
         listener.add_all(added("a", "b"))
         async with running(listener.run()):
@@ -346,7 +350,7 @@ class TestFailures:
 
 
 class TestSynced:
-    async def test_synced_once_the_last_initial_add_has_returned_c41(self) -> None:
+    async def test_has_synced_after_last_initial_add_returned_c41(self) -> None:
         recorder = Recorder("add b")
         upstream = [False]
         listener = ProcessorListener(recorder, upstream_synced=lambda: upstream[0])
@@ -358,20 +362,20 @@ class TestSynced:
             upstream[0] = True
             assert not listener.has_synced()
             assert not waiting.done()
-            recorder.let_go.set()
+            recorder.release.set()
             await waiting
             assert listener.has_synced()
             upstream[0] = False
             assert not listener.has_synced()
 
-    async def test_with_nothing_to_add_it_is_synced_with_its_upstream_c41(self) -> None:
+    async def test_without_initial_adds_has_synced_follows_upstream_c41(self) -> None:
         listener = ProcessorListener(Recorder())
         assert listener.has_synced()
         await listener.wait_initial_delivered()
         listener.add_all(added("live"))
         assert listener.has_synced()
 
-    async def test_dropped_before_it_was_synced_it_never_is_and_nobody_waits_for_ever(self) -> None:
+    async def test_stop_before_sync_ends_the_wait_unsynced(self) -> None:
         """C58, for a handler."""
         listener = ProcessorListener(Recorder())
         listener.add_all(added("a", initial=True))
@@ -384,8 +388,8 @@ class TestSynced:
 
 class TestStopping:
     @pytest.mark.parametrize("waiting", [0, 1, 1000])
-    async def test_stopped_it_drops_what_waits_and_ends(self, waiting: int) -> None:
-        """Section 1.6: a call that is running goes on."""
+    async def test_stop_drops_pending_and_ends(self, waiting: int) -> None:
+        """Section 1.6: the running call finishes."""
         recorder = Recorder("add a")
         listener = ProcessorListener(recorder)
         task = asyncio.create_task(listener.run())
@@ -396,13 +400,13 @@ class TestStopping:
         listener.stop()
         listener.add_all(added("c"))
         assert listener.depth == 0
-        recorder.let_go.set()
+        recorder.release.set()
         await task
         assert recorder.calls == ["add a"]
         assert listener.state.depth == 0
 
     @pytest.mark.parametrize("count", range(5))
-    async def test_stopped_at_any_moment(self, count: int) -> None:
+    async def test_stop_at_any_step(self, count: int) -> None:
         listener = ProcessorListener(Recorder())
         task = asyncio.create_task(listener.run())
         listener.add_all(added("a", "b"))
@@ -410,7 +414,7 @@ class TestStopping:
         listener.stop()
         await task
 
-    async def test_stopped_by_its_own_handler(self) -> None:
+    async def test_handler_can_stop_its_own_listener(self) -> None:
         seen: list[str] = []
 
         def on_add(obj: Any) -> None:
@@ -424,7 +428,7 @@ class TestStopping:
 
     @pytest.mark.parametrize("count", range(1, 10))
     @pytest.mark.parametrize("many", [2, 1000])
-    async def test_cancelled_at_any_moment_it_leaves_nothing_c57(self, many: int, count: int) -> None:
+    async def test_cancel_at_any_step_leaves_no_running_call_c57(self, many: int, count: int) -> None:
         begun = ended = 0
 
         async def on_add(obj: Any) -> None:
@@ -439,13 +443,13 @@ class TestStopping:
         listener.add_all(added("a") * many)
         await cancel_after(count, listener.run())
         assert begun == ended
-        assert listener.state.failed == 0  # being cancelled is no failure of the handler's
+        assert listener.state.failed == 0  # a cancellation is not a failure of the handler
         assert listener.depth == 0
         listener.add_all(added("late"))
-        assert listener.depth == 0  # nobody will ever handle it
+        assert listener.depth == 0  # it would never be handled
         assert listener.state.handling is None
 
-    async def test_it_waits_for_a_handler_that_is_cleaning_up_c57(self) -> None:
+    async def test_cancel_waits_for_cleanup_of_handler_c57(self) -> None:
         begun, cleaned = asyncio.Event(), asyncio.Event()
 
         async def on_add(obj: Any) -> None:
@@ -463,7 +467,7 @@ class TestStopping:
         await finish(task)
         assert cleaned.is_set()
 
-    async def test_a_handler_that_swallows_its_cancellation_gets_no_more(self) -> None:
+    async def test_handler_that_suppresses_cancellation_gets_no_more_calls(self) -> None:
         seen: list[str] = []
         begun = asyncio.Event()
 
@@ -482,8 +486,8 @@ class TestStopping:
 
 
 class TestResync:
-    def test_due_after_each_period(self) -> None:
-        """C49: counted from a given time, then from each due look."""
+    def test_resync_is_due_after_each_period(self) -> None:
+        """C49: counted from the start, then from each due check."""
         listener = ProcessorListener(Recorder(), 10.0, 10.0)
         listener.determine_next_resync(100.0)
         assert not listener.should_resync(109.0)
@@ -494,13 +498,13 @@ class TestResync:
 
     @pytest.mark.parametrize("option", ["requested_resync_period", "resync_period"])
     @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None])
-    def test_periods_that_cannot_be_are_named(self, option: str, value: Any) -> None:
+    def test_invalid_periods_are_refused(self, option: str, value: Any) -> None:
         with pytest.raises(
             ConfigError, match=f"^{option} must be a number of seconds, 0 or more, not {value!r}"
         ):
             ProcessorListener(Recorder(), **{option: value})
 
-    def test_a_period_of_zero_is_never_due_c48(self) -> None:
+    def test_period_of_zero_is_never_due_c48(self) -> None:
         listener = ProcessorListener(Recorder())
         listener.determine_next_resync(0.0)
         assert not listener.should_resync(1e12)

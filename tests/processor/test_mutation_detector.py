@@ -1,4 +1,4 @@
-"""processor/mutation_detector.py: who changes cached objects in place."""
+"""processor/mutation_detector.py: find cached objects that were changed in place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..samples import LoosePod, Meta, Pod, pod, pod_dict
 from ..steps import cancel_after, turns
 
 
-def changed(obj: Any) -> None:
+def mutate(obj: Any) -> None:
     if isinstance(obj, dict):
         obj["metadata"]["labels"]["app"] = "changed"
     elif isinstance(obj, LoosePod):
@@ -35,7 +35,7 @@ def changed(obj: Any) -> None:
 
 
 @pytest.mark.parametrize("object_type", [dict, Pod, LoosePod, V1Pod, NewPod, KubeObject], ids=repr)
-async def test_a_change_is_found_and_named(object_type: type[Any]) -> None:
+async def test_in_place_change_raises_with_key(object_type: type[Any]) -> None:
     detector = CacheMutationDetector(name="pods")
     objects = [
         codec_for(object_type).decode(pod(name, metadata={"labels": {"app": "x"}}).raw) for name in "ab"
@@ -43,8 +43,8 @@ async def test_a_change_is_found_and_named(object_type: type[Any]) -> None:
     for obj in objects:
         detector.add_object(obj)
     await detector.compare_objects()
-    changed(objects[1])
-    if object_type is KubeObject:  # nobody can
+    mutate(objects[1])
+    if object_type is KubeObject:  # immutable
         await detector.compare_objects()
         return
     with pytest.raises(CacheMutatedError, match="pods: cached object ns/b was modified") as caught:
@@ -53,7 +53,7 @@ async def test_a_change_is_found_and_named(object_type: type[Any]) -> None:
 
 
 class Unequal(msgspec.Struct, eq=False):
-    """No two of which are equal."""
+    """A Struct without ``__eq__``: no two instances are equal."""
 
     metadata: Meta
     spec: dict[str, Any]
@@ -79,7 +79,7 @@ class Cell:
     ],
     ids=["Struct", "inside", "V1Pod", "pydantic"],
 )
-async def test_what_nobody_changed_is_no_change_whatever_its_class_takes_for_equal(obj: Any) -> None:
+async def test_unchanged_objects_pass_whatever_their_eq(obj: Any) -> None:
     detector = CacheMutationDetector()
     detector.add_object(obj)
     await detector.compare_objects()
@@ -117,7 +117,7 @@ CHANGES: list[Any] = [
 
 
 @pytest.mark.parametrize(("obj", "change", "said"), CHANGES, ids=[said for _, _, said in CHANGES])
-async def test_where_it_was_changed(obj: Any, change: Any, said: str) -> None:
+async def test_error_names_the_changed_path(obj: Any, change: Any, said: str) -> None:
     detector, obj = CacheMutationDetector(), copy.deepcopy(obj)
     detector.add_object(obj)
     change(obj)
@@ -126,7 +126,7 @@ async def test_where_it_was_changed(obj: Any, change: Any, said: str) -> None:
     assert str(caught.value).endswith(f"was modified {said}")
 
 
-async def test_an_object_without_a_name_is_watched_too() -> None:
+async def test_object_without_name_is_checked() -> None:
     detector = CacheMutationDetector()
     obj = {"a": [1]}
     detector.add_object(obj)
@@ -140,7 +140,7 @@ class Uncopied(Cell):
         raise ValueError(self.value)
 
 
-async def test_one_that_cannot_be_copied_is_named_and_the_others_are_watched(
+async def test_object_that_cannot_be_copied_is_logged_and_others_are_checked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     detector = CacheMutationDetector(name="pods")
@@ -160,8 +160,8 @@ async def test_one_that_cannot_be_copied_is_named_and_the_others_are_watched(
         await detector.compare_objects()
 
 
-async def test_objects_are_forgotten_after_a_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Section 1.1: watched for 2 minutes."""
+async def test_objects_are_dropped_after_retention_and_a_last_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Section 1.1: checked for 2 minutes."""
     clock = [0.0]
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock[0])
     detector = CacheMutationDetector(retention=120.0)
@@ -182,7 +182,7 @@ async def test_objects_are_forgotten_after_a_last_look(monkeypatch: pytest.Monke
         await detector.compare_objects()
 
 
-async def test_it_looks_each_interval_until_it_finds_something() -> None:
+async def test_run_checks_each_interval_until_it_finds_a_change() -> None:
     detector = CacheMutationDetector(interval=0.0)
     obj = pod_dict()
     detector.add_object(obj)
@@ -194,7 +194,7 @@ async def test_it_looks_each_interval_until_it_finds_something() -> None:
         await task
 
 
-async def test_many_objects_let_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_compare_lets_other_tasks_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
     detector = CacheMutationDetector()
     for _ in range(50):
@@ -202,7 +202,7 @@ async def test_many_objects_let_others_run(monkeypatch: pytest.MonkeyPatch) -> N
     task = asyncio.create_task(detector.compare_objects())
     rounds = 0
     while not task.done():
-        detector.add_object(pod_dict())  # they come while it looks
+        detector.add_object(pod_dict())  # added during the comparison
         await asyncio.sleep(0)
         rounds += 1
     await finish(task)
@@ -212,14 +212,14 @@ async def test_many_objects_let_others_run(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("option", ["interval", "retention"])
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None])
-def test_values_that_cannot_work_are_named(option: str, value: Any) -> None:
-    """It would look at nothing, or forget nothing."""
+def test_invalid_durations_are_refused(option: str, value: Any) -> None:
+    """It would check nothing, or keep all objects."""
     with pytest.raises(ConfigError, match=f"{option} must be a number of seconds, 0 or more, not {value!r}"):
         CacheMutationDetector(**{option: value})
 
 
 @pytest.mark.parametrize("count", range(4))
-async def test_cancelled_at_any_moment_it_ends(count: int) -> None:
+async def test_cancel_at_any_step_ends_run(count: int) -> None:
     detector = CacheMutationDetector(interval=0.0)
     detector.add_object(pod_dict())
     await cancel_after(count, detector.run())

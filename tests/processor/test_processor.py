@@ -1,4 +1,4 @@
-"""processor/processor.py: one notification to every listener."""
+"""processor/processor.py: distribute each notification to all listeners."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def listening(
     return ProcessorListener(handler, period, period, **options)
 
 
-def news(name: str = "a") -> AddNotification:
+def addition(name: str = "a") -> AddNotification:
     return AddNotification(pod(name))
 
 
-def repeat(name: str = "a") -> UpdateNotification:
+def resync(name: str = "a") -> UpdateNotification:
     return UpdateNotification(pod(name), pod(name))
 
 
@@ -42,20 +42,20 @@ def delivered(processor: Processor) -> bool:
 
 
 class TestDistributing:
-    async def test_what_came_before_the_start_is_delivered_c54(self) -> None:
+    async def test_notifications_before_start_are_delivered_c54(self) -> None:
         """C54 TestListenerResyncPeriodsDelayed."""
         processor = Processor()
         first: list[str] = []
         second: list[str] = []
         processor.add_listener(listening(first.append))
-        processor.distribute(news("a"), False)
+        processor.distribute(addition("a"), False)
         processor.add_listener(listening(second.append))
-        processor.distribute(news("b"), False)
+        processor.distribute(addition("b"), False)
         async with running(processor.run()):
             await until(lambda: delivered(processor))
         assert (first, second) == (["a", "b"], ["b"])
 
-    async def test_a_handler_that_stands_still_stops_no_other_c55(self) -> None:
+    async def test_stuck_handler_does_not_delay_others_c55(self) -> None:
         processor = Processor()
         seen: list[str] = []
         stuck = listening(lambda name: asyncio.Event().wait())
@@ -63,22 +63,22 @@ class TestDistributing:
         processor.add_listener(listening(seen.append))
         async with running(processor.run()):
             for name in "abc":
-                processor.distribute(news(name), False)
+                processor.distribute(addition(name), False)
             await until(lambda: len(seen) == 3)
             assert stuck.depth == 3
 
-    async def test_a_handler_that_raises_stops_no_other_c42(self) -> None:
+    async def test_failing_handler_does_not_affect_others_c42(self) -> None:
         processor = Processor()
         seen: list[str] = []
         processor.add_listener(listening(lambda name: 1 / 0))
         processor.add_listener(listening(seen.append))
         async with running(processor.run()):
             for name in "abc":
-                processor.distribute(news(name), False)
+                processor.distribute(addition(name), False)
             await until(lambda: delivered(processor))
         assert seen == ["a", "b", "c"]
 
-    async def test_the_same_handler_twice_is_two_listeners_c51(self) -> None:
+    async def test_same_handler_added_twice_is_two_listeners_c51(self) -> None:
         """C51 TestSharedInformerMultipleRegistration."""
         processor = Processor()
         seen: list[str] = []
@@ -87,61 +87,61 @@ class TestDistributing:
         processor.add_listener(first)
         processor.add_listener(second)
         async with running(processor.run()):
-            processor.distribute(news("a"), False)
+            processor.distribute(addition("a"), False)
             await until(lambda: delivered(processor))
             assert processor.remove_listener(first)
-            processor.distribute(news("b"), False)
+            processor.distribute(addition("b"), False)
             await until(lambda: delivered(processor))
         assert seen == ["a", "a", "b"]
 
-    async def test_listeners_come_and_go_while_it_runs(self) -> None:
+    async def test_listeners_can_be_added_and_removed_while_running(self) -> None:
         processor = Processor()
         seen: list[str] = []
         async with running(processor.run()):
             await turns(2)
             listener = listening(seen.append)
             processor.add_listener(listener)
-            processor.distribute(news("a"), False)
+            processor.distribute(addition("a"), False)
             await until(lambda: seen)
             assert processor.listeners == [listener]
             processor.remove_listener(listener)
-            processor.distribute(news("b"), False)
+            processor.distribute(addition("b"), False)
             await turns(5)
         assert seen == ["a"]
         assert processor.listeners == []
 
-    async def test_removing_a_foreign_or_removed_listener_c52(self) -> None:
+    async def test_remove_of_unknown_or_removed_listener_c52(self) -> None:
         """C52 TestSharedInformerRemoveForeignHandler, TestRemovingRemovedSharedInformer."""
         processor, listener, foreign = Processor(), listening(print), listening(print)
         processor.add_listener(listener)
         assert not processor.remove_listener(foreign)
         assert processor.remove_listener(listener)
         assert not processor.remove_listener(listener)
-        foreign.add(news())
-        assert foreign.depth == 1  # it was left alone
+        foreign.add(addition())
+        assert foreign.depth == 1  # not stopped
 
     @pytest.mark.parametrize("many", [1, 2000])
-    async def test_removing_a_busy_listener_harms_no_other(self, many: int) -> None:
-        """Found in the first version: with more than two batches waiting it ended the processor."""
+    async def test_remove_of_busy_listener_does_not_affect_others(self, many: int) -> None:
+        """Regression: with more than two pending batches it ended the processor."""
         processor = Processor()
         seen: list[str] = []
-        entered, let_go = asyncio.Event(), asyncio.Event()
+        entered, release = asyncio.Event(), asyncio.Event()
 
-        async def stand_still(name: str) -> None:
+        async def wait_for_release(name: str) -> None:
             entered.set()
-            await let_go.wait()
+            await release.wait()
 
-        busy = listening(stand_still)
+        busy = listening(wait_for_release)
         processor.add_listener(busy)
         processor.add_listener(listening(seen.append))
         async with running(processor.run()) as task:
             for _ in range(many):
-                processor.distribute(news(), False)
+                processor.distribute(addition(), False)
             await entered.wait()
             await until(lambda: len(seen) == many)
             processor.remove_listener(busy)
-            let_go.set()
-            processor.distribute(news("last"), False)
+            release.set()
+            processor.distribute(addition("last"), False)
             await until(lambda: seen[-1] == "last")
             assert not task.done()
         assert busy.state.delivered == 1
@@ -149,7 +149,7 @@ class TestDistributing:
 
 class TestStopping:
     @pytest.mark.parametrize("count", range(8))
-    async def test_cancelled_at_any_moment_every_listener_has_ended_c57(self, count: int) -> None:
+    async def test_cancel_at_any_step_ends_every_listener_c57(self, count: int) -> None:
         """C57 TestShutdown."""
         processor = Processor()
         begun: list[str] = []
@@ -164,29 +164,29 @@ class TestStopping:
 
         for _ in range(3):
             processor.add_listener(listening(handle))
-        processor.distribute(news(), False)
+        processor.distribute(addition(), False)
         await cancel_after(count, processor.run())
         assert begun == ended
 
-    async def test_what_waits_is_dropped_c57(self) -> None:
+    async def test_cancel_drops_pending_c57(self) -> None:
         processor = Processor()
         listener = listening(lambda name: asyncio.Event().wait())
         processor.add_listener(listener)
         task = asyncio.create_task(processor.run())
         for _ in range(1000):
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
         await turns(5)
         await finish(task)
         assert listener.depth == 0
-        processor.distribute(news(), False)
+        processor.distribute(addition(), False)
         assert listener.depth == 0
 
 
-class TestLooking:
-    """Once in a while it looks for handlers that do not keep up; whether they are told costs nothing per event."""
+class TestSlowHandlerWarnings:
+    """The processor checks at intervals for handlers that fall behind, so events pay nothing for it."""
 
     @virtual_time
-    async def test_a_handler_that_is_stuck_is_named(
+    async def test_stuck_handler_logs_warnings(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for module in (calls_module, slow_calls):
@@ -197,17 +197,17 @@ class TestLooking:
         processor.add_listener(listening(lambda name: None))
         async with running(processor.run()):
             for _ in range(1024):
-                processor.distribute(news(), False)
+                processor.distribute(addition(), False)
             await asyncio.sleep(55)
             assert not caplog.messages
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
             await asyncio.sleep(30)
         assert caplog.messages == [
             f"stuck has been at ns/a for {seconds}.0 s, with 1025 waiting" for seconds in (60, 70, 80)
         ]
 
     @virtual_time
-    async def test_so_is_one_whose_calls_are_quick_but_too_few(
+    async def test_handler_that_falls_behind_logs_warning(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for module in (calls_module, slow_calls):
@@ -217,7 +217,7 @@ class TestLooking:
         async with running(processor.run()):
             for _ in range(30):
                 for _ in range(100):
-                    processor.distribute(news(), False)
+                    processor.distribute(addition(), False)
                 await asyncio.sleep(1)
             await asyncio.sleep(120)
         assert caplog.messages == ["slow falls behind: 2400 waiting, 1700 at the last look"]
@@ -227,10 +227,10 @@ class TestLooking:
         [("unbounded", True), ("block", True), ("coalesce", False), ("drop_oldest", False)],
     )
     @virtual_time
-    async def test_one_that_is_known_to_be_slow_is_not_named_for_what_waits(
+    async def test_lossy_backlogs_log_no_warning_for_pending(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, backlog: Backlog, warns: bool
     ) -> None:
-        """What waits is bounded; one that blocks is named, as it has all others wait."""
+        """Their backlog is bounded. A blocking backlog does warn, because it delays all other handlers."""
         for module in (calls_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
@@ -239,39 +239,41 @@ class TestLooking:
         )
         async with running(processor.run()):
             for n in range(2000):
-                processor.distribute(news(f"{n}"), False)
+                processor.distribute(addition(f"{n}"), False)
             await asyncio.sleep(25)
-        took = "slow took 200 ms on ns/0, with 1999 waiting"
-        stands = "slow has been at ns/1 for 19.8 s, with 1999 waiting"
-        assert caplog.messages == ([took, stands] if warns else [])
+        slow_call = "slow took 200 ms on ns/0, with 1999 waiting"
+        stuck = "slow has been at ns/1 for 19.8 s, with 1999 waiting"
+        assert caplog.messages == ([slow_call, stuck] if warns else [])
 
 
 class TestBlocking:
-    async def test_there_is_room_unless_somebody_who_blocks_is_full(self) -> None:
+    async def test_has_room_unless_a_block_backlog_is_full(self) -> None:
         processor = Processor()
-        let_go = asyncio.Semaphore(0)
+        release = asyncio.Semaphore(0)
         processor.add_listener(listening(lambda name: asyncio.Event().wait()))
         for _ in range(2):
-            processor.add_listener(listening(lambda name: let_go.acquire(), backlog="block", backlog_limit=2))
+            processor.add_listener(
+                listening(lambda name: release.acquire(), backlog="block", backlog_limit=2)
+            )
         async with running(processor.run()):
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
             assert processor.has_room()
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
             assert not processor.has_room()
             async with running(processor.wait_for_room()) as waiting:
                 for _ in range(2):
                     await turns(10)
                     assert not waiting.done()
-                    let_go.release()
+                    release.release()
                 await waiting
             assert processor.has_room()
 
-    async def test_removing_who_blocks_makes_room(self) -> None:
+    async def test_remove_of_blocking_listener_makes_room(self) -> None:
         processor = Processor()
         blocking = listening(lambda name: asyncio.Event().wait(), backlog="block", backlog_limit=1)
         processor.add_listener(blocking)
         async with running(processor.run()):
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
             assert not processor.has_room()
             async with running(processor.wait_for_room()) as waiting:
                 await turns(10)
@@ -279,8 +281,8 @@ class TestBlocking:
                 await waiting
 
 
-class TestComingAndGoing:
-    async def test_added_while_it_stops_it_just_waits(self) -> None:
+class TestAddAndRemove:
+    async def test_listener_added_during_stop_is_kept(self) -> None:
         processor = Processor()
         late = listening(lambda name: None)
         entered = asyncio.Event()
@@ -294,12 +296,12 @@ class TestComingAndGoing:
 
         processor.add_listener(listening(on_add))
         task = asyncio.create_task(processor.run())
-        processor.distribute(news(), False)
+        processor.distribute(addition(), False)
         await entered.wait()
         await finish(task)
         assert late in processor.listeners
 
-    async def test_a_removed_handler_is_inside_until_its_call_ends(self) -> None:
+    async def test_removed_handler_is_inside_until_its_call_ends(self) -> None:
         processor = Processor()
         inside: list[bool] = []
 
@@ -310,27 +312,27 @@ class TestComingAndGoing:
         listener = listening(on_add)
         processor.add_listener(listener)
         async with running(processor.run()):
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
             await until(lambda: inside)
             await listener.wait_ended()
             await until(lambda: not processor._running)
         assert inside == [True]
 
-    async def test_a_task_is_inside_until_the_call_that_began_it_has_ended(self) -> None:
+    async def test_task_started_by_handler_is_inside_until_that_call_ends(self) -> None:
         processor = Processor()
         inside: list[bool] = []
         outlives: list[asyncio.Task[None]] = []
         ended, next_call = asyncio.Event(), asyncio.Event()
 
-        async def look() -> None:
+        async def check() -> None:
             inside.append(processor.is_inside_handler())
 
         async def background() -> None:
-            await look()
+            await check()
             await ended.wait()
-            await look()
+            await check()
             await next_call.wait()
-            await look()
+            await check()
 
         async def on_add(name: str) -> None:
             if outlives:
@@ -338,22 +340,22 @@ class TestComingAndGoing:
                 await outlives[0]
             else:
                 outlives.append(asyncio.create_task(background()))
-                await asyncio.gather(look())
+                await asyncio.gather(check())
 
         listener = listening(on_add)
         processor.add_listener(listener)
         async with running(processor.run()):
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
             await until(lambda: listener.state.delivered == 1)
             ended.set()
             await until(lambda: len(inside) == 3)
-            processor.distribute(news(), False)
+            processor.distribute(addition(), False)
             await until(lambda: len(inside) == 4)
         assert inside == [True, True, False, False]
 
 
 class TestCancelledByOthers:
-    """A listener's task, such as by a handler's own timeout: a failure of the call that goes on."""
+    """Other code cancels a listener's task, such as a handler's own timeout: only the running call fails."""
 
     @staticmethod
     async def swallow() -> None:
@@ -376,7 +378,7 @@ class TestCancelledByOthers:
         pass
 
     @pytest.mark.parametrize("answer", ["swallow", "time_out", "pass_on", "return_at_once"])
-    async def test_the_call_has_failed_and_the_next_ones_come_c42(
+    async def test_cancelled_call_fails_and_next_calls_follow_c42(
         self, answer: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         seen: list[str] = []
@@ -397,7 +399,7 @@ class TestCancelledByOthers:
         processor.add_listener(listener)
         async with running(processor.run()):
             for name in "abcd":
-                processor.distribute_all([news(name)])
+                processor.distribute_all([addition(name)])
                 await until(lambda: listener.depth == 0)
                 await turns(4)
         assert seen == list("abcd")
@@ -405,7 +407,7 @@ class TestCancelledByOthers:
         assert caplog.messages == ["mine failed on add of ns/b at 1"]
 
     @pytest.mark.parametrize("is_plain", [True, False])
-    async def test_no_call_but_that_one_fails_c42(self, is_plain: bool) -> None:
+    async def test_only_the_cancelled_call_fails_c42(self, is_plain: bool) -> None:
         seen: list[str] = []
 
         async def later(name: str) -> None:
@@ -424,13 +426,13 @@ class TestCancelledByOthers:
         listener = listening(on_add)
         processor.add_listener(listener)
         async with running(processor.run()):
-            processor.distribute_all([news(name) for name in "abc"])
+            processor.distribute_all([addition(name) for name in "abc"])
             await until(lambda: listener.depth == 0)
         assert seen == ["b", "c"]
         assert (listener.state.delivered, listener.state.failed) == (3, 1)
 
-    async def test_while_it_waits_for_news_all_end_and_say_so(self) -> None:
-        """One by one, as some cancel and await all tasks: one that went on would be waited for without end."""
+    async def test_cancel_of_idle_listener_task_ends_the_processor(self) -> None:
+        """Code that cancels and awaits all tasks one by one would hang on a task that went on."""
         processor = Processor()
         listener = listening(lambda name: None, name="mine")
         processor.add_listener(listener)
@@ -442,20 +444,20 @@ class TestCancelledByOthers:
             await task
         assert caught.group_contains(StoppedError, match="mine: its task was cancelled by other code")
 
-    async def test_a_handler_that_makes_an_error_of_the_end_is_the_last_to_fail(
+    async def test_handler_that_raises_on_stop_is_logged_and_gets_no_more_calls(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         processor = Processor()
         listener = listening(lambda name: self.time_out(), name="mine")
         processor.add_listener(listener)
         async with running(processor.run()):
-            processor.distribute_all([news("a"), news("b")])
+            processor.distribute_all([addition("a"), addition("b")])
             await turns(3)
         assert caplog.messages == ["mine failed on add of ns/a at 1"]
         assert listener.state.delivered == 0
 
     @pytest.mark.parametrize("is_busy", [True, False])
-    async def test_when_all_tasks_are_as_at_the_end_of_a_loop_it_is_the_end(
+    async def test_cancel_of_all_tasks_ends_the_processor(
         self, is_busy: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
         processor = Processor()
@@ -463,14 +465,14 @@ class TestCancelledByOthers:
         async with running(processor.run()) as task:
             await turns(2)
             if is_busy:
-                processor.distribute_all([news("a")])
+                processor.distribute_all([addition("a")])
                 await turns(3)
             for each in asyncio.all_tasks() - {asyncio.current_task()}:
                 each.cancel()
             await asyncio.wait([task])
         assert caplog.messages == []
 
-    async def test_when_one_handler_ends_all_the_others_end(self) -> None:
+    async def test_base_exception_of_one_handler_ends_all(self) -> None:
         class EndedError(BaseException):
             pass
 
@@ -489,7 +491,7 @@ class TestCancelledByOthers:
         processor = Processor()
         for function in (clean, on_add):
             processor.add_listener(listening(function))
-        processor.distribute(news("a"), False)
+        processor.distribute(addition("a"), False)
         with pytest.raises(BaseExceptionGroup) as caught:
             await processor.run()
         assert caught.group_contains(EndedError)
@@ -497,7 +499,7 @@ class TestCancelledByOthers:
 
 
 class TestResync:
-    """Where we differ (C43, C44): what is no news goes only to listeners whose resync is due."""
+    """Where we differ (C43, C44): an unchanged object goes only to listeners whose resync is due."""
 
     @pytest.fixture
     async def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
@@ -505,16 +507,16 @@ class TestResync:
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock[0])
         return clock
 
-    async def test_before_the_first_look_nobody_is_due(self) -> None:
-        """C43: upstream tells all."""
+    async def test_no_listener_is_due_before_the_first_check(self) -> None:
+        """C43: upstream notifies all."""
         processor = Processor()
         listener = listening(print)
         processor.add_listener(listener)
-        processor.distribute(repeat(), True)
+        processor.distribute(resync(), True)
         assert listener.depth == 0
         assert not processor.should_resync()
 
-    async def test_only_those_that_are_due_c48_c49(self, clock: list[float]) -> None:
+    async def test_resync_reaches_only_due_listeners_c48_c49(self, clock: list[float]) -> None:
         """C48, C49 TestListenerResyncPeriods."""
         processor = Processor()
         never, often, seldom = (listening(print, period) for period in (0.0, 2.0, 3.0))
@@ -526,15 +528,15 @@ class TestResync:
             clock[0] += 1.0
             found = processor.should_resync()
             before = [listener.depth for listener in (never, often, seldom)]
-            processor.distribute(repeat(), True)
+            processor.distribute(resync(), True)
             after = [listener.depth for listener in (never, often, seldom)]
             due.append(tuple(new - old for new, old in zip(after, before, strict=True)))
             assert found is any(due[-1])
         assert due == [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 0), (0, 1, 1)]
-        processor.distribute(news(), False)
+        processor.distribute(addition(), False)
         assert never.depth == 1
 
-    async def test_a_period_comes_out_as_a_multiple_of_the_looks_c49(self, clock: list[float]) -> None:
+    async def test_period_is_rounded_up_to_the_next_check_c49(self, clock: list[float]) -> None:
         processor = Processor()
         processor.add_listener(listening(print, 2.5))
         processor.count_resyncs_from(clock[0])

@@ -1,4 +1,4 @@
-"""The run task of a listener: every call of a handler happens in it, and outlives what the handler does to it."""
+"""A listener's run task: every handler call happens in it, whatever a handler does to the task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def listening(function: Callable[[str], object], **options: Any) -> ProcessorLis
     return ProcessorListener(handler, **options)
 
 
-def news(name: str, *, initial: bool = False) -> AddNotification:
+def addition(name: str, *, initial: bool = False) -> AddNotification:
     return AddNotification(pod(name), initial)
 
 
@@ -31,47 +31,47 @@ def news(name: str, *, initial: bool = False) -> AddNotification:
 async def started(
     *listeners: ProcessorListener[Any], make: Callable[[], Processor] = Processor
 ) -> AsyncIterator[Processor]:
-    """Each has had one call."""
+    """Run a processor with these listeners, each of which has had one call."""
     processor = make()
     for listener in listeners:
         processor.add_listener(listener)
     async with running(processor.run()):
-        processor.distribute_all([news("first")])
+        processor.distribute_all([addition("first")])
         await until(lambda: all(listener.depth == 0 for listener in listeners))
         await turns(1)
         yield processor
 
 
-async def test_every_call_runs_in_one_task_and_never_in_the_callers() -> None:
+async def test_all_calls_run_in_one_task_never_in_the_callers() -> None:
     seen: list[asyncio.Task[Any] | None] = []
     listener = listening(lambda name: seen.append(asyncio.current_task()))
     async with started(listener) as processor:
-        processor.distribute_all([news("a")])
+        processor.distribute_all([addition("a")])
         assert len(seen) == 1
-        asyncio.get_running_loop().call_soon(processor.distribute_all, [news("b")])
+        asyncio.get_running_loop().call_soon(processor.distribute_all, [addition("b")])
         await until(lambda: len(seen) == 3)
     assert len(set(seen)) == 1
     assert asyncio.current_task() not in seen
 
 
 async def test_handler_runs_in_the_context_of_its_task_not_of_the_caller() -> None:
-    said: ContextVar[str] = ContextVar("said", default="nothing")
+    variable: ContextVar[str] = ContextVar("variable", default="nothing")
     seen: list[str] = []
 
     def on_add(name: str) -> None:
-        seen.append(said.get())
-        said.set(name)
+        seen.append(variable.get())
+        variable.set(name)
 
     async with started(listening(on_add)) as processor:
-        said.set("outside")
-        processor.distribute_all([news("a")])
-        processor.distribute(news("b"), False)
+        variable.set("outside")
+        processor.distribute_all([addition("a")])
+        processor.distribute(addition("b"), False)
         await until(lambda: len(seen) == 3)
-        assert said.get() == "outside"
+        assert variable.get() == "outside"
     assert seen == ["nothing", "first", "a"]
 
 
-async def test_a_handler_that_removes_itself_and_others_and_adds_one() -> None:
+async def test_handler_can_remove_itself_and_others_and_add_one() -> None:
     seen: list[str] = []
     late: list[str] = []
 
@@ -84,9 +84,9 @@ async def test_a_handler_that_removes_itself_and_others_and_adds_one() -> None:
 
     first, second = listening(on_add), listening(seen.append)
     async with started(first, second) as processor:
-        processor.distribute_all([news("a")])
+        processor.distribute_all([addition("a")])
         await until(lambda: len(processor.listeners) == 1)
-        processor.distribute_all([news("b")])
+        processor.distribute_all([addition("b")])
         await until(lambda: late)
         await second.wait_ended()
     assert (seen, late) == (["first", "first", "a"], ["b"])
@@ -96,7 +96,7 @@ async def test_a_handler_that_removes_itself_and_others_and_adds_one() -> None:
 @pytest.mark.parametrize(
     "make", [Processor, lambda: Tracer(print).processor("pods")], ids=["plain", "traced"]
 )
-async def test_notifications_that_a_handler_distributes_come_after_its_own_c56(
+async def test_notifications_distributed_by_handler_follow_its_own_c56(
     make: Callable[[], Processor],
 ) -> None:
     seen: dict[str, list[str]] = {name: [] for name in ("first", "second", "added")}
@@ -104,19 +104,19 @@ async def test_notifications_that_a_handler_distributes_come_after_its_own_c56(
     def on_add(name: str) -> None:
         seen["first"].append(name)
         if name == "a":
-            processor.distribute_all([news("b")])
-            processor.distribute_all([news("c"), news("d")])
+            processor.distribute_all([addition("b")])
+            processor.distribute_all([addition("c"), addition("d")])
             processor.add_listener(listening(seen["added"].append))
 
     first, second = listening(on_add), listening(seen["second"].append)
     async with started(first, second, make=make) as processor:
-        processor.distribute_all([news("a")])
+        processor.distribute_all([addition("a")])
         await until(lambda: [first.depth, second.depth] == [0, 0])
         await turns(2)
     assert seen == {"first": ["first", *"abcd"], "second": ["first", *"abcd"], "added": []}
 
 
-async def test_handler_that_cancels_its_own_task_has_failed_and_gets_the_next_calls(
+async def test_handler_that_cancels_its_own_task_fails_and_gets_the_next_calls(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     seen: list[str] = []
@@ -131,7 +131,7 @@ async def test_handler_that_cancels_its_own_task_has_failed_and_gets_the_next_ca
     listener = listening(on_add, name="mine")
     async with started(listener) as processor:
         for name in "abc":
-            processor.distribute_all([news(name)])
+            processor.distribute_all([addition(name)])
             await turns(6)
         await until(lambda: len(seen) == 4)
         assert asyncio.current_task() is not None

@@ -458,7 +458,7 @@ async def test_resource_and_informer_must_match() -> None:
 
 
 async def nothing(options: ListOptions) -> Any:
-    raise AssertionError("nobody asks")
+    raise AssertionError("it is not read")
 
 
 async def test_writes_that_no_read_waits_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

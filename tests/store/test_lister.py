@@ -1,4 +1,4 @@
-"""store/lister.py: what users read."""
+"""store/lister.py: the read access for users."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ NODE = pod("node", "")
 
 @pytest.fixture(params=[True, False], ids=["indexed", "scanned"])
 def lister(request: pytest.FixtureRequest) -> Lister[KubeObject]:
-    """By the namespace index, and by a scan where there is none."""
+    """With the namespace index, and with a scan instead."""
     indexers = {NAMESPACE_INDEX: meta_namespace_index_func} if request.param else {}
     indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func, indexers)
     indexer.replace([A, B, C, NODE])
     return Lister(indexer, "pods")
 
 
-def test_listing(lister: Lister[KubeObject]) -> None:
+def test_list_by_selector(lister: Lister[KubeObject]) -> None:
     assert lister.list() == [A, B, C, NODE]
     assert lister.list("") == [A, B, C, NODE]
     assert lister.list("app=x") == [A, C]
@@ -60,7 +60,7 @@ async def unready(obj: Any) -> bool:
 
 
 @pytest.mark.parametrize("selector", [0, ["app"], {"app": ["x"]}, {"app": None}, unready])
-async def test_what_is_no_selector(lister: Lister[KubeObject], selector: Any) -> None:
+async def test_invalid_selector_is_refused(lister: Lister[KubeObject], selector: Any) -> None:
     for reader in (lister, lister.namespace("one")):
         with pytest.raises(ConfigError, match="a selector"):
             reader.list(selector)
@@ -68,7 +68,7 @@ async def test_what_is_no_selector(lister: Lister[KubeObject], selector: Any) ->
             await reader.list_in_turns(selector)
 
 
-def test_a_name_alone_of_what_is_in_namespaces() -> None:
+def test_not_found_error_suggests_a_key_with_namespace() -> None:
     indexer: Indexer[KubeObject] = Indexer(
         meta_namespace_key_func, {NAMESPACE_INDEX: meta_namespace_index_func}
     )
@@ -82,20 +82,20 @@ def test_a_name_alone_of_what_is_in_namespaces() -> None:
         assert str(caught.value) == expected
 
 
-def test_an_object_is_no_name(lister: Lister[KubeObject]) -> None:
+def test_get_refuses_an_object(lister: Lister[KubeObject]) -> None:
     for reader in (lister, lister.namespace("one")):
         with pytest.raises(ConfigError, match="name must be a string"):
             reader.get(A)  # type: ignore[arg-type]
 
 
-def test_none_is_no_namespace(lister: Lister[KubeObject]) -> None:
-    """It would be all of them."""
+def test_namespace_refuses_none(lister: Lister[KubeObject]) -> None:
+    """None would mean all namespaces."""
     with pytest.raises(ConfigError, match="namespace must be a string, not None"):
         lister.namespace(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("labels", [b'["app"]', b'{"app":["x"]}', b'{"app":7}', b"1e999"])
-def test_an_object_whose_labels_are_none_hides_no_other(lister: Lister[KubeObject], labels: bytes) -> None:
+def test_object_with_invalid_labels_does_not_hide_others(lister: Lister[KubeObject], labels: bytes) -> None:
     odd = KubeObject.from_bytes(
         b'{"metadata":{"name":"odd","namespace":"one","labels":%s,"creationTimestamp":"yesterday"}}' % labels
     )
@@ -105,14 +105,14 @@ def test_an_object_whose_labels_are_none_hides_no_other(lister: Lister[KubeObjec
     assert any(each is odd for each in lister.list("!app"))
 
 
-def test_the_list_is_the_readers_own(lister: Lister[KubeObject]) -> None:
+def test_lists_are_copies(lister: Lister[KubeObject]) -> None:
     lister.list().clear()
     lister.namespace("one").list().clear()
     assert lister.list() == [A, B, C, NODE]
     assert lister.namespace("one").list() == [A, B]
 
 
-def test_getting(lister: Lister[KubeObject]) -> None:
+def test_get_by_key(lister: Lister[KubeObject]) -> None:
     assert lister.get("one/a") is A
     assert lister.get("node") is NODE
     for missing in ("a", "one/c", "", "/", "one/", "a/b/c"):
@@ -120,7 +120,7 @@ def test_getting(lister: Lister[KubeObject]) -> None:
             lister.get(missing)
 
 
-def test_one_namespace(lister: Lister[KubeObject]) -> None:
+def test_namespace_lister(lister: Lister[KubeObject]) -> None:
     one = lister.namespace(ns="one")
     assert one.list() == [A, B]
     assert one.list("app=x") == [A]
@@ -131,13 +131,13 @@ def test_one_namespace(lister: Lister[KubeObject]) -> None:
     assert lister.namespace("none").list() == []
 
 
-def test_the_empty_namespace_is_all_of_them(lister: Lister[KubeObject]) -> None:
+def test_empty_namespace_means_all(lister: Lister[KubeObject]) -> None:
     """client-go's NamespaceAll."""
     assert lister.namespace("").list("app=x") == [A, C]
     assert lister.namespace("").get("node") is NODE
 
 
-def test_a_lister_follows_its_indexer() -> None:
+def test_lister_reads_the_live_indexer() -> None:
     indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func)
     lister = Lister(indexer)
     one = lister.namespace("one")
@@ -157,7 +157,7 @@ def test_a_lister_follows_its_indexer() -> None:
     ],
     ids=lambda obj: type(obj).__name__,
 )
-def test_every_kind_of_object(obj: Any) -> None:
+def test_lister_supports_every_object_type(obj: Any) -> None:
     indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {NAMESPACE_INDEX: meta_namespace_index_func})
     indexer.add(obj)
     assert Lister(indexer).list("app=x") == [obj]
@@ -166,7 +166,7 @@ def test_every_kind_of_object(obj: Any) -> None:
 
 
 @virtual_time
-async def test_listing_in_turns() -> None:
+async def test_list_in_turns_lets_other_tasks_run() -> None:
     indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func)
     objects = [pod(str(n), f"ns-{n % 2}", metadata={"labels": {"n": str(n % 3)}}) for n in range(20_000)]
     indexer.replace(objects)
@@ -177,7 +177,7 @@ async def test_listing_in_turns() -> None:
         nonlocal rounds
         while True:
             rounds += 1
-            indexer.delete(objects[rounds])  # what was there at the call is listed
+            indexer.delete(objects[rounds])  # the list is a snapshot of the call
             await asyncio.sleep(0)
 
     everything, by_label = lister.list(), lister.list("n=1")
@@ -193,8 +193,8 @@ async def test_listing_in_turns() -> None:
         await lister.list_in_turns("n in")
 
 
-def test_type_checkers_know_what_a_predicate_is_asked_about(lister: Lister[KubeObject]) -> None:
-    """By the comments: mypy complains of one that is not needed."""
+def test_predicates_are_type_checked(lister: Lister[KubeObject]) -> None:
+    """mypy reports each ``type: ignore`` below that is not needed."""
 
     def of_anything(obj: object) -> bool:
         return obj is A

@@ -1,4 +1,4 @@
-"""MutationCache: one's own writes over the cache."""
+"""MutationCache: a program's own writes on top of the cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def version(obj: KubeObject | None) -> str | None:
 
 
 @virtual_time
-async def test_a_write_is_shown_until_something_newer_is_stored() -> None:
+async def test_write_is_returned_until_store_has_a_newer_version() -> None:
     store = indexer(on("x", version=9))
     cache = MutationCache(store)
     assert version(cache.get_by_key("ns/a")) == "9"
@@ -49,7 +49,7 @@ async def test_a_write_is_shown_until_something_newer_is_stored() -> None:
     assert version(cache.get(on("x"))) == "10"
     store.update(on("x", version=10))
     assert version(cache.get_by_key("ns/a")) == "10"
-    assert len(cache) == 0, "what has arrived is forgotten"
+    assert len(cache) == 0, "the store has caught up, so the write is dropped"
     store.update(on("x", version=11))
     assert version(cache.get_by_key("ns/a")) == "11"
 
@@ -62,7 +62,7 @@ async def test_versions_are_compared_as_numbers() -> None:
 
 
 @virtual_time
-async def test_the_newest_write_counts_whatever_its_answers_order() -> None:
+async def test_newest_version_wins_over_response_order() -> None:
     cache = MutationCache(indexer(on("x", version=1)))
     cache.mutation(on("x", version=12))
     cache.mutation(on("x", version=11))
@@ -70,7 +70,7 @@ async def test_the_newest_write_counts_whatever_its_answers_order() -> None:
 
 
 @virtual_time
-async def test_what_is_not_stored_is_shown_if_asked_for() -> None:
+async def test_unstored_objects_are_returned_with_include_adds() -> None:
     for include_adds in (False, True):
         cache = MutationCache(indexer(), include_adds=include_adds)
         cache.mutation(on("x", version=5))
@@ -80,7 +80,7 @@ async def test_what_is_not_stored_is_shown_if_asked_for() -> None:
 
 
 @virtual_time
-async def test_a_write_is_shown_for_so_long_only() -> None:
+async def test_write_expires_after_ttl() -> None:
     cache = MutationCache(indexer(on("x", version=1)))
     cache.mutation(on("x", version=5))
     await asyncio.sleep(299)
@@ -92,7 +92,7 @@ async def test_a_write_is_shown_for_so_long_only() -> None:
 
 
 @virtual_time
-async def test_of_many_writes_those_used_last_are_kept() -> None:
+async def test_size_limit_keeps_the_last_used() -> None:
     cache = MutationCache(indexer(), include_adds=True)
     for n in range(100):
         cache.mutation(on("x", str(n), n + 1))
@@ -104,7 +104,7 @@ async def test_of_many_writes_those_used_last_are_kept() -> None:
 
 
 @virtual_time
-async def test_deletions_and_writes_do_not_drive_out_each_other() -> None:
+async def test_deletions_and_writes_have_separate_size_limits() -> None:
     cache = MutationCache(indexer(), include_adds=True)
     cache.mutation(on("x", version=500))
     for n in range(300):
@@ -115,12 +115,12 @@ async def test_deletions_and_writes_do_not_drive_out_each_other() -> None:
     for n in range(100):
         cache.mutation(on("x", f"written-{n}", n + 501))
     cache.mutation(on("x", "gone-299", 299))
-    assert cache.get_by_key("ns/gone-299") is None, "an answer that was late"
+    assert cache.get_by_key("ns/gone-299") is None, "the response was late"
 
 
 @virtual_time
-async def test_an_index_lists_what_was_written_where_it_belongs_now() -> None:
-    """Upstream goes on listing it under its old value."""
+async def test_by_index_uses_the_written_values() -> None:
+    """Upstream keeps listing an object under its old value."""
     cache = MutationCache(indexer(on("x", "a", 1), on("x", "b", 2), on("y", "c", 3)), include_adds=True)
     cache.mutation(on("y", "a", 10))
     cache.mutation(on("x", "d", 11))
@@ -136,22 +136,22 @@ async def test_an_index_lists_what_was_written_where_it_belongs_now() -> None:
 
 
 @virtual_time
-async def test_as_a_handler_it_learns_of_deletions() -> None:
+async def test_on_delete_drops_the_write() -> None:
     cache = MutationCache(indexer(), include_adds=True)
     cache.mutation(on("x", version=5))
     cache.on_delete(on("x", version=6))
     assert cache.get_by_key("ns/a") is None
     cache.mutation(on("x", version=5))
-    assert cache.get_by_key("ns/a") is None, "an answer that was late"
+    assert cache.get_by_key("ns/a") is None, "the response was late"
     cache.mutation(on("x", version=7))
-    assert version(cache.get_by_key("ns/a")) == "7", "created anew"
+    assert version(cache.get_by_key("ns/a")) == "7", "created again"
     cache.on_delete(on("x", version=6))
     assert version(cache.get_by_key("ns/a")) == "7"
     assert [obj.name for obj in cache.by_index("node", "x")] == ["a"]
 
 
 @virtual_time
-async def test_as_a_handler_it_forgets_what_has_arrived() -> None:
+async def test_on_add_and_on_update_drop_stored_writes() -> None:
     store = indexer()
     cache = MutationCache(store, include_adds=True)
     for name in "ab":
@@ -165,7 +165,7 @@ async def test_as_a_handler_it_forgets_what_has_arrived() -> None:
 
 
 @virtual_time
-async def test_a_tombstone_tells_of_the_last_known_version_only() -> None:
+async def test_tombstone_drops_writes_up_to_its_version_only() -> None:
     cache = MutationCache(indexer(), include_adds=True)
     cache.mutation(on("x", version=5))
     cache.on_delete(DeletedFinalStateUnknown("ns/a", on("x", version=4)))
@@ -179,7 +179,7 @@ async def test_a_tombstone_tells_of_the_last_known_version_only() -> None:
 
 
 @virtual_time
-async def test_what_cannot_be_kept_or_read() -> None:
+async def test_invalid_objects_and_unknown_indexes_raise() -> None:
     cache: MutationCache[Any] = MutationCache(indexer(), include_adds=True)
     with pytest.raises(ConfigError, match=r"metadata.resourceVersion of ns/a must be"):
         cache.mutation(pod("a", version=""))
@@ -190,7 +190,7 @@ async def test_what_cannot_be_kept_or_read() -> None:
 
 
 @virtual_time
-async def test_an_index_function_that_raises_loses_its_own_entry_only_and_is_told_of_once(
+async def test_failing_index_function_is_logged_once_per_version(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     cache = MutationCache(indexer(on("x", "a", 1), on("x", "b", 2)), include_adds=True)
@@ -199,15 +199,15 @@ async def test_an_index_function_that_raises_loses_its_own_entry_only_and_is_tol
     for _ in range(3):
         assert [obj.name for obj in cache.by_index("node", "x")] == ["b"]
         assert version(cache.get_by_key("ns/a")) == "5"
-    told = [f"index 'node' failed on ns/{name} at 5: KeyError('spec')" for name in "ac"]
-    assert [record.getMessage() for record in caplog.records] == told
+    messages = [f"index 'node' failed on ns/{name} at 5: KeyError('spec')" for name in "ac"]
+    assert [record.getMessage() for record in caplog.records] == messages
     cache.mutation(pod("a", version="6"))
     assert [obj.name for obj in cache.by_index("node", "x")] == ["b"]
-    assert [record.getMessage() for record in caplog.records][2:] == [told[0].replace("at 5", "at 6")]
+    assert [record.getMessage() for record in caplog.records][2:] == [messages[0].replace("at 5", "at 6")]
 
 
 @virtual_time
-async def test_an_index_function_that_gives_a_string_for_a_list(caplog: pytest.LogCaptureFixture) -> None:
+async def test_index_function_that_returns_a_string_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     store: Indexer[KubeObject] = Indexer(indexers={"node": lambda obj: obj["spec"]["node"]})
     cache = MutationCache(store, include_adds=True)
     cache.mutation(on("x", version=5))
@@ -216,12 +216,12 @@ async def test_an_index_function_that_gives_a_string_for_a_list(caplog: pytest.L
 
 
 @pytest.mark.parametrize("options", [{"ttl": -1}, {"ttl": float("nan")}, {"size": -1}, {"size": 1.5}])
-def test_options_that_cannot_work(options: Any) -> None:
+def test_invalid_options_are_refused(options: Any) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):
         MutationCache(indexer(), **options)
 
 
-async def test_it_is_for_the_event_loops_own_thread_whatever_was_written() -> None:
+async def test_use_from_another_thread_raises() -> None:
     cache = MutationCache(indexer(on("x", version=9)))
     for _ in range(2):
         with pytest.raises(WrongEventLoopError, match="only in the event loop's thread"):

@@ -1,4 +1,4 @@
-"""store/store.py: objects by key."""
+"""store/store.py: store objects by key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store(request: pytest.FixtureRequest) -> Store[Any]:
     return made
 
 
-def test_the_verbs(store: Store[KubeObject]) -> None:
+def test_add_get_update_delete(store: Store[KubeObject]) -> None:
     old, new = pod(version="1"), pod(version="2")
     store.add(old)
     assert store.get(new) is old
@@ -52,7 +52,7 @@ def test_the_verbs(store: Store[KubeObject]) -> None:
     store.resync()
 
 
-def test_updating_what_is_missing_adds_it_and_deleting_it_does_nothing(store: Store[KubeObject]) -> None:
+def test_update_of_missing_adds_and_delete_of_missing_does_nothing(store: Store[KubeObject]) -> None:
     store.update(pod())
     store.delete(pod("b"))
     assert store.list_keys() == ["ns/a"]
@@ -68,19 +68,19 @@ def test_tombstones_and_explicit_keys_delete(store: Store[Any]) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 5, b"ns/a", KubeObject.from_dict(pod_dict())], ids=repr)
-def test_what_is_no_text_is_no_key(store: Store[KubeObject], wrong: Any) -> None:
+def test_key_must_be_a_string(store: Store[KubeObject], wrong: Any) -> None:
     with pytest.raises(ConfigError, match="key must be a string"):
         store.get_by_key(wrong)
 
 
-def test_lists_are_the_readers_own(store: Store[KubeObject]) -> None:
+def test_lists_are_copies(store: Store[KubeObject]) -> None:
     store.add(pod())
     store.list().clear()
     store.list_keys().clear()
     assert len(store.list()) == len(store.list_keys()) == 1
 
 
-def test_an_object_without_a_key_changes_nothing(store: Store[Any]) -> None:
+def test_object_without_key_raises_and_changes_nothing(store: Store[Any]) -> None:
     store.add(pod())
     keyless: list[Any] = [None, {}, pod(""), 5]
     for verb in (store.add, store.update, store.delete, store.get):
@@ -90,7 +90,7 @@ def test_an_object_without_a_key_changes_nothing(store: Store[Any]) -> None:
     assert store.list_keys() == ["ns/a"]
 
 
-def test_replace_keeps_just_these(store: Store[Any]) -> None:
+def test_replace_removes_all_other_objects(store: Store[Any]) -> None:
     store.add(pod("a"))
     store.add(pod("b"))
     newer = pod("b", version="2")
@@ -100,26 +100,26 @@ def test_replace_keeps_just_these(store: Store[Any]) -> None:
     assert not store.list()
 
 
-def test_replace_with_an_explicit_key_keeps_what_is_stored(store: Store[Any]) -> None:
+def test_replace_with_explicit_key_keeps_the_stored_object(store: Store[Any]) -> None:
     store.add(pod("a"))
     store.replace([ExplicitKey("ns/a"), ExplicitKey("ns/unknown"), pod("b")])
     assert store.list() == [pod("a"), pod("b")]
 
 
-def test_replace_with_an_explicit_key_of_what_is_listed(store: Store[Any]) -> None:
+def test_replace_prefers_a_listed_object_over_its_explicit_key(store: Store[Any]) -> None:
     store.add(pod("a"))
     store.replace([pod("a", version="2"), ExplicitKey("ns/a")])
     assert store.list() == [pod("a", version="2")]
 
 
-def test_replace_takes_all_but_the_bad_ones(store: Store[Any]) -> None:
+def test_replace_skips_objects_without_key_and_raises(store: Store[Any]) -> None:
     with pytest.raises(KeyFuncError) as caught:
         store.replace([{}, pod("a"), None, pod("b")])
     assert len(caught.value.all()) == 2
     assert store.list_keys() == ["ns/a", "ns/b"]
 
 
-def test_a_replace_that_fails_midway_changes_nothing(store: Store[Any]) -> None:
+def test_failed_iteration_in_replace_changes_nothing(store: Store[Any]) -> None:
     def objects() -> Any:
         yield pod("b")
         raise ValueError
@@ -132,13 +132,13 @@ def test_a_replace_that_fails_midway_changes_nothing(store: Store[Any]) -> None:
 
 @pytest.mark.parametrize("kind", [Store, Indexer])
 class TestKeyFunctions:
-    def test_of_the_users_own(self, kind: type[Store[Any]]) -> None:
+    def test_custom_key_function(self, kind: type[Store[Any]]) -> None:
         store: Store[Any] = kind(lambda obj: obj["spec"]["id"])
         store.add(pod(spec={"id": "x"}))
         store.add(DeletedFinalStateUnknown("y", None))
         assert store.list_keys() == ["x", "y"]
 
-    def test_that_raise(self, kind: type[Store[Any]]) -> None:
+    def test_failing_key_function(self, kind: type[Store[Any]]) -> None:
         store: Store[Any] = kind(lambda obj: str(1 / 0))
         with pytest.raises(KeyFuncError) as caught:
             store.add(pod())
@@ -146,11 +146,11 @@ class TestKeyFunctions:
         assert "ns/a at 1" in str(caught.value)
 
     @pytest.mark.parametrize("wrong", [None, 5, b"a", []])
-    def test_that_give_no_string(self, kind: type[Store[Any]], wrong: Any) -> None:
+    def test_key_function_must_return_a_string(self, kind: type[Store[Any]], wrong: Any) -> None:
         with pytest.raises(KeyFuncError, match="not a string"):
             kind(lambda obj: wrong).add(pod())
 
-    def test_that_give_odd_strings(self, kind: type[Store[Any]]) -> None:
+    def test_unusual_keys_are_kept(self, kind: type[Store[Any]]) -> None:
         store: Store[Any] = kind(lambda obj: obj["id"])
         for key in ("", "a/b/c", "\ud800", "é", "e\u0301", "x" * 1_000_000):
             store.add({"id": key})
@@ -187,9 +187,9 @@ def test_any_sequence_equals_a_dict(sequence: list[tuple[str, Any, int]]) -> Non
 
 @pytest.mark.parametrize("kind", [Store, Indexer])
 class TestPacking:
-    """What is kept is what ``pack`` gives, and nobody sees the difference but by looking for it."""
+    """The store keeps what ``pack`` returns, and readers get equal objects."""
 
-    def test_whatever_the_way_in(self, kind: type[Store[Any]]) -> None:
+    def test_every_write_verb_packs(self, kind: type[Store[Any]]) -> None:
         store = kind(pack=compressed)
         a, b, c = pod("a"), pod("b"), pod("c")
         store.add(a)
@@ -202,7 +202,7 @@ class TestPacking:
         assert store.get_by_key("ns/a") == a
         assert store.last_store_sync_resource_version == "6"
 
-    def test_exchanging_forms(self, kind: type[Store[Any]]) -> None:
+    def test_exchange_replaces_only_the_expected_object(self, kind: type[Store[Any]]) -> None:
         store = kind()
         old, other = pod("a"), compressed(pod("a"))
         store.add(old)
@@ -215,9 +215,9 @@ class TestPacking:
 
 
 class TestParts:
-    """There is a dict for each namespace."""
+    """The store has one dict for each namespace."""
 
-    def test_lists_go_by_them(self, store: Store[KubeObject]) -> None:
+    def test_lists_are_grouped_by_namespace(self, store: Store[KubeObject]) -> None:
         objects = [pod("a", "x"), pod("b", "y"), pod("c", "x"), pod("node", "")]
         store.replace(objects)
         assert [obj.key for obj in store.list()] == store.list_keys() == ["x/a", "x/c", "y/b", "node"]
@@ -226,16 +226,16 @@ class TestParts:
         store.delete(objects[1])
         assert list(store.list_keys_by_parts()) == [["x/a", "x/c"], ["node"]]
 
-    def test_they_may_change_while_they_are_gone_through(self, store: Store[KubeObject]) -> None:
+    def test_parts_may_change_during_iteration(self, store: Store[KubeObject]) -> None:
         store.replace([pod("a", "x"), pod("b", "y")])
         parts = store.list_keys_by_parts()
         assert next(parts) == ["x/a"]
         store.replace([pod("c", "z")])
         assert list(parts) == [[]]
 
-    def test_they_may_change_while_another_thread_counts(self, store: Store[KubeObject]) -> None:
+    def test_parts_may_change_while_another_thread_counts(self, store: Store[KubeObject]) -> None:
         class Interrupted(dict[str, KubeObject]):
-            """Where the counting thread is when the event loop's has its turn."""
+            """The event loop's thread writes at this point of the other thread's count."""
 
             def __len__(self) -> int:
                 store.add(pod("b", "y"))
@@ -245,19 +245,19 @@ class TestParts:
         assert len(store) == 1
 
 
-class TestInTurns:
+class TestReplaceInTurns:
     @virtual_time
-    async def test_a_replace_that_lets_others_run(self, store: Store[KubeObject]) -> None:
+    async def test_other_tasks_run_and_see_the_old_content(self, store: Store[KubeObject]) -> None:
         store.add(pod("old"))
         seen: list[int] = []
         objects = [pod(str(n), f"ns-{n % 9}") for n in range(20_000)]
 
-        async def look() -> None:
+        async def observe() -> None:
             while True:
                 seen.append(len(store))
                 await asyncio.sleep(0)
 
-        async with running(look()):
+        async with running(observe()):
             await store.replace_in_turns(objects, "7")
         assert len(seen) > 2
         assert set(seen) == {1}
@@ -265,14 +265,14 @@ class TestInTurns:
         assert store.last_store_sync_resource_version == "7"
 
     @virtual_time
-    async def test_it_takes_all_but_the_bad_ones(self, store: Store[Any]) -> None:
+    async def test_objects_without_key_are_skipped_and_raise(self, store: Store[Any]) -> None:
         with pytest.raises(KeyFuncError) as caught:
             await store.replace_in_turns([{}, pod("a"), None])
         assert len(caught.value.all()) == 2
         assert store.list_keys() == ["ns/a"]
 
     @virtual_time
-    async def test_a_list_is_taken_as_it_was_given(
+    async def test_changes_to_the_given_list_have_no_effect(
         self, store: Store[KubeObject], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
@@ -284,7 +284,7 @@ class TestInTurns:
         assert store.list_keys() == ["ns/a", "ns/b", "ns/c"]
 
     @virtual_time
-    async def test_a_reflector_replaces_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_reflector_uses_replace_in_turns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         store: Store[KubeObject] = Store()
         monkeypatch.delattr(Store, "replace")
         server = Scripted([page(raw_pod("a"), version=10)], [[FOREVER]])

@@ -1,4 +1,4 @@
-"""store/store.py: the version of what was stored or deleted last. Corner C38."""
+"""store/store.py: the version of the last write. Corner C38."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def store(request: pytest.FixtureRequest) -> Store[Any]:
 
 
 @pytest.mark.parametrize("make", [*MAKERS.values()], ids=[*MAKERS])
-def test_each_write_sets_it_even_if_lower_c38(store: Store[Any], make: Callable[[str], Any]) -> None:
+def test_each_write_sets_the_version_even_if_lower_c38(store: Store[Any], make: Callable[[str], Any]) -> None:
     """C38 TestThreadSafeStoreRV, TestStoreResourceVersion."""
     assert store.last_store_sync_resource_version == ""
     for write, version in ((store.add, "7"), (store.update, "9"), (store.update, "8"), (store.delete, "11")):
         write(make(version))
         assert store.last_store_sync_resource_version == version
     store.delete(make("12"))
-    assert store.last_store_sync_resource_version == "12", "also of what was not stored"
+    assert store.last_store_sync_resource_version == "12", "also for an object that is not stored"
 
 
-def test_a_list_and_a_bookmark_set_it_c38(store: Store[KubeObject]) -> None:
+def test_list_and_bookmark_set_the_version_c38(store: Store[KubeObject]) -> None:
     store.replace([pod(version="30")], "20")
     assert store.last_store_sync_resource_version == "20"
     store.bookmark("25")
@@ -44,10 +44,10 @@ def test_a_list_and_a_bookmark_set_it_c38(store: Store[KubeObject]) -> None:
     store.bookmark("24")
     assert store.last_store_sync_resource_version == "24"
     store.replace([])
-    assert store.last_store_sync_resource_version == "", "nobody knows"
+    assert store.last_store_sync_resource_version == "", "unknown"
 
 
-def test_what_has_no_version_leaves_it_c38(store: Store[Any]) -> None:
+def test_objects_without_version_keep_the_version_c38(store: Store[Any]) -> None:
     """C38 TestStoreResourceVersionWithNonMetaTransform."""
     by_id: Store[Any] = type(store)(lambda obj: obj.get("id", "a"))
     by_id.add(pod_dict(version="5"))
@@ -59,7 +59,7 @@ def test_what_has_no_version_leaves_it_c38(store: Store[Any]) -> None:
     assert by_id.last_store_sync_resource_version == "5"
 
 
-def test_reading_and_resyncing_leave_it_c38(store: Store[KubeObject]) -> None:
+def test_reads_and_resync_keep_the_version_c38(store: Store[KubeObject]) -> None:
     store.add(pod(version="5"))
     store.list()
     store.get(pod(version="9"))

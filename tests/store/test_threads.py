@@ -1,4 +1,4 @@
-"""Other threads read while the event loop's writes, as plain endpoints of FastAPI do."""
+"""Other threads read while the event loop writes, as FastAPI's sync endpoints do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..samples import pod
 
 READS = 1500
 ROUNDS = 100_000
-"""Of writes at most; they end with the reads."""
+"""The maximum number of writes; they end when the reads end."""
 
 Read = Callable[[Indexer[KubeObject]], object]
 
@@ -51,7 +51,7 @@ READERS: dict[str, Read] = {
 
 
 @pytest.fixture(autouse=True)
-def threads_take_turns_all_the_time() -> Iterator[None]:
+def threads_switch_constantly() -> Iterator[None]:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -59,7 +59,7 @@ def threads_take_turns_all_the_time() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=list(READERS))
-def test_a_read_in_another_thread_is_not_disturbed(read: Read) -> None:
+def test_reads_in_another_thread_survive_writes(read: Read) -> None:
     indexer: Indexer[KubeObject] = Indexer(
         deletion_handling_meta_namespace_key_func,
         {NAMESPACE_INDEX: meta_namespace_index_func, "node": "spec.nodeName"},

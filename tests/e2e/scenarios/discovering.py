@@ -55,7 +55,7 @@ async def reviews(server: Recorder) -> None:
     asked: Object = {"user": "admin", "groups": ["system:masters"], "resourceAttributes": pods}
     await server.ask("POST", f"{access}/subjectaccessreviews", {"spec": asked})
     await server.ask("POST", f"{access}/namespaces/default/localsubjectaccessreviews", {"spec": asked})
-    await server.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "of nobody"}})
+    await server.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "unowned"}})
     for method in ("GET", "DELETE"):
         await server.ask(method, f"{access}/selfsubjectaccessreviews")
         await server.ask(method, f"{access}/selfsubjectaccessreviews/a")

@@ -33,7 +33,7 @@ def backend(name: str, volume: str, replicas: int = 1) -> Object:
 
 
 def csi_pod(name: str, volume: str) -> Object:
-    """A pod that somebody else has made."""
+    """A pod that another client created."""
     attributes = {"server": SERVER, "share": f"/{volume}"}
     csi = {"driver": "nfs.csi.k8s.io", "volumeAttributes": attributes}
     spec = {

@@ -9,7 +9,7 @@ from .mortal import Death
 from .objects import PROTECTION, Object, backend, cave, csi_pod, finalizers, is_gated
 
 BACKUP = "example.com/backup"
-"""Somebody else's finalizer."""
+"""The finalizer of another controller."""
 
 POINTS = 200
 _REQUESTS = 58
@@ -112,7 +112,7 @@ async def story(hands: Hands) -> None:
     await hands.eventually("late has what it waited for", "pods", lambda pods: _running(pods, "late") == 1)
     await hands.delete("caves", "deep")
     await hands.delete("backends", "late")
-    await hands.eventually("nobody needs it", "caves", lambda caves: not caves)
+    await hands.eventually("it is not needed", "caves", lambda caves: not caves)
     await hands.eventually("nothing is left", "pods", lambda pods: not pods)
 
 

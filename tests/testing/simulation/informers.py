@@ -99,7 +99,7 @@ class InformerHistory:
         await world.eventually(
             lambda: all(each.synced or each.removed for each in self.witnesses),
             patience,
-            "every handler was told what was there, and says so",
+            "every handler got the initial objects and has synced",
         )
         self._check_initial()
         self._check_manners()
@@ -237,7 +237,7 @@ class InformerHistory:
         if version == self.version_checked or any(each.unfinished for each in self.informer._controllers):
             return
         self.version_checked = version
-        assert self.informer.has_synced(), f"all is worked off up to {version}, and it has not synced"
+        assert self.informer.has_synced(), f"everything up to {version} was processed, and it has not synced"
         reached = int(version)
         stored = {obj.key: State(obj.uid, obj.resource_version) for obj in self.informer.store.list()}
         for key, state in self.wanted().items():
@@ -255,7 +255,7 @@ class InformerHistory:
 
     def _check_legal(self) -> None:
         for witness in self.witnesses:
-            assert not witness.illegal, f"{witness.name} was told: {witness.illegal}"
+            assert not witness.illegal, f"{witness.name} got an illegal call: {witness.illegal}"
 
     def _check_manners(self) -> None:
         """The informer must send no unnecessary requests and handle every answer."""

@@ -287,7 +287,7 @@ def test_unretrieved_exception_of_a_referenced_task_is_a_leak() -> None:
     kept = set[asyncio.Task[None]]()
 
     async def lost() -> None:
-        raise ValueError("nobody sees me")
+        raise ValueError("invisible")
 
     async def scenario(world: Simulation) -> None:
         seen, unseen = (asyncio.create_task(lost(), name=name) for name in ("seen", "unseen"))

@@ -60,14 +60,14 @@ class Witness(ResourceEventHandler[KubeObject]):
         world: Where it lives.
         truth: What really happened.
         name: What the history calls it.
-        resyncs: Whether it may be told of what has not changed.
+        resyncs: Whether it may get unchanged objects.
         coalesces: Whether what happened to one object meanwhile reaches it as one.
         raises: How often, of once, it raises.
         slow: Seconds that a call takes at most; 0 for a plain function.
 
     Attributes:
-        shadow: The collection, as far as it was told.
-        initial: The objects that it was told of as being there before: key and uid.
+        shadow: The collection according to its notifications.
+        initial: The key and uid of each object of the initial list.
         registration: Its registration.
         synced: Whether that was seen to have synced.
         removed: Whether it was removed.
