@@ -161,8 +161,9 @@ def require_handler(handler: object) -> None:
     missing = [name for name, method in methods.items() if not callable(method)]
     if missing:
         raise ConfigError(
-            f"{handler!r} is not an event handler: it has no {', '.join(missing)}; use "
-            "ResourceEventHandlerFuncs(on_add=...), or subclass ResourceEventHandler"
+            f"{handler!r} is not an event handler: it has no {', '.join(missing)}; pass "
+            "functions as add_event_handler(on_add=...) or ResourceEventHandlerFuncs(on_add=...), or subclass "
+            "ResourceEventHandler"
         )
     others = [name for name in dir(handler) if name.startswith("on_") and name not in ARGUMENTS]
     if others and all(

@@ -206,7 +206,8 @@ def test_decorated_functions_are_not_inspected() -> None:
 def test_error_for_a_non_handler_says_what_to_use() -> None:
     function: Any = print
     with pytest.raises(
-        ConfigError, match=r"no on_add, .*; use ResourceEventHandlerFuncs\(on_add=\.\.\.\), or sub"
+        ConfigError,
+        match=r"no on_add, .*; pass functions as add_event_handler\(on_add=\.\.\.\) or .*, or sub",
     ):
         require_handler(function)
 

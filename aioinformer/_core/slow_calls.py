@@ -12,6 +12,8 @@ SLOW_CALL = 0.1
 """Seconds after which a call is slow. A warning names its function if it blocked the event loop for that long."""
 WARN_EVERY = 10.0
 """Seconds between warnings about one function."""
+ADVICE = "run long work in a thread, such as with asyncio.to_thread"
+"""What to do about a function that blocks the event loop."""
 
 
 class StepTimer:
@@ -89,7 +91,9 @@ class SlowCalls:
             blocked = call.longest if isinstance(call, StepTimer) else 0.0
             self.times_steps = True
         if blocked > SLOW_CALL:
-            self.warn(f"blocked the event loop for {blocked * 1000:.0f} ms on {key}, with {waiting} waiting")
+            self.warn(
+                f"blocked the event loop for {blocked * 1000:.0f} ms on {key}, with {waiting} waiting; {ADVICE}"
+            )
         return blocked > SLOW_CALL
 
     def warn(self, what: str) -> None:

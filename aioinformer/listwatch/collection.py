@@ -110,7 +110,7 @@ class Collection:
 
     @contextmanager
     def explaining(self, subresource: str = "") -> Iterator[None]:
-        """Wrap a request: a 404 about the resource, not about an object, gets a hint."""
+        """Wrap a request: a 404 about the resource, and a 400 about a field selector, get a hint."""
         try:
             yield
         except ApiError as error:
@@ -125,6 +125,12 @@ class Collection:
                 else:
                     hint = "resources are named by their plural, like 'pods'"
                 add_detail(error, hint)
+            elif self.field_selector and error.status == 400 and "field label" in error.message:
+                add_detail(
+                    error,
+                    "servers select by metadata.name, metadata.namespace and few other fields; for more read without "
+                    "field_selector, and use an index or a predicate",
+                )
             raise
 
     def __str__(self) -> str:

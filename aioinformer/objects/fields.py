@@ -46,7 +46,7 @@ _AT_HAND: dict[str, Callable[[KubeObject], str]] = {
 
 @lru_cache(maxsize=1024)
 def field(path: str) -> Field:
-    """Return the field of a path.
+    """Return a reader of the field at a path: ``field("spec.nodeName")(obj)``.
 
     The path uses the names in JSON: ``"spec.nodeName"``, ``"metadata.labels['app.kubernetes.io/name']"``,
     ``"spec.containers[*].image"`` for all elements, ``"spec.containers[0].image"`` for the first.

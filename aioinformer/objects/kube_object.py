@@ -486,7 +486,10 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             return value
         if self._type_meta is not None and field in ("apiVersion", "kind"):
             return self._type_meta.api_version if field == "apiVersion" else self._type_meta.kind
-        raise KeyError(field)
+        missing = KeyError(field)
+        if "." in field:
+            missing.add_note(f"This reads top-level fields; read a path with field({field!r})(obj)")
+        raise missing
 
     def __contains__(self, field: object) -> bool:
         return self.get(field, msgspec.UNSET) is not msgspec.UNSET

@@ -60,6 +60,11 @@ class Index:
             values = self.func(obj)
             if type(values) is list and len(values) == 1 and type(values[0]) is str:
                 return (values[0],)
+            if values is None:
+                raise TypeError(
+                    "it returned None; it must return a list of strings; to index a field, pass its path, such as "
+                    "'spec.nodeName', instead of a function"
+                )
             found = tuple(dict.fromkeys(values))
             if isinstance(values, str) or not all(isinstance(value, str) for value in found):
                 raise TypeError(f"it returned {values!r}; it must return a list of strings")

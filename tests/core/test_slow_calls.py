@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aioinformer._core import slow_calls
-from aioinformer._core.slow_calls import WARN_EVERY, SlowCalls, StepTimer
+from aioinformer._core.slow_calls import ADVICE, WARN_EVERY, SlowCalls, StepTimer
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_warns_every_ten_seconds_and_times_steps_after_a_slow_async_call(
     slow = SlowCalls("work", logging.getLogger("tests"))
     assert slow.record("ns/a", 0.2, None, 7)
     assert slow.record("ns/b", 0.2, None, 7)
-    assert caplog.messages == ["work blocked the event loop for 200 ms on ns/a, with 7 waiting"]
+    assert caplog.messages == [f"work blocked the event loop for 200 ms on ns/a, with 7 waiting; {ADVICE}"]
     clock[0] += WARN_EVERY
     call, timed = work(), [slow.times_steps]
     assert not slow.record("ns/c", 0.2, call, 7)
@@ -62,4 +62,6 @@ async def test_warns_every_ten_seconds_and_times_steps_after_a_slow_async_call(
     timer = StepTimer(call)
     await timer
     assert slow.record("ns/d", 0.9, timer, 7)
-    assert caplog.messages[1:] == ["work blocked the event loop for 200 ms on ns/d, with 7 waiting"]
+    assert caplog.messages[1:] == [
+        f"work blocked the event loop for 200 ms on ns/d, with 7 waiting; {ADVICE}"
+    ]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioinformer import ConfigError, ListOptions
+from aioinformer import ApiError, ConfigError, ListOptions
 from aioinformer.listwatch.collection import Collection, query_of, request_text
 
 
@@ -139,3 +139,13 @@ def test_request_text() -> None:
     assert request_text("list", "pods", ListOptions()) == "list pods"
     assert request_text("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"
     assert request_text("list", "pods", ListOptions(continue_token="x")) == "list pods, a further page"
+
+
+@pytest.mark.parametrize(
+    ("message", "has_hint"), [("field label not supported: spec.node", True), ("invalid version", False)]
+)
+def test_error_for_an_unsupported_field_selector_says_what_to_use(message: str, has_hint: bool) -> None:
+    pods = Collection("v1", "pods", field_selector="spec.node=a")
+    with pytest.raises(ApiError, match=message) as raised, pods.explaining():
+        raise ApiError(400, "BadRequest", message)
+    assert ("use an index or a predicate" in str(raised.value)) is has_hint

@@ -438,3 +438,13 @@ def test_name_of_the_json_says_what_the_attribute_is_called(owner: Any, name: st
     ):
         getattr(subject, name)
     assert getattr(subject, name, None) is None
+
+
+def test_error_for_a_path_as_a_key_names_the_reader_of_paths() -> None:
+    obj = KubeObject.from_dict({"metadata": {"name": "a"}, "spec": {}})
+    with pytest.raises(KeyError) as raised:
+        obj["spec.nodeName"]
+    assert raised.value.__notes__ == [
+        "This reads top-level fields; read a path with field('spec.nodeName')(obj)"
+    ]
+    assert obj.get("spec.nodeName") is None

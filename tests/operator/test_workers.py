@@ -9,6 +9,7 @@ import pytest
 
 from aioinformer import KubeObject, WorkQueue
 from aioinformer._core import slow_calls
+from aioinformer._core.slow_calls import ADVICE
 from aioinformer.errors import TerminalError, TooManyRequestsError, VersionTimeout
 from aioinformer.operator import LOW_PRIORITY, Change, Controller, Manager, Request, Result, When
 from aioinformer.operator import workers as workers_module
@@ -52,7 +53,7 @@ async def test_reconcile_that_blocks_the_event_loop_is_logged(
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [
-        f"tests: a reconcile blocked the event loop for 300 ms on {key}, with {waiting} waiting"
+        f"tests: a reconcile blocked the event loop for 300 ms on {key}, with {waiting} waiting; {ADVICE}"
     ]
 
 

@@ -20,6 +20,7 @@ from aioinformer import (
     ResourceEventHandlerFuncs,
 )
 from aioinformer._core import slow_calls
+from aioinformer._core.slow_calls import ADVICE
 from aioinformer._core.tasks import finish
 from aioinformer.cache import (
     AddNotification,
@@ -225,7 +226,7 @@ class TestWarnings:
             await until(lambda: listener.depth == 0)
         waiting = 1 if is_async else 3
         assert caplog.messages == [
-            f"mine blocked the event loop for 300 ms on ns/slow, with {waiting} waiting"
+            f"mine blocked the event loop for 300 ms on ns/slow, with {waiting} waiting; {ADVICE}"
         ]
         assert listener.state.failed == 0
 

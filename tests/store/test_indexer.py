@@ -142,7 +142,7 @@ def test_invalid_index_functions_are_refused(indexer: Indexer[Any], func: Any) -
     assert indexer.indexers == {"colour": colours}
 
 
-@pytest.mark.parametrize("values", [[None], [1, "1"], b"ab", "red"])
+@pytest.mark.parametrize("values", [None, [None], [1, "1"], b"ab", "red"])
 def test_values_must_be_a_list_of_strings(indexer: Indexer[Any], values: Any) -> None:
     indexer.add_indexers({"odd": lambda obj: values})
     with pytest.raises(IndexFuncError, match="must return a list of strings"):
