@@ -66,7 +66,7 @@ lint: $(STAMP)   ## Check style, types, and the direction of imports between roo
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m tests.plain_english
+	$(BIN)/python -m tests.plain_english --strict
 
 $(BENCH_STAMP): $(STAMP)
 	python="$${BENCH_PYTHON:-$$($(BIN)/python benchmarks/interpreter.py)}" && echo "measuring with $$python" && \

@@ -195,10 +195,11 @@ async def open_watch(
     """
     started = asyncio.get_running_loop().time()
     with network_errors():
-        with anyio.move_on_after(answer_timeout) as scope:
+        stream: WatchStream | None = None
+        with anyio.move_on_after(answer_timeout):
             opened: Any = await maybe_await(list_watch.watch(options))
-            stream: WatchStream = aiter(opened)
-        if scope.cancelled_caught:
+            stream = aiter(opened)
+        if stream is None:
             raise TransportError(f"no answer to a watch for {answer_timeout:g} s")
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)
