@@ -231,7 +231,7 @@ async def test_error_in_the_hook_is_not_the_handlers(
     assert len(slow.calls) == 5
     assert [each.failed for each in (registration.state, *subject.state.handlers)] == [0, 0, 0]
     assert tracer.failed == len(caplog.messages) == 8
-    assert "scripted pods: the Tracer's hook test_what" in caplog.text
+    assert "scripted pods: the Tracer's hook test_error" in caplog.text
     assert "<locals>.count raised for default/a at 11" in caplog.text
 
 

@@ -145,13 +145,22 @@ def is_own_cancellation(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and is_cancelled()
 
 
-def raise_if_cancelled() -> None:
-    """Raise CancelledError if the running task is being cancelled. For use after user code was awaited.
+def cancel_requests() -> int:
+    """Return how often the running task was cancelled. A cleanup runs in a task that was cancelled before."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
+
+
+def raise_if_cancelled(before: int = 0) -> None:
+    """Raise CancelledError if the running task was cancelled. For use after user code was awaited.
 
     User code may catch the CancelledError and return, or raise another error in its place; asyncio does not cancel
     again.
+
+    Args:
+        before: The ``cancel_requests`` before user code was awaited.
     """
-    if is_cancelled():
+    if cancel_requests() > before:
         raise asyncio.CancelledError
 
 
@@ -159,18 +168,19 @@ async def maybe_await(result: object) -> object:
     """Return what a sync function returned, or await what an async function returned.
 
     Raises:
-        CancelledError: The running task is being cancelled, also where the user's function swallowed that or raised
+        CancelledError: The running task was cancelled meanwhile, also where the user's function swallowed that or raised
             another error in its place.
     """
     if not inspect.isawaitable(result):
         return result
+    before = cancel_requests()
     try:
         value = await result
     except Exception:
-        if is_cancelled():
+        if cancel_requests() > before:
             await _cancelled_again()
         raise
-    if is_cancelled():
+    if cancel_requests() > before:
         await _cancelled_again()
     return value
 

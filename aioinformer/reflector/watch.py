@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from .._core.tasks import maybe_await, raise_if_cancelled
+from .._core.tasks import cancel_requests, maybe_await, raise_if_cancelled
 from .._core.timers import ReusableTimeout
 from ..client.error_mapping import network_error, network_errors
 from ..errors import IdleTimeoutError, TransportError, VeryShortWatchError
@@ -129,10 +129,11 @@ class OpenWatch:
         now = asyncio.get_running_loop().time()
         end, quiet = now + self._idle_timeout, now + self._pulse.longest_silence()
         until = min(end, quiet if deadline is None else deadline)
+        before = cancel_requests()
         try:
             batch = await self._timeout.wait(anext(self._stream), until)
         except StopAsyncIteration:
-            raise_if_cancelled()
+            raise_if_cancelled(before)
             return None
         except Exception as error:
             if isinstance(error, TimeoutError) and self._timeout.has_expired:
@@ -144,7 +145,7 @@ class OpenWatch:
             if (found := network_error(error)) is not None:
                 raise found from error
             raise
-        raise_if_cancelled()
+        raise_if_cancelled(before)
         return batch if isinstance(batch, list) else [batch]
 
     def very_short_end(self, now: float) -> VeryShortWatchError | None:
