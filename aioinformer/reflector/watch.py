@@ -136,6 +136,7 @@ class OpenWatch:
             raise_if_cancelled(before)
             return None
         except Exception as error:
+            raise_if_cancelled(before)
             if isinstance(error, TimeoutError) and self._timeout.has_expired:
                 if deadline is None and not self._pulse.record_silence() and quiet < end:
                     return None
