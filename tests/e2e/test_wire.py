@@ -45,8 +45,6 @@ OBJECTS: dict[str, bytes] = {
     "a number": b"7",
     "null": b"null",
     "deep": b'{"metadata":{"name":"deep","namespace":"default"},"data":%s}' % NESTED,
-    "half a surrogate": b'{"metadata":{"name":"\\ud800","namespace":"default"}}',
-    "no UTF-8 in the name": b'{"metadata":{"name":"\xff","namespace":"default"}}',
 }
 """JSON that is no ConfigMap and must not be cached."""
 
