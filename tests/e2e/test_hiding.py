@@ -58,6 +58,12 @@ async def create(cluster: KubernetesCluster, path: str, body: bytes) -> bytes:
         return await client.send(Change("POST", body), path)
 
 
+async def delete_all(cluster: KubernetesCluster, path: str) -> None:
+    """Delete a collection: other tests read the whole cluster with parsers that fail on these objects."""
+    async with cluster.client() as client:
+        await client.send(Change("DELETE"), path)
+
+
 def hiding(name: str) -> bytes:
     managed = (
         b'[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":%s}]'
@@ -73,6 +79,7 @@ async def test_object_nested_deeply_is_in_every_cache(real: KubernetesCluster) -
         await until_all_have(informers, f"{real.namespace}/watched")
     async with read(real, "v1", "configmaps", KubeObject, dict, Named, V1ConfigMap) as informers:
         await until_all_have(informers, f"{real.namespace}/watched")
+    await delete_all(real, path)
 
 
 async def test_half_a_surrogate_pair_is_in_every_cache(real: KubernetesCluster) -> None:
@@ -82,6 +89,7 @@ async def test_half_a_surrogate_pair_is_in_every_cache(real: KubernetesCluster) 
     async with read(real, "apps/v1", "controllerrevisions", *types) as informers:
         assert rb"\ud800" in await create(real, path, body)
         await until_all_have(informers, f"{real.namespace}/a")
+    await delete_all(real, path)
 
 
 @pytest.mark.parametrize("name", [b"a\xff", b"b\xff" * 100], ids=["short", "long"])
@@ -95,3 +103,4 @@ async def test_name_that_is_no_text_is_in_every_cache(real: KubernetesCluster, n
         async with real.client() as client:
             await client.send(Change("POST", body, PROTOBUF), path)
         await until_all_have(informers, f"{real.namespace}/{name.decode(errors='replace')}")
+    await delete_all(real, path)
