@@ -140,9 +140,7 @@ async def test_a_custom_resource_without_a_kind_is_told_where_to_say_it(
 ) -> None:
     await cluster.define(CAVE_DEFINITION)
     caves = Resource(client, "example.com/v1", "caves")
-    with pytest.raises(
-        RefusedError, match=r"Object 'Kind' is missing.*; add it, .*, or .* with kind="
-    ):
+    with pytest.raises(RefusedError, match=r"Object 'Kind' is missing.*; add it, .*, or .* with kind="):
         await caves.create({"metadata": {"name": "a", "namespace": cluster.namespace}})
 
 

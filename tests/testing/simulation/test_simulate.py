@@ -357,7 +357,7 @@ def test_conditions_and_checks_must_be_sync() -> None:
         await asyncio.sleep(1)
 
     for scenario in (waiting, watching, watching_in_disguise):
-        with pytest.raises(ConfigError, match=r"peace|at once"):
+        with pytest.raises(ConfigError, match=r"peace|must return its result"):
             simulate(scenario)
 
 
