@@ -168,8 +168,8 @@ async def maybe_await(result: object) -> object:
     """Return what a sync function returned, or await what an async function returned.
 
     Raises:
-        CancelledError: The running task was cancelled meanwhile, also where the user's function swallowed that or raised
-            another error in its place.
+        CancelledError: The running task was cancelled meanwhile, also where the user's function swallowed that or
+            raised another error in its place.
     """
     if not inspect.isawaitable(result):
         return result
