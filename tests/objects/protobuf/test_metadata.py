@@ -72,16 +72,18 @@ def test_other_bytes_are_an_error(data: bytes) -> None:
 
 @given(st.data())
 def test_head_equals_that_of_the_schema(data: st.DataObject) -> None:
+    """Damage in texts. A head takes bytes that are not UTF-8, which the schema's reader refuses."""
     damaged = bytearray(pod("a", "ns", "1", (11, entry("app", "web"))))
+    texts = [at for at, byte in enumerate(damaged) if byte in b"aniudspweb"]
     for _ in range(data.draw(st.integers(1, 3))):
-        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-    cut = bytes(damaged[: data.draw(st.integers(0, len(damaged)))])
+        damaged[data.draw(st.sampled_from(texts))] = data.draw(st.integers(0, 255))
+    cut = bytes(damaged)
+    head = read_head(cut)
+    wanted = (("metadata", tuple((name, ()) for name in ("name", "namespace", "uid", "resourceVersion"))),)
     try:
-        head = read_head(cut)
+        found = reader("core/v1.Pod", wanted).read(cut, 0, len(cut)).get("metadata", {})
     except PROTOBUF_ERRORS:
         return
-    wanted = (("metadata", tuple((name, ()) for name in ("name", "namespace", "uid", "resourceVersion"))),)
-    found = reader("core/v1.Pod", wanted).read(cut, 0, len(cut)).get("metadata", {})
     assert head[:4] == tuple(found.get(name, "") for name in ("name", "namespace", "uid", "resourceVersion"))
 
 
