@@ -1,0 +1,54 @@
+"""Node: the schema of one value, for built-in kinds and for custom resources alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Node(msgspec.Struct, omit_defaults=True):
+    """The schema of one value.
+
+    Attributes:
+        type: ``object`` (fields, or a map), ``array``, ``string``, ``integer``, ``number``, ``boolean``, or ``""`` for
+            any JSON.
+        format: ``int32``, ``int64``, ``double``, ``byte`` (base64), ``time``, ``microTime``, ``quantity``,
+            ``int-or-string``, or a format of a CustomResourceDefinition such as ``date-time``.
+        go: Go's name of the type in the real server's errors, such as ``v1.PodSpec``; ``""`` for custom resources.
+        properties: Nodes of the fields by name.
+        items: Node of an array's items or of a map's values.
+        default: The value of a missing field, or UNSET.
+        zero: The value that Go writes for an empty field (no ``omitempty``), or UNSET where it omits the field.
+        required: Names of the fields that must be present.
+        enum: The allowed values; empty for any.
+        list_type: ``atomic``, ``set`` or ``map``; ``""`` means atomic.
+        list_keys: The keys of a list of type ``map``.
+        merge_key: The key by which a strategic merge patch merges a list; ``""`` if it replaces the list.
+        merges: Whether a strategic merge patch merges a list (of objects by ``merge_key``, else of plain values).
+        retains_keys: Whether a strategic merge patch may have ``$retainKeys`` here.
+        preserves_unknown: Whether unknown fields are kept.
+        nullable: Whether null is a value.
+        is_embedded: Whether this is a whole object with apiVersion, kind and metadata.
+        rules: Further constraints by their names in a CustomResourceDefinition: ``maximum``, ``pattern``, ``oneOf``,
+            ``x-kubernetes-validations`` and so on.
+    """
+
+    type: str = ""
+    format: str = ""
+    go: str = ""
+    properties: dict[str, Node] = {}
+    items: Node | None = None
+    default: Any = msgspec.UNSET
+    zero: Any = msgspec.UNSET
+    required: tuple[str, ...] = ()
+    enum: tuple[Any, ...] = ()
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    merge_key: str = ""
+    merges: bool = False
+    retains_keys: bool = False
+    preserves_unknown: bool = False
+    nullable: bool = False
+    is_embedded: bool = False
+    rules: dict[str, Any] = {}
