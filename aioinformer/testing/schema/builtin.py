@@ -65,7 +65,7 @@ def node_of(api_version: str, kind: str) -> Node | None:
 
 
 def conditional_defaults() -> dict[str, dict[str, Any]]:
-    """Return the fields whose default has a condition, with an example: by the names of types, such as ``core/v1.Pod``."""
+    """Return the fields whose default has a condition, with an example: by types, such as ``core/v1.Container``."""
     return _types().conditional
 
 
