@@ -14,6 +14,7 @@ _CONTAINER = {
     "env": [{"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
 }
 _POD = {
+    "serviceAccountName": "default",
     "containers": [_CONTAINER],
     "volumes": [
         {"name": "a", "secret": {"secretName": "a"}},

@@ -105,7 +105,7 @@ def test_defaults_with_conditions_are_only_named() -> None:
 def unknown_fields(node: Node, value: Any, path: str) -> Iterator[str]:
     """Yield the paths in a value that have no Node, or one of another type."""
     expected = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
-    if not isinstance(value, expected.get(node.type, object)):
+    if value is not None and not isinstance(value, expected.get(node.type, object)):
         yield f"{path}: {value!r} is not of type {node.type}"
     elif isinstance(value, list) and node.items is not None:
         for item in value:
