@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 
 from tests.go_build import report_to_stderr
 from tests.kubernetes.binaries import ensure_binaries
@@ -19,9 +19,13 @@ from .suites import SUITES, run_suite
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parts = (*(suite.name for suite in SUITES), kubectl.PART, requests.PART)
-    parser.add_argument("--only", default="", help=f"run the parts with this in their names: {', '.join(parts)}")
+    parser.add_argument(
+        "--only", default="", help=f"run the parts with this in their names: {', '.join(parts)}"
+    )
     parser.add_argument("--areas", nargs="*", default=kubectl.AREAS, help="areas of kubectl commands")
-    parser.add_argument("--seeds", type=int, default=requests.SEEDS, help="number of seeds of random requests")
+    parser.add_argument(
+        "--seeds", type=int, default=requests.SEEDS, help="number of seeds of random requests"
+    )
     parser.add_argument("--page", action="store_true", help="only write the page again")
     options = parser.parse_args()
     if not options.page:

@@ -10,17 +10,22 @@ from typing import Any, NamedTuple
 from tests.e2e.api import Answer
 
 from .masks import masked
+from .results import DIFFERS, WORDS
+
+_INDEX = re.compile(r"\[\d+\]")
 
 
 class Difference(NamedTuple):
     """What two answers differ in.
 
     Attributes:
+        outcome: WORDS or DIFFERS.
         cause: Equal for differences of the same kind.
         ours: The embedded server's.
         real: The real server's.
     """
 
+    outcome: str
     cause: str
     ours: str
     real: str
@@ -29,19 +34,18 @@ class Difference(NamedTuple):
 def difference(ours: Answer, theirs: Answer) -> Difference | None:
     """Return the first difference of two answers, the most important first; None if there is none."""
     mine, other = _masked(ours.body), _masked(theirs.body)
+    shown = _short(ours.status, mine), _short(theirs.status, other)
     if ours.status != theirs.status:
-        return Difference(_status_cause(ours.status, theirs.status), _short(ours.status, mine), _short(theirs.status, other))
+        return Difference(DIFFERS, _status_cause(ours.status, theirs.status), *shown)
     if ours.status >= 400:
-        if (mine, other) == (None, None) or mine == other:
-            return None
-        return Difference(f"{ours.status} in other words", _short(ours.status, mine), _short(theirs.status, other))
+        return None if mine == other else Difference(WORDS, f"{ours.status} in other words", *shown)
     found = next(_differing(mine, other, ""), None)
     if found is not None:
         where, left, right = found
-        cause = f"{re.sub(r'\[[0-9]+\]', '[]', where)}: {_relation(left, right)}"
-        return Difference(cause, f"{where} = {_text(left)}", f"{where} = {_text(right)}")
+        cause = f"{_INDEX.sub('[]', where)}: {_relation(left, right)}"
+        return Difference(DIFFERS, cause, f"{where} = {_text(left)}", f"{where} = {_text(right)}")
     if ours.warnings != theirs.warnings:
-        return Difference("Warning headers", "; ".join(ours.warnings), "; ".join(theirs.warnings))
+        return Difference(DIFFERS, "warnings", "; ".join(ours.warnings), "; ".join(theirs.warnings))
     return None
 
 

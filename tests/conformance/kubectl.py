@@ -7,7 +7,9 @@ in ``manifests``.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import NamedTuple
 from tests.go_build import Report
 
 from .masks import masked
-from .results import Case
+from .results import DIFFERS, SAME, WORDS, Case
 from .servers import Target
 
 PART = "kubectl"
@@ -64,9 +66,26 @@ async def _create_namespace(target: Target, name: str) -> None:
 
 async def _compare(binary: Path, targets: Sequence[Target], area: str, line: str) -> Case:
     ours, theirs = await asyncio.gather(*(_run(binary, target, area, line) for target in targets))
-    same = ours == theirs
-    shown = ("", "") if same else (str(ours), str(theirs))
-    return Case(PART, area, f"{area}: {line}", same, theirs.code == 0, *shown)
+    name = f"{area}: {line}"
+    if ours == theirs:
+        return Case(PART, area, name, SAME)
+    outcome, cause = _judged(ours, theirs)
+    return Case(PART, area, name, outcome, str(ours), str(theirs), cause)
+
+
+def _judged(ours: Said, theirs: Said) -> tuple[str, str]:
+    """Return the outcome for two results that differ, and its cause."""
+    if ours.code and theirs.code:
+        same = ours.code == theirs.code and ours.output == theirs.output
+        return (WORDS, "error in other words") if same else (DIFFERS, "another error")
+    if theirs.code:
+        return DIFFERS, "accepted, the real server refuses"
+    if ours.code:
+        crashed = "panic: " in ours.errors
+        return DIFFERS, "kubectl crashes" if crashed else "refused, the real server accepts"
+    if ours.output == theirs.output:
+        return DIFFERS, "warnings"
+    return DIFFERS, "another table" if re.match("[A-Z]+ ", theirs.output) else "other content"
 
 
 async def _run(binary: Path, target: Target, namespace: str, line: str) -> Said:
@@ -92,7 +111,13 @@ async def _run(binary: Path, target: Target, namespace: str, line: str) -> Said:
             process.kill()
             await process.wait()
     own = (target.url, "URL"), (str(target.kubeconfig.parent), "FOLDER")
-    return Said(process.returncode or 0, masked(output.decode(), *own), masked(errors.decode(), *own))
+    text = _sorted_json(output.decode()) if "--raw" in line else output.decode()
+    return Said(process.returncode or 0, masked(text, *own), masked(errors.decode(), *own))
+
+
+def _sorted_json(text: str) -> str:
+    """Return JSON with sorted names, and other texts as they are."""
+    return json.dumps(json.loads(text), indent=1, sort_keys=True) if text.startswith("{") else text
 
 
 def _numbered(cases: list[Case]) -> list[Case]:

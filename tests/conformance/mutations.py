@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple
 
-WRONG = (7, -1, 1.5, "text", "", True, None, [], {}, ["a"], {"a": "b"})
+WRONG: tuple[Any, ...] = (7, -1, 1.5, "text", "", True, None, [], {}, ["a"], {"a": "b"})
 """Values of all types, to replace others with."""
 NUMBERS = (0, -1, 1, 70_000, 2**31, 2**63)
 STRINGS = ("", "UPPER_case", "not valid!", "x" * 300, "5", "a.b/c", "-a")
+
+
+_IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"))
 
 
 class Place(NamedTuple):
@@ -32,15 +35,14 @@ class Place(NamedTuple):
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[Place]:
     """Return all fields and items in an object, except those that say which object it is."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    for key in keys:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
         here = (*way, key)
-        if here in (("apiVersion",), ("kind",), ("metadata",), ("metadata", "name")):
-            if key == "metadata":
-                yield from places(value[key], here)
+        if here in _IDENTITY:
             continue
-        yield Place(value, key, here)
-        yield from places(value[key], here)
+        if here != ("metadata",):
+            yield Place(value, key, here)
+        yield from places(each, here)
 
 
 def mutated(random: Random, obj: Any) -> Any:

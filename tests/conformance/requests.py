@@ -17,12 +17,12 @@ from tests.go_build import Report
 
 from .answers import difference
 from .mutations import WRONG, mutated, places
-from .results import Case
+from .results import DIFFERS, SAME, Case
 from .samples import DEFINITION, SAMPLES, Object, Sample
 from .servers import Target
 
 PART = "requests"
-SEEDS = 20
+SEEDS = 40
 STORIES = 40
 """Stories of a seed."""
 STEPS = 5
@@ -140,7 +140,11 @@ class _Story:
         await self._ask("GET", self._path, accept=accept)
 
     async def _status(self) -> None:
-        status = {"status": {self._random.choice(("phase", "replicas", "size", "nonsense")): self._random.choice(WRONG)}}
+        status = {
+            "status": {
+                self._random.choice(("phase", "replicas", "size", "nonsense")): self._random.choice(WRONG)
+            }
+        }
         await self._ask("PATCH", f"{self._path}/status", status, self._options(), content_type=MERGE)
 
     async def _scale(self) -> None:
@@ -169,17 +173,19 @@ class _Story:
             )
         )
         found = difference(ours, theirs)
-        kind = self._sample.content["kind"]
         area = "custom resources" if self._sample.custom else "built-in kinds"
-        verb = _VERBS.get(content_type if method == "PATCH" else accept if method == "GET" else method, method)
-        name = f"{self._number}.{len(self.cases)} {kind}: {verb}{path.removeprefix(self._path) if path != self._collection else ''}"
-        case = Case(PART, area, name, found is None, theirs.status < 400)
+        verb = _VERBS.get(
+            content_type if method == "PATCH" else accept if method == "GET" else method, method
+        )
+        within = path.removeprefix(self._path) if path.startswith(self._path) else ""
+        what = f"{self._sample.content['kind']}: {verb}{within.replace('/', ' ')}"
+        name = f"{self._number} {what}, step {len(self.cases)}"
+        case = Case(PART, area, name, SAME)
         if found is not None:
-            sent = f"{method} {path} {query or ''} {body if body is not None else ''}".strip()
-            case.ours, case.real = found.ours, found.real
-            case.cause, case.sent = found.cause, sent[:2000]
+            case = Case(PART, area, name, found.outcome, found.ours, found.real, found.cause)
+            case.sent = f"{method} {path} {query or ''} {'' if body is None else body}"[:2000]
         self.cases.append(case)
-        if found is not None:
+        if case.outcome == DIFFERS:
             raise _DiffersError
         return theirs
 

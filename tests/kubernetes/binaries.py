@@ -11,11 +11,13 @@ from tests.go_build import CACHE, GoBuild, Report, report_to_stderr
 MODULE = Path(__file__).resolve().parent
 COMMANDS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "protobuf-schema")
 
+VERSION = "v1.36.3"
+
 _STAMPS = {
-    "k8s.io/component-base/version.gitVersion": "v1.36.3",
+    "k8s.io/component-base/version.gitVersion": VERSION,
     "k8s.io/component-base/version.gitMajor": "1",
     "k8s.io/component-base/version.gitMinor": "36",
-    "k8s.io/client-go/pkg/version.gitVersion": "v1.36.3",
+    "k8s.io/client-go/pkg/version.gitVersion": VERSION,
 }
 
 KUBERNETES = GoBuild(
