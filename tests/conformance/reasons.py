@@ -22,10 +22,12 @@ class Reason(NamedTuple):
 
 BUILD = "The build information is that of another program."
 NO_KUBELET = "No kubelet runs containers, so there is nothing to read from or to connect to."
+NO_RBAC = "Roles have no effect: the embedded server allows everything."
 KEYS = "Each server has its own keys and addresses."
 
 REASONS: tuple[Reason, ...] = (
     Reason(r"^kubectl: discovery: (version -o yaml|get --raw /version)", BUILD),
+    Reason(r"^kubectl: access: (auth can-i (--list|.*--as=)|get \w+ --as=)", NO_RBAC),
     Reason(r"^kubectl: pods: (logs|exec|attach|cp|port-forward) ", NO_KUBELET),
     Reason(r"^kubectl: discovery: get --raw /(openid/v1/jwks|api)( \(\d+\))?:", KEYS),
 )

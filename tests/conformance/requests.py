@@ -18,7 +18,7 @@ from tests.go_build import Report
 from .answers import difference
 from .mutations import WRONG, mutated, places
 from .results import DIFFERS, SAME, Case
-from .samples import DEFINITION, SAMPLES, Object, Sample
+from .samples import CUSTOM, DEFINITION, SAMPLES, Object
 from .servers import Target
 
 PART = "requests"
@@ -64,7 +64,7 @@ class _Story:
     def __init__(self, random: Random, ours: Target, theirs: Target, namespace: str, number: str) -> None:
         self._random = random
         self._targets = (ours, theirs)
-        self._sample: Sample = random.choice(SAMPLES)
+        self._sample = random.choice(CUSTOM if random.random() < 0.2 else SAMPLES)
         self._collection = self._sample.collection(namespace)
         self._name = f"n{number.replace('.', '-')}"
         self._path = f"{self._collection}/{self._name}"

@@ -81,5 +81,6 @@ def _load(manifest: str) -> Object:
 SAMPLES = tuple(
     Sample(plural, plural not in _WITHOUT_NAMESPACE, _load(manifest)) for manifest, plural in _PLURALS.items()
 )
+CUSTOM = tuple(sample for sample in SAMPLES if sample.custom)
 DEFINITION = _load("crd")
-"""The CustomResourceDefinition of the custom resource among the samples."""
+"""The CustomResourceDefinition of the custom resources."""
