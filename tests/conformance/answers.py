@@ -13,6 +13,9 @@ from .masks import masked
 from .results import DIFFERS, WORDS
 
 _INDEX = re.compile(r"\[\d+\]")
+_TROUBLES = re.compile(
+    "unknown field|cannot unmarshal|quantities must match|failed to create typed patch object"
+)
 
 
 class Difference(NamedTuple):
@@ -36,7 +39,7 @@ def difference(ours: Answer, theirs: Answer) -> Difference | None:
     mine, other = _masked(ours.body), _masked(theirs.body)
     shown = _short(ours.status, mine), _short(theirs.status, other)
     if ours.status != theirs.status:
-        return Difference(DIFFERS, _status_cause(ours.status, theirs.status), *shown)
+        return Difference(DIFFERS, _status_cause(ours.status, theirs), *shown)
     if ours.status >= 400:
         return None if mine == other else Difference(WORDS, f"{ours.status} in other words", *shown)
     found = next(_differing(mine, other, ""), None)
@@ -56,12 +59,20 @@ class _Absent:
 _ABSENT = _Absent()
 
 
-def _status_cause(ours: int, theirs: int) -> str:
-    if ours < 400 <= theirs:
-        return f"accepted, the real server answers {theirs}"
-    if theirs < 400 <= ours:
+def _status_cause(ours: int, theirs: Answer) -> str:
+    if ours < 400 <= theirs.status:
+        return f"accepted, the real server answers {theirs.status} ({_trouble(theirs.body)})"
+    if theirs.status < 400 <= ours:
         return f"refused with {ours}, the real server accepts"
-    return f"{ours} instead of {theirs}"
+    return f"{ours} instead of {theirs.status}"
+
+
+def _trouble(status: Any) -> str:
+    """Return what a server finds wrong, without the fields: the reasons of its causes, or a part of its message."""
+    causes = (status.get("details") or {}).get("causes") or ()
+    reasons = sorted({cause["reason"] for cause in causes if "reason" in cause})
+    found = _TROUBLES.search(status.get("message", ""))
+    return ", ".join(reasons) or (found[0] if found else status.get("reason", ""))
 
 
 def _masked(value: Any) -> Any:

@@ -19,8 +19,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
 KNOWN = Path(__file__).parent / "known.json"
 CELL = 110
 """The longest text in a table."""
-CAUSES = 60
-"""How many causes of random requests the page shows."""
+CAUSES = 100
+"""How many differences of random requests the page shows."""
 
 BEGIN, END = "<!-- make conformance -->\n", "<!-- end -->\n"
 
@@ -102,21 +102,21 @@ def _listed(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _requests(cases: Sequence[Case]) -> Iterator[str]:
-    """Differences of random requests by cause, the most frequent first, each with an example."""
-    causes: defaultdict[str, list[Case]] = defaultdict(list)
+    """Differences of random requests by kind and cause, the most frequent first, each with an example."""
+    causes: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in cases:
-        causes[case.cause].append(case)
-    yield "| difference | requests | for example | embedded | real | why |"
-    yield "| --- | ---: | --- | --- | --- | --- |"
+        causes[case.name.split()[1].rstrip(":"), case.cause].append(case)
+    yield "| kind | difference | requests | for example | embedded | real | why |"
+    yield "| --- | --- | ---: | --- | --- | --- | --- |"
     ordered = sorted(causes.items(), key=lambda each: -len(each[1]))
-    for cause, found in ordered[:CAUSES]:
+    for (kind, cause), found in ordered[:CAUSES]:
         example = found[0]
         cells = example.name, example.ours, example.real
         shown = " | ".join(_cell(text, code=True) for text in cells)
-        yield f"| {_cell(cause)} | {len(found)} | {shown} | {_cell(reason_of(example))} |"
+        yield f"| {kind} | {_cell(cause)} | {len(found)} | {shown} | {_cell(reason_of(example))} |"
     if len(ordered) > CAUSES:
         rest = sum(len(found) for _, found in ordered[CAUSES:])
-        yield f"\n{rest} requests differ by {len(ordered) - CAUSES} further causes."
+        yield f"\n{rest} requests have {len(ordered) - CAUSES} further differences."
 
 
 def _first_lines(ours: str, real: str) -> tuple[str, str]:

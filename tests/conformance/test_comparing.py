@@ -46,7 +46,9 @@ def test_equal_answers_have_no_difference() -> None:
 
 
 def test_other_status_is_a_difference() -> None:
-    assert found(Answer(201, {}), Answer(422, {})) == (DIFFERS, "accepted, the real server answers 422")
+    refusal = {"details": {"causes": [{"reason": "FieldValueRequired", "field": "spec"}]}}
+    cause = "accepted, the real server answers 422 (FieldValueRequired)"
+    assert found(Answer(201, {}), Answer(422, refusal)) == (DIFFERS, cause)
 
 
 def test_other_message_is_a_difference_in_words() -> None:
