@@ -50,6 +50,7 @@ class Answer(NamedTuple):
     body: Any
     content_type: str = ""
     raw: bytes = b""
+    warnings: tuple[str, ...] = ()
 
 
 class Refused(Exception):  # noqa: N818 - what it is
@@ -101,7 +102,8 @@ class API:
         ) as response:
             said = await response.read()
             kind = response.headers.get("Content-Type", "").partition(";")[0]
-            return Answer(response.status, _parsed(said, kind), kind, said)
+            warnings = tuple(response.headers.getall("Warning", ()))
+            return Answer(response.status, _parsed(said, kind), kind, said, warnings)
 
     async def do(
         self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None, **how: str

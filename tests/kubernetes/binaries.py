@@ -18,11 +18,13 @@ COMMANDS = (
     "builtin-schema",
 )
 
+VERSION = "v1.36.3"
+
 _STAMPS = {
-    "k8s.io/component-base/version.gitVersion": "v1.36.3",
+    "k8s.io/component-base/version.gitVersion": VERSION,
     "k8s.io/component-base/version.gitMajor": "1",
     "k8s.io/component-base/version.gitMinor": "36",
-    "k8s.io/client-go/pkg/version.gitVersion": "v1.36.3",
+    "k8s.io/client-go/pkg/version.gitVersion": VERSION,
 }
 
 KUBERNETES = GoBuild(
