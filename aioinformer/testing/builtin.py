@@ -142,6 +142,17 @@ NAMESPACES = _core(
     subresources=("status", "finalize"),
     fields=(FieldLabel("status.phase"),),
 )
+BINDINGS = ResourceType("", "v1", "bindings", "Binding", subresources=(), custom=False, stored=False)
+NODES = _core(
+    "nodes",
+    "Node",
+    "no",
+    namespaced=False,
+    subresources=_STATUS,
+    fields=(FieldLabel("spec.unschedulable", default="false"),),
+)
+SECRETS = _core("secrets", "Secret", fields=(FieldLabel("type"),))
+SERVICE_ACCOUNTS = _core("serviceaccounts", "ServiceAccount", "sa", subresources=("token",))
 PODS = _core(
     "pods", "Pod", "po", subresources=("status", "binding", "eviction"), categories=_ALL, fields=_POD_FIELDS
 )
@@ -161,19 +172,13 @@ DEFINITIONS = _grouped(
 )
 
 BUILTIN: tuple[ResourceType, ...] = (
+    BINDINGS,
     _core("configmaps", "ConfigMap", "cm"),
     _core("endpoints", "Endpoints", "ep", create_on_update=True),
     _core("events", "Event", "ev", fields=_EVENT_FIELDS, create_on_update=True),
     _core("limitranges", "LimitRange", "limits", create_on_update=True),
     NAMESPACES,
-    _core(
-        "nodes",
-        "Node",
-        "no",
-        namespaced=False,
-        subresources=_STATUS,
-        fields=(FieldLabel("spec.unschedulable", default="false"),),
-    ),
+    NODES,
     CLAIMS,
     VOLUMES,
     PODS,
@@ -187,8 +192,8 @@ BUILTIN: tuple[ResourceType, ...] = (
         fields=(FieldLabel("status.replicas", default="0"),),
     ),
     _core("resourcequotas", "ResourceQuota", "quota", subresources=_STATUS),
-    _core("secrets", "Secret", fields=(FieldLabel("type"),)),
-    _core("serviceaccounts", "ServiceAccount", "sa"),
+    SECRETS,
+    SERVICE_ACCOUNTS,
     _core(
         "services",
         "Service",

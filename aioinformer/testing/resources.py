@@ -135,7 +135,7 @@ class ResourceType:
 
 def verbs_of(subresource: str) -> tuple[str, ...]:
     """Return the verbs of a subresource."""
-    if subresource in ("binding", "eviction"):
+    if subresource in ("binding", "eviction", "token"):
         return ("create",)
     return ("update",) if subresource == "finalize" else ("get", "patch", "update")
 
@@ -164,6 +164,10 @@ class Registry:
     def of_kind(self, group: str, kind: str) -> ResourceType | None:
         """Return the resource of a kind in any version, or None."""
         return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
+
+    def has_builtin(self, group: str) -> bool:
+        """Return whether a group has a built-in resource; unknown paths in it then get a Status."""
+        return any(resource.group == group and not resource.custom for resource in self)
 
     def names(self) -> set[str]:
         """Return the plural names of all resources, with and without their groups."""
