@@ -1,9 +1,9 @@
 """Server-side apply: fields have owners, and applying a field of another owner is a conflict.
 
 The server tracks the owners of an object from its first apply or its first write by kubectl on, which saves work for
-all other objects. `kubectl apply --server-side` takes over the fields that `kubectl apply` owns. Fields that exist when
-tracking begins belong to `before-first-apply`, as on the real server, except zeros in the status, which the server added
-itself. Lists merge by the keys of strategic merge patches. Lists of custom resources outside of metadata
+all other objects. `kubectl apply --server-side` takes over the fields that `kubectl apply` owns. Fields that exist
+when tracking begins belong to `before-first-apply`, as on the real server, except zeros in the status, which the server
+added itself. Lists merge by the keys of strategic merge patches. Lists of custom resources outside of metadata
 are replaced as a whole, as without a schema.
 """
 

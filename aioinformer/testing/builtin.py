@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from aioinformer.testing.resources import FieldLabel, ResourceType
+from aioinformer.testing import events
+from aioinformer.testing.resources import Conversion, FieldLabel, ResourceType
 
 _POD_FIELDS = (
     FieldLabel("spec.nodeName"),
@@ -28,22 +29,22 @@ _EVENT_FIELDS = (
     FieldLabel("involvedObject.fieldPath"),
     FieldLabel("reason"),
     FieldLabel("reportingComponent"),
-    FieldLabel("source", "source.component"),
     FieldLabel("type"),
+    FieldLabel("source", "source.component"),
 )
 
 _NEW_EVENT_FIELDS = (
-    FieldLabel("regarding.kind"),
-    FieldLabel("regarding.namespace"),
-    FieldLabel("regarding.name"),
-    FieldLabel("regarding.uid"),
-    FieldLabel("regarding.apiVersion"),
-    FieldLabel("regarding.resourceVersion"),
-    FieldLabel("regarding.fieldPath"),
+    *(
+        FieldLabel(each.label.replace("involvedObject", "regarding"), each.label)
+        for each in _EVENT_FIELDS
+        if each.label.startswith("involvedObject")
+    ),
     FieldLabel("reason"),
-    FieldLabel("reportingController"),
+    FieldLabel("reportingController", "reportingComponent"),
     FieldLabel("type"),
+    FieldLabel("", "source.component"),  # not selectable, but its value is stored
 )
+"""The values of these fields are stored in the order of `_EVENT_FIELDS`."""
 
 _WITH_GENERATION = frozenset(
     [
@@ -88,6 +89,7 @@ def _grouped(
     categories: tuple[str, ...] = (),
     fields: tuple[FieldLabel, ...] = (),
     create_on_update: bool = False,
+    conversion: Conversion | None = None,
     columns: tuple[tuple[str, str, str, int], ...] = (),
 ) -> ResourceType:
     return ResourceType(
@@ -104,6 +106,7 @@ def _grouped(
         generation=kind in _WITH_GENERATION,
         create_on_update=create_on_update,
         unconditional_update=kind not in _CONDITIONAL_UPDATE,
+        conversion=conversion,
         columns=columns,
     )
 
@@ -300,7 +303,16 @@ BUILTIN: tuple[ResourceType, ...] = (
     ),
     _grouped("coordination.k8s.io", "v1", "leases", "Lease", create_on_update=True),
     _grouped("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
-    _grouped("events.k8s.io", "v1", "events", "Event", "ev", fields=_NEW_EVENT_FIELDS, create_on_update=True),
+    _grouped(
+        events.GROUP,
+        "v1",
+        "events",
+        "Event",
+        "ev",
+        fields=_NEW_EVENT_FIELDS,
+        create_on_update=True,
+        conversion=Conversion("", events.to_core, events.from_core),
+    ),
     _grouped(_FLOWCONTROL, "v1", "flowschemas", "FlowSchema", namespaced=False, subresources=_STATUS),
     _grouped(
         _FLOWCONTROL,

@@ -106,7 +106,7 @@ class Cluster:
 
     def collection(self, resource: ResourceType) -> Collection:
         """Return the collection of a resource, shared by all its versions."""
-        return self.storage.collection(resource.group, resource.plural)
+        return self.storage.collection(resource.stored_group, resource.plural)
 
     def now(self) -> str:
         """Return the time in the format of metadata."""

@@ -1,4 +1,4 @@
-"""The annotation of `kubectl apply`, which the server reads and writes when `kubectl apply --server-side` comes after it."""
+"""The annotation of `kubectl apply`, which the server reads and writes when kubectl applies on the server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def taken_over(resource: ResourceType, live: Object, current: dict[Path, Any]) -
         return set()  # any text may be there
     if before.get("apiVersion") != resource.api_version:
         return set()
-    return {path for path, value in paths(resource, before).items() if path in current and current[path] == value}
+    return {
+        path for path, value in paths(resource, before).items() if path in current and current[path] == value
+    }
 
 
 def synchronize(result: Object, applied: Object) -> None:
