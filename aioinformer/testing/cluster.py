@@ -152,12 +152,10 @@ class Cluster:
         obj = decoded(resource, obj)
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
-        if version.isdecimal() and int(version) and not options.whole:
-            if not options.dry_run:
-                raise errors.StatusError(
-                    500, "", "resourceVersion should not be set on objects to be created"
-                )
+        if version.isdecimal() and options.dry_run:
             metadata["resourceVersion"] = version  # a dry run does not reach the real server's storage
+        elif version.isdecimal() and int(version) and not options.whole:
+            raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
         if resource.custom:
             self._check_definition(resource, metadata.get("name", ""))
         if resource.namespaced:

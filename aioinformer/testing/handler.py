@@ -148,8 +148,7 @@ class Handler:
             raise errors.method_not_allowed()
         if not resource.stored and request.verb != "create":
             raise errors.method_not_allowed()
-        include, watching = request.query.get("includeObject", ""), request.verb == "watch"
-        view = negotiate(accept_of(http), resource, include, watching=watching)
+        view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""), request.verb)
         match request.verb:
             case "watch":
                 return await self._watch(http, request, view, in_watch)

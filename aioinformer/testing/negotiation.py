@@ -37,14 +37,14 @@ class _Clause(NamedTuple):
         return not self.parameters.keys().isdisjoint(("as", "g", "v"))
 
 
-def negotiate(accept: str, resource: ResourceType, include: str = "", *, watching: bool = False) -> View:
+def negotiate(accept: str, resource: ResourceType, include: str = "", verb: str = "get") -> View:
     """Return the view that an Accept header requests.
 
     Args:
         accept: The header.
         resource: The resource.
         include: The content of a table's rows; see ``TableView``.
-        watching: The request is a watch, which some encodings do not have.
+        verb: The verb of the request; some encodings have no watches.
 
     Raises:
         StatusError: 406 if the server supports no alternative.
@@ -52,7 +52,8 @@ def negotiate(accept: str, resource: ResourceType, include: str = "", *, watchin
     clauses = _clauses(accept)
     # The real server routes requests for built-in resources by exact media types only.
     if not resource.custom and all(each.media_type not in (*_MEDIA_TYPES, "*/*") for each in clauses):
-        raise _not_acceptable(_MEDIA_TYPES)
+        raise _not_acceptable([*_MEDIA_TYPES, *(_STREAMS if verb in ("list", "watch") else ())])
+    watching = verb == "watch"
     unknown_stream = not any(clause.takes(encoding) for clause in clauses for encoding in ENCODINGS)
     for clause, encoding in _choices(clauses):
         if watching and not encoding.stream_type:
@@ -73,7 +74,7 @@ def encoding_of_document(accept: str, offered: tuple[Encoding, ...] = (JSON, YAM
     for clause, encoding in _choices(_clauses(accept)):
         if encoding in offered and clause.media_type != "application/*":
             return encoding
-    raise _not_acceptable([encoding.media_type for encoding in offered])
+    raise _not_acceptable([JSON.media_type] if offered == (JSON,) else _MEDIA_TYPES)
 
 
 def _not_acceptable(offered: list[str]) -> StatusError:
