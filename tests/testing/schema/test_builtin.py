@@ -79,6 +79,7 @@ def test_fields_with_forms_of_their_own() -> None:
     assert node_at("coordination.k8s.io/v1", "Lease", "spec.renewTime").format == "microTime"
     assert node_at("v1", "Pod", "spec.volumes").retains_keys
     assert node_at("rbac.authorization.k8s.io/v1", "Role", "rules").zero is None
+    assert node_at("v1", "Pod", "spec.volumes.emptyDir").within == "VolumeSource"
     assert "TCP" in node_at("v1", "Service", "spec.ports.protocol").enum
 
 

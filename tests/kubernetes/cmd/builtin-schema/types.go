@@ -39,6 +39,7 @@ type node struct {
 	Preserves   bool             `json:"preserves_unknown,omitempty"`
 	Nullable    bool             `json:"nullable,omitempty"`
 	IsEmbedded  bool             `json:"is_embedded,omitempty"`
+	Within      string           `json:"within,omitempty"`
 	Rules       map[string]any   `json:"rules,omitempty"`
 }
 
@@ -81,7 +82,7 @@ func typeOf(of reflect.Type) string {
 	definition := definitionOf(of)
 	made.Required = definition.Schema.Required
 	made.Rules = rulesOf(definition.Schema)
-	addFields(made, of, definition.Schema.Properties)
+	addFields(made, of, "", definition.Schema.Properties)
 	return name
 }
 
@@ -97,7 +98,8 @@ func definitionOf(of reflect.Type) common.OpenAPIDefinition {
 	return found
 }
 
-func addFields(made *node, of reflect.Type, properties map[string]spec.Schema) {
+// addFields adds the fields of a struct, and of those embedded in it; within are the names of the latter.
+func addFields(made *node, of reflect.Type, within string, properties map[string]spec.Schema) {
 	for i := range of.NumField() {
 		field := of.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -105,9 +107,11 @@ func addFields(made *node, of reflect.Type, properties map[string]spec.Schema) {
 		case name == "-":
 		case field.Anonymous && name == "":
 			made.IsEmbedded = made.IsEmbedded || field.Type == typeMeta
-			addFields(made, field.Type, properties)
+			addFields(made, field.Type, within+field.Name+".", properties)
 		default:
-			made.Properties[name] = fieldOf(field, strings.Split(options, ","), properties[name])
+			added := fieldOf(field, strings.Split(options, ","), properties[name])
+			added.Within = strings.TrimSuffix(within, ".")
+			made.Properties[name] = added
 		}
 	}
 }
