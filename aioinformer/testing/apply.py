@@ -1,8 +1,9 @@
 """Server-side apply: fields have owners, and applying a field of another owner is a conflict.
 
-The server tracks the owners of an object from its first apply on, which saves work for all other objects. Fields that
-exist at the first apply belong to `before-first-apply`, as on the real server, except zeros in the status, which the
-server added itself. Lists merge by the keys of strategic merge patches. Lists of custom resources outside of metadata
+The server tracks the owners of an object from its first apply or its first write by kubectl on, which saves work for
+all other objects. `kubectl apply --server-side` takes over the fields that `kubectl apply` owns. Fields that exist
+when tracking begins belong to `before-first-apply`, as on the real server, except zeros in the status, which the server
+added itself. Lists merge by the keys of strategic merge patches. Lists of custom resources outside of metadata
 are replaced as a whole, as without a schema.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.testing.errors import StatusError, bad_request, cause
 from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, remove, show, with_parents
+from aioinformer.testing.last_applied import KUBECTL, taken_over
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -30,10 +32,12 @@ class Owner(NamedTuple):
     subresource: str = ""
 
 
-def is_tracked(obj: Object) -> bool:
-    """Return whether the object was ever applied, so that the server tracks its owners."""
-    entries = obj["metadata"].get("managedFields") or ()
-    return any(entry.get("operation") == _APPLY for entry in entries)
+def is_tracked(obj: Object | None, manager: str) -> bool:
+    """Return whether the server tracks the owners of an object in a write by a manager."""
+    entries = (() if obj is None else obj["metadata"].get("managedFields")) or ()
+    return manager.startswith(KUBECTL) or any(
+        entry.get("operation") == _APPLY or entry.get("manager", "").startswith(KUBECTL) for entry in entries
+    )
 
 
 def check_type(applied: Object, api_version: str, kind: str) -> None:
@@ -77,10 +81,8 @@ def apply_configuration(
     wanted = paths(resource, applied)
     _check_unique(resource, applied["metadata"], wanted)
     me = Owner(manager, _APPLY, resource.api_version, subresource)
-    owners, current = _Owners(live), {} if live is None else paths(resource, live)
-    if live is not None and not owners.fields:
-        before = {path for path, value in current.items() if value or path[0] != "f:status"}
-        owners.fields[Owner("before-first-apply", _UPDATE, resource.api_version)] = before
+    current = {} if live is None else paths(resource, live)
+    owners = _Owners(resource, live, current)
     result: Object = merge(resource, live, applied) if live is not None else dict(applied)
     touched = _differing(current, paths(resource, result))
     conflicts = [
@@ -89,8 +91,10 @@ def apply_configuration(
         if owner != me
         for path in sorted(touched & owned)
     ]
-    if conflicts and not force:
-        raise _conflict(conflicts)
+    if conflicts and not force and live is not None:
+        allowed = taken_over(resource, live, current) if manager == KUBECTL else set()
+        if remaining := [(owner, path) for owner, path in conflicts if path not in allowed]:
+            raise _conflict(remaining)
     for owner, path in conflicts:
         owners.fields[owner].discard(path)
     left_out = owners.fields.get(me, set()) - set(wanted)
@@ -121,14 +125,23 @@ def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, A
             )
 
 
-def track_update(
-    resource: ResourceType, old: Object, new: Object, *, manager: str, subresource: str, now: str
+def track_write(
+    resource: ResourceType, old: Object | None, new: Object, *, manager: str, subresource: str, now: str
 ) -> list[Object]:
-    """Return the `managedFields` after an update: the manager becomes the only owner of changed fields."""
-    before, after = paths(resource, old), paths(resource, new)
+    """Return the `managedFields` after a create or an update: the manager becomes the only owner of changed fields.
+
+    Args:
+        resource: The object's type.
+        old: The object before; None if it is created.
+        new: The object with the `managedFields` that the client sent, or else the old ones.
+        manager: The field manager.
+        subresource: The subresource of the request.
+        now: The time.
+    """
+    before, after = {} if old is None else paths(resource, old), _set_by_clients(paths(resource, new))
     touched = _differing(before, after)
     changed = touched & set(after)
-    owners = _Owners(old)
+    owners = _Owners(resource, new, before)
     for owned in owners.fields.values():
         owned -= touched
     if changed:
@@ -152,10 +165,15 @@ def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
     return differing | (with_parents(before) ^ with_parents(after))
 
 
-class _Owners:
-    """The parsed `managedFields` of an object."""
+def _set_by_clients(fields: dict[Path, Any]) -> dict[Path, Any]:
+    """Return the fields without the zeros in the status, which the server adds."""
+    return {path: value for path, value in fields.items() if value or path[0] != "f:status"}
 
-    def __init__(self, obj: Object | None) -> None:
+
+class _Owners:
+    """The parsed `managedFields` of an object; without any, its fields belong to `before-first-apply`."""
+
+    def __init__(self, resource: ResourceType, obj: Object | None, current: dict[Path, Any]) -> None:
         self.fields: dict[Owner, set[Path]] = {}
         self._before: dict[Owner, Object] = {}
         metadata = {} if obj is None else obj["metadata"]
@@ -168,6 +186,9 @@ class _Owners:
             )
             self.fields[owner] = decode(entry.get("fieldsV1") or {})
             self._before[owner] = entry
+        if not self.fields and current:
+            before = Owner("before-first-apply", _UPDATE, resource.api_version)
+            self.fields[before] = set(_set_by_clients(current))
 
     def entries(self, now: str) -> list[Object]:
         """Return the entries of all owners with fields; an unchanged entry keeps its time."""

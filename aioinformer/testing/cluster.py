@@ -13,11 +13,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
-from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
+from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_write
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition
 from aioinformer.testing.events import check_event
+from aioinformer.testing.last_applied import KUBECTL, synchronize
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
@@ -105,7 +106,7 @@ class Cluster:
 
     def collection(self, resource: ResourceType) -> Collection:
         """Return the collection of a resource, shared by all its versions."""
-        return self.storage.collection(resource.group, resource.plural)
+        return self.storage.collection(resource.stored_group, resource.plural)
 
     def now(self) -> str:
         """Return the time in the format of metadata."""
@@ -151,7 +152,9 @@ class Cluster:
         obj = decoded(resource, obj)
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
-        if version.isdecimal() and int(version) and not options.whole:
+        if version.isdecimal() and options.dry_run:
+            metadata["resourceVersion"] = version  # a dry run does not reach the real server's storage
+        elif version.isdecimal() and int(version) and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
         if resource.custom:
             self._check_definition(resource, metadata.get("name", ""))
@@ -188,6 +191,7 @@ class Cluster:
             raise errors.already_exists(
                 resource, metadata["name"], generated=generated, terminating=existing.terminating
             )
+        self._track(resource, None, new, options)
         return self._commit(resource, None, new, dry_run=options.dry_run)
 
     def modify(
@@ -250,7 +254,7 @@ class Cluster:
             StatusError: 409 if another manager owns an applied field, 500 for a value that does not fit its field;
                 otherwise as for `modify` and `create`.
         """
-        options = replace(options, applied=True)
+        options, configuration = replace(options, applied=True), applied
         stored = self.find(resource, namespace, name)
         metadata = metadata_of(applied)
         if (applied.get("metadata") or {}).get("managedFields") is not None:
@@ -288,6 +292,8 @@ class Cluster:
             force=force,
             now=self.now(),
         )
+        if options.field_manager == KUBECTL:
+            synchronize(result, configuration)
         result = decoded(resource, result)
         if stored is None:
             return self.create(resource, namespace, result, options), True
@@ -324,15 +330,7 @@ class Cluster:
             check_definition(result, old)
         if result == old:
             return stored
-        if not options.applied and is_tracked(old):
-            result["metadata"]["managedFields"] = track_update(
-                resource,
-                old,
-                result,
-                manager=options.field_manager,
-                subresource=options.subresource,
-                now=self.now(),
-            )
+        self._track(resource, old, result, options)
         ready = (
             stored.terminating
             and not result["metadata"].get("finalizers")
@@ -343,6 +341,18 @@ class Cluster:
             self.remove(resource, stored, dry_run=options.dry_run)
             return store(resource, result)
         return self._commit(resource, stored, result, dry_run=options.dry_run)
+
+    def _track(self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions) -> None:
+        """Set the `managedFields` of a written object, unless an apply has set them, or nothing needs them."""
+        if not options.applied and is_tracked(old, options.field_manager):
+            new["metadata"]["managedFields"] = track_write(
+                resource,
+                old,
+                new,
+                manager=options.field_manager,
+                subresource=options.subresource,
+                now=self.now(),
+            )
 
     def _commit(
         self, resource: ResourceType, previous: StoredObject | None, obj: Object, *, dry_run: bool

@@ -159,10 +159,13 @@ class TableView(View):
         resource: The resource.
         version: The version of the group `meta.k8s.io`.
         include: The part of the object in each row: `"None"`, `"Object"`, or anything else for its metadata.
+        encoding: The encoding of the answers.
     """
 
-    def __init__(self, resource: ResourceType, version: str, include: str = "") -> None:
-        super().__init__(resource, JSON)
+    def __init__(
+        self, resource: ResourceType, version: str, include: str = "", encoding: Encoding = JSON
+    ) -> None:
+        super().__init__(resource, encoding)
         self._api_version = f"{META_GROUP}/{version}"
         self._include = include
         self._columns_sent = False

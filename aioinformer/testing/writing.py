@@ -10,7 +10,8 @@ import msgspec
 from aioinformer.testing import errors
 from aioinformer.testing.answers import respond, show, success
 from aioinformer.testing.binding import bind
-from aioinformer.testing.bodies import read_body, read_object, value_in
+from aioinformer.testing.bodies import read_body, read_object, unrecognized, value_in
+from aioinformer.testing.builtin import BINDINGS
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection, warning
 from aioinformer.testing.errors import StatusError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from aioinformer.testing.accounts import Accounts
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType
@@ -63,6 +65,7 @@ _RETURNS_DELETED = frozenset(
 )
 
 
+_IDENTITY = "authentication.k8s.io"
 _LONGEST_MANAGER = 128
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _POLICIES = ("Foreground", "Background", "Orphan")
@@ -82,10 +85,14 @@ class Writer:
         cluster: The cluster.
         changed: Called after each change.
         reviews: Answers reviews, which are not stored.
+        accounts: Issues the tokens of service accounts.
     """
 
-    def __init__(self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews) -> None:
+    def __init__(
+        self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews, accounts: Accounts
+    ) -> None:
         self._cluster = cluster
+        self._accounts = accounts
         self._changed = changed
         self._reviews = reviews
 
@@ -93,6 +100,12 @@ class Writer:
         """Answer a POST to a collection."""
         resource = view.resource
         obj = await read_object(http, resource)
+        if resource is BINDINGS:
+            given = _named(obj, None, request, "Binding", "core")
+            given["metadata"].pop("uid", None)  # wiped, except in a POST to the subresource
+            bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
+            self._changed()
+            return success(view.encoding, 201)
         if not resource.stored:
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
         stored = self._cluster.create(resource, request.namespace, obj, _options(http, request))
@@ -102,22 +115,29 @@ class Writer:
     async def create_subresource(
         self, http: web.BaseRequest, request: Request, view: View
     ) -> web.StreamResponse:
-        """Answer a POST to a subresource: a pod's binding or eviction.
+        """Answer a POST to a subresource: a pod's binding or eviction, a service account's token.
 
         Raises:
             StatusError: 405 for any other subresource.
         """
-        body = await read_body(http) or b"{}"
+        body = await read_body(http)
         match request.subresource:
             case "binding":
-                given = value_in(body, http, "v1", "Binding")
-                given = _named(given, request.name, "Binding", "core")
-                bind(self._cluster, request.namespace, request.name, given, dry_run=_dry_run(request))
+                given = value_in(body or b"{}", http, "v1", "Binding")
+                given = _named(given, request.name, request, "Binding", "core")
+                bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
             case "eviction":
-                given = value_in(body, http, "policy/v1", "Eviction")
-                given = _named(given, request.name, "Eviction", "policy")
+                given = value_in(body or b"{}", http, "policy/v1", "Eviction")
+                given = _named(given, request.name, request, "Eviction", "policy")
                 options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
                 evict(self._cluster, request.namespace, request.name, options)
+            case "token":
+                refusal = unrecognized("TokenRequest")
+                given = value_in(body, http, f"{_IDENTITY}/v1", "TokenRequest", refusal)
+                given = _named(given, None, request, "TokenRequest", "authentication")
+                _dry_run(request)
+                issued = self._accounts.issue(request.namespace, request.name, given)
+                return respond(view.encoding, issued, 201)
             case _:
                 raise errors.method_not_allowed()
         self._changed()
@@ -235,15 +255,19 @@ class Writer:
         return deleted
 
 
-def _named(posted: Any, name: str, kind: str, group: str) -> Object:
-    """Return the posted object; refuse another kind or another name."""
+def _named(posted: Any, name: str | None, request: Request, kind: str, group: str) -> Object:
+    """Return the posted object with its metadata; refuse another kind, namespace or name (None: any)."""
     given: Object = posted if isinstance(posted, dict) else {}
     other, api_version = given.get("kind") or kind, given.get("apiVersion")
     if other != kind:
         raise errors.unknown_conversion(other, api_version, kind, group)
-    if metadata_of(given).get("name") != name:
+    metadata = metadata_of(given)
+    if metadata.get("namespace") not in (None, "", request.namespace):
+        why = "the namespace of the provided object does not match the namespace sent on the request"
+        raise errors.bad_request(why)
+    if name is not None and metadata.get("name") != name:
         raise errors.bad_request(f"name in URL does not match name in {kind} object")
-    return given
+    return {**given, "metadata": metadata}
 
 
 def _dry_run(request: Request) -> bool:

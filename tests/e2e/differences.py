@@ -34,12 +34,12 @@ class Known(NamedTuple):
 
 JSON_WORDS = "the words of Go's JSON decoder are its own"
 PROTOBUF_WORDS = "so are those of its protobuf decoder"
-MEDIA_TYPES = "no YAML is answered here, so other media types are offered"
 SCHEMAS = "built-in kinds have no schemas here: what is unknown, missing or of the wrong type is kept"
 PRUNING = "the schemas of CustomResourceDefinitions are not applied: nothing is pruned, no type is checked"
 ADMISSION = "admission plugins of the real server add to pods: tolerations for nodes that are not ready"
 TWICE = "the real server checks an updated object several times, and says so each time"
 VERSIONS = "the real server shows what it has made of the versions"
+IMPERSONATION = "the real server shows the user of the headers in Go's syntax"
 REVIEWS = "a review that asks for nothing is refused with other words"
 KINDS = "a kind that does not fit is refused with other words"
 
@@ -52,14 +52,7 @@ KNOWN: tuple[Known, ...] = (
     Known(r"^PATCH \S+/unreadable(/status|\?\S+)? ", WORDS, JSON_WORDS),
     Known(r"^POST \S+ (k8s|\{\}$)", WORDS, PROTOBUF_WORDS),
     Known(r"^DELETE \S+ no options", WORDS, PROTOBUF_WORDS),
-    Known(r"^GET \S+ \((text/html|application/\*)\)", WORDS, MEDIA_TYPES),
-    Known(
-        r"^GET \S+ \(application/vnd.kubernetes.protobuf;(stream=x|as=Nonsense|as=Table[^,]*)\)",
-        WORDS,
-        MEDIA_TYPES,
-    ),
-    Known(r"^GET \S+/relics\S* \(application/vnd.kubernetes.protobuf\)", WORDS, MEDIA_TYPES),
-    Known(r"^GET \S+ \(application/json;as=[^)]*(Nonsense|v=v2|g=example.com)[^)]*\)", WORDS, MEDIA_TYPES),
+    Known(r"^POST \S+ Impersonate-(Group|Uid|Extra-Scopes): \w+ ", WORDS, IMPERSONATION),
     Known(r"^POST \S+/selfsubjectaccessreviews ", WORDS, REVIEWS),
     Known(r'"apiVersion": "v2"', WORDS, KINDS),
     Known(r'/relics \{"metadata": \{"name": "b"\}\}', WORDS, KINDS),

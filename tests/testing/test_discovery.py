@@ -78,7 +78,7 @@ async def test_aggregated_discovery(api: APIClient) -> None:
     (version,) = core["versions"]
     namespaces = next(each for each in version["resources"] if each["resource"] == "namespaces")
     assert (namespaces["scope"], namespaces["responseKind"]["kind"]) == ("Cluster", "Namespace")
-    assert [each["subresource"] for each in namespaces["subresources"]] == ["status", "finalize"]
+    assert [each["subresource"] for each in namespaces["subresources"]] == ["finalize", "status"]
 
 
 async def test_openapi_says_that_fields_are_validated(api: APIClient) -> None:
