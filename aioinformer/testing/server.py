@@ -62,7 +62,7 @@ class APIServer:
 
     Caveats:
         - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
-        - `managedFields` are kept from an object's first server-side apply on.
+        - `managedFields` are kept from an object's first server-side apply or write by kubectl on.
         - A request for a resourceVersion in the future fails immediately; the real server waits 3 s first.
         - A watch without timeoutSeconds has no timeout.
         - Answers are never compressed.

@@ -44,7 +44,7 @@ def _dumper() -> type[yaml.SafeDumper]:
             if "\n" in text:
                 style = "|"
             elif _NO_STRING.fullmatch(text) or self.resolve(yaml.ScalarNode, text, (True, False)) != _STRING:
-                style = None if text in ("=", "<<") else '"'
+                style = '"'
             node: yaml.ScalarNode = self.represent_scalar(_STRING, text, style=style)
             return node
 

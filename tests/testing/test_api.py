@@ -215,6 +215,13 @@ async def test_a_dry_run(api: APIClient, server: APIServer) -> None:
     assert server.snapshot("v1", "configmaps") == {}
 
 
+async def test_a_dry_create_may_have_a_resource_version(api: APIClient) -> None:
+    metadata = {"name": "a", "resourceVersion": "5"}
+    dry = await api.post(CONFIGMAPS, {"metadata": metadata}, dryRun="All")
+    assert (dry.status, dry.body["metadata"]["resourceVersion"]) == (201, "5")
+    assert (await api.post(CONFIGMAPS, {"metadata": metadata})).status == 500
+
+
 async def test_a_namespace_is_emptied_in_the_background(api: APIClient, server: APIServer) -> None:
     await api.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
     for index in range(120):

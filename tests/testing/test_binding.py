@@ -102,3 +102,19 @@ async def test_binding_for_another_pod_is_refused(
 async def test_some_subresources_cannot_be_read(api: APIClient, path: str) -> None:
     assert (await api.get(path)).status == 405
     assert (await api.patch(path, {})).status == 405
+
+
+async def test_a_binding_is_posted_to_its_own_collection(api: APIClient, server: APIServer) -> None:
+    path = "/api/v1/namespaces/default/bindings"
+    created = server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
+    target = {"target": {"name": "n1"}}
+    assert (await api.post(path, target)).status == 400
+    assert (await api.post(path, {"metadata": {"name": "a", "namespace": "b"}, **target})).status == 400
+    outdated = await api.post(path, {"metadata": {"name": "a", "resourceVersion": "1"}, **target})
+    assert (outdated.status, "in object meta" in outdated.body["message"]) == (409, True)
+    version = created["metadata"]["resourceVersion"]
+    bound = await api.post(path, {"metadata": {"name": "a", "resourceVersion": version}, **target})
+    assert (bound.status, bound.body["status"]) == (201, "Success")
+    assert server.get("v1", "pods", "a")["spec"] == {"nodeName": "n1"}
+    assert (await api.post("/api/v1/bindings", {"metadata": {"name": "a"}, **target})).status == 404
+    assert (await api.get(path)).status == 405
