@@ -105,9 +105,10 @@ simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), J
 mutants: $(STAMP) ## Plant bugs in a copy of the package and measure how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations
 
-schema:          ## Write aioinformer/objects/protobuf/schema.json for the Kubernetes version in tests/kubernetes/go.mod.
+schema: $(STAMP) ## Write the data files that come from Kubernetes' sources and server, for the version in tests/kubernetes/go.mod.
 	cd tests/kubernetes && go run ./cmd/protobuf-schema > ../../.schema.partial
 	mv .schema.partial aioinformer/objects/protobuf/schema.json
+	$(BIN)/python -m tests.kubernetes.server_data
 
 docs-tables: $(STAMP) ## Write the generated tables of the docs: tests by corner, public names.
 	$(BIN)/python -m tests.docs_tables

@@ -88,7 +88,6 @@ def _grouped(
     categories: tuple[str, ...] = (),
     fields: tuple[FieldLabel, ...] = (),
     create_on_update: bool = False,
-    columns: tuple[tuple[str, str, str, int], ...] = (),
 ) -> ResourceType:
     return ResourceType(
         group=group,
@@ -104,7 +103,6 @@ def _grouped(
         generation=kind in _WITH_GENERATION,
         create_on_update=create_on_update,
         unconditional_update=kind not in _CONDITIONAL_UPDATE,
-        columns=columns,
     )
 
 
@@ -157,7 +155,6 @@ DEFINITIONS = _grouped(
     namespaced=False,
     subresources=_STATUS,
     categories=_EXTENSIONS,
-    columns=(("Created At", ".metadata.creationTimestamp", "string", 0),),
 )
 
 BUILTIN: tuple[ResourceType, ...] = (
