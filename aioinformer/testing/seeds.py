@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 SEEDS = Path(schema.__file__).with_name("seeds.json")
 TIME = "<time>"
-DATE = "<date>"
 
 
 def seeded_objects(now: str) -> dict[str, list[Object]]:
     """Return the objects by resource (`v1/services`), created at this time; uid and resourceVersion are missing."""
-    text = _content().replace(TIME.encode(), now.encode()).replace(DATE.encode(), now[:10].encode())
+    text = _content().replace(TIME.encode(), now.encode())
     return msgspec.json.decode(text, type=dict[str, list[dict[str, object]]])
 
 

@@ -587,4 +587,4 @@ OBJECTS: dict[str, tuple[Object, ...]] = {
         },
     ),
 }
-"""Objects by resource. Missing are kinds whose objects have names of a form of their own, and those that controllers change."""
+"""Objects by resource. Missing: kinds with names of a form of their own, and kinds that controllers change."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +12,7 @@ from aioinformer.testing import APIServer
 from aioinformer.testing.builtin import BUILTIN
 from aioinformer.testing.seeds import seeded_objects
 
-from .api import API, MERGE, Object, Resource
+from .api import API, Object, Resource
 from .clusters import KubernetesCluster
 from .conftest import REAL
 from .shown import OBJECTS

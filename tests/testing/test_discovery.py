@@ -245,7 +245,7 @@ def test_a_custom_resource_without_columns_has_an_age() -> None:
     lease = ResourceType("example.com", "v1", "leases", "Lease")
     assert [each["name"] for each in columns(lease)] == ["Name", "Age"]
     created = {"name": "a", "creationTimestamp": "2000-01-01T00:00:00Z"}
-    assert re.fullmatch("[0-9]+d", row(lease, {"metadata": created})[1])
+    assert re.fullmatch("[0-9]+y", row(lease, {"metadata": created})[1])
 
 
 def test_a_definition_shows_when_it_was_created() -> None:
