@@ -116,6 +116,7 @@ schema: $(STAMP) ## Write the data files of Kubernetes' types, for the Kubernete
 	mv .schema.partial aioinformer/testing/schema/types.json
 	$(BIN)/python -m tests.kubernetes.openapi aioinformer/testing/schema/openapi.json.xz
 	$(BIN)/python -m tests.kubernetes.resources aioinformer/testing/schema/resources.json
+	$(BIN)/python -m tests.kubernetes.server_data
 
 docs-tables: $(STAMP) ## Write the generated tables of the docs: tests by corner, public names.
 	$(BIN)/python -m tests.docs_tables

@@ -134,7 +134,6 @@ _FIELDS = {
 
 _CONVERSIONS = {(events.GROUP, "Event"): Conversion("", events.to_core, events.from_core)}
 
-_COLUMNS = {"CustomResourceDefinition": (("Created At", ".metadata.creationTimestamp", "string", 0),)}
 
 _SUBRESOURCES = frozenset(["approval", "binding", "eviction", "finalize", "scale", "status", "token"])
 """Those that this server has."""
@@ -174,7 +173,6 @@ def _resource(listed: _Listed) -> ResourceType:
         unconditional_update=listed.kind not in _CONDITIONAL_UPDATE,
         stored=listed.verbs != ("create",),
         conversion=_CONVERSIONS.get(name),
-        columns=_COLUMNS.get(listed.kind, ()),
     )
 
 

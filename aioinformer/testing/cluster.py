@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from aioinformer.testing.events import check_event
 from aioinformer.testing.last_applied import KUBECTL, synchronize
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
+from aioinformer.testing.seeds import seeded_objects
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
 from aioinformer.testing.validation import (
     check_finalizers,
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED_BASE = 58
-_INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,7 @@ class Cluster:
         self.observers: list[Callable[[ResourceType, StoredEvent], None]] = []
         self._random = Random(seed)
         self._clock = clock
-        for name in _INITIAL_NAMESPACES:
-            self.create(NAMESPACES, "", {"metadata": {"name": name}})
+        self._seed()
 
     @property
     def resource_version(self) -> int:
@@ -170,7 +170,7 @@ class Cluster:
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
         check_metadata(resource, metadata)
-        metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
             metadata["generation"] = 1
@@ -311,6 +311,23 @@ class Cluster:
 
     # Private
 
+    def _seed(self) -> None:
+        """Create what a new server has, without applying rules: the objects are the real server's.
+
+        Only namespaces get versions of their own. So a test's versions do not depend on the number of seeded objects.
+        """
+        for path, objects in seeded_objects(self.now()).items():
+            resource = self.registry.find(*f"/{path}".split("/")[-3:])
+            assert resource is not None
+            for obj in objects:
+                version = self.storage.next_version() if resource is NAMESPACES else self.resource_version
+                obj["metadata"] |= {"uid": self._new_uid(), "resourceVersion": str(version)}
+                event = StoredEvent(version, store(resource, obj), None, partial(reversioned, resource))
+                self.collection(resource).apply(event)
+
+    def _new_uid(self) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
     def _replace(
         self, resource: ResourceType, stored: StoredObject, new: Object, options: WriteOptions
     ) -> StoredObject:
@@ -367,12 +384,7 @@ class Cluster:
     def _emit(
         self, resource: ResourceType, current: StoredObject | None, previous: StoredObject | None
     ) -> StoredEvent:
-        event = StoredEvent(
-            self.storage.next_version(),
-            current,
-            previous,
-            lambda stored, version: reversioned(resource, stored, version),
-        )
+        event = StoredEvent(self.storage.next_version(), current, previous, partial(reversioned, resource))
         self.collection(resource).apply(event)
         for observer in self.observers:
             observer(resource, event)

@@ -35,6 +35,26 @@ class FieldLabel(NamedTuple):
         return tuple((self.path or self.label).split("."))
 
 
+class PrinterColumn(NamedTuple):
+    """A column of `kubectl get` for a custom resource.
+
+    Attributes:
+        name: Its title.
+        path: The JSON path of its value, such as `.spec.replicas`.
+        type: `string`, `integer`, `number`, `boolean` or `date`.
+        priority: 0 shows it always, another number only with `-o wide`.
+        format: The format of the type; clients may ignore it.
+        description: What its value means.
+    """
+
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+    format: str = ""
+    description: str = ""
+
+
 class ScalePaths(NamedTuple):
     """The paths of the fields that an object's Scale shows.
 
@@ -87,7 +107,7 @@ class ResourceType:
         scale_paths: The fields of the scale subresource.
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
         conversion: How its objects are stored, if as those of another group.
-        columns: Printer columns beyond the name for `kubectl get`: (title, JSON path, type, priority).
+        columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
     """
 
     group: str
@@ -107,7 +127,7 @@ class ResourceType:
     scale_paths: ScalePaths = field(default=ScalePaths())
     stored: bool = True
     conversion: Conversion | None = None
-    columns: tuple[tuple[str, str, str, int], ...] = field(default=(), compare=False)
+    columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
 
     @cached_property
     def api_version(self) -> str:

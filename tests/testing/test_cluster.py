@@ -144,7 +144,7 @@ def test_the_refusal_of_a_name_reads_as_the_real_one(cluster: Cluster) -> None:
         with refusal(422, "Invalid"):
             create(cluster, NAMESPACES, {"metadata": {"name": name}})
     roles = KINDS["ClusterRole"]
-    assert create(cluster, roles, {"metadata": {"name": "system:node"}})
+    assert create(cluster, roles, {"metadata": {"name": "system:cave"}})
     with refusal(422, "Invalid"):
         create(cluster, roles, {"metadata": {"name": "a/b"}})
 
