@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from aioinformer.testing.definition_rules import check_definition
 from aioinformer.testing.events import check_event
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
+from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
 from aioinformer.testing.validation import (
     check_finalizers,
@@ -49,6 +50,7 @@ class WriteOptions:
         dry_run: Check everything, change nothing.
         field_manager: The field manager.
         applied: The write is an apply, which has already set `managedFields`.
+        fields: Collects the unknown fields.
     """
 
     subresource: str = ""
@@ -56,6 +58,7 @@ class WriteOptions:
     dry_run: bool = False
     field_manager: str = "unknown"
     applied: bool = False
+    fields: FieldCheck = field(default_factory=FieldCheck)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ class Cluster:
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, obj)
+        obj = decoded(resource, obj, fields=options.fields)
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
         if version.isdecimal() and int(version) and not options.whole:
@@ -222,7 +225,7 @@ class Cluster:
         Raises:
             StatusError: As for `modify` and `create`.
         """
-        metadata, obj = metadata_of(obj), decoded(resource, obj)
+        metadata, obj = metadata_of(obj), decoded(resource, obj, fields=options.fields)
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):

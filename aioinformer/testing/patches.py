@@ -21,6 +21,7 @@ from aioinformer.testing.values import decoded, unpatched
 
 if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.schema.unknown import FieldCheck
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -31,7 +32,13 @@ _MOST_OPERATIONS = 10_000
 """The limit of operations in a JSON patch, as on the real server."""
 
 
-def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content_type: str) -> dict[str, Any]:
+def apply_patch(
+    resource: ResourceType,
+    obj: dict[str, Any],
+    patch: Any,
+    content_type: str,
+    fields: FieldCheck | None = None,
+) -> dict[str, Any]:
     """Return an object with a patch applied; the arguments are not modified.
 
     Raises:
@@ -53,7 +60,7 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
         raise unsupported_patch(resource)
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
         raise bad_request("the patched object is no Kubernetes object")
-    return decoded(resource, result, unpatched(result))
+    return decoded(resource, result, unpatched(result), fields)
 
 
 def unsupported_patch(resource: ResourceType) -> StatusError:
