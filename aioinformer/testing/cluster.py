@@ -20,6 +20,8 @@ from aioinformer.testing.definition_rules import check_definition
 from aioinformer.testing.events import check_event
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
 from aioinformer.testing.validation import (
@@ -73,6 +75,8 @@ class DeleteOptions:
 
 
 _DEFAULT_WRITE = WriteOptions()
+_CONFIG_MAP = node_of("v1", "ConfigMap")
+_METADATA_ONLY = Node(properties={"metadata": _CONFIG_MAP.properties["metadata"]} if _CONFIG_MAP else {})
 
 
 class Cluster:
@@ -117,6 +121,11 @@ class Cluster:
     def time(self) -> float:
         """Return the time in seconds."""
         return self._clock()
+
+    def schema_of(self, resource: ResourceType) -> Node:
+        """Return the schema of a resource's objects; without one only metadata has a schema."""
+        found = None if resource.custom else node_of(resource.api_version, resource.kind)
+        return found or _METADATA_ONLY
 
     # Reading
 
@@ -284,6 +293,7 @@ class Cluster:
             }
         result = apply_configuration(
             resource,
+            self.schema_of(resource),
             None if stored is None else load(resource, stored),
             applied,
             manager=options.field_manager,
@@ -330,6 +340,7 @@ class Cluster:
         if not options.applied and is_tracked(old):
             result["metadata"]["managedFields"] = track_update(
                 resource,
+                self.schema_of(resource),
                 old,
                 result,
                 manager=options.field_manager,

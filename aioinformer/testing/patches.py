@@ -16,6 +16,8 @@ from aioinformer.testing.errors import (
     unsupported_media_type,
 )
 from aioinformer.testing.objects import LARGEST_BODY
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
 from aioinformer.testing.strategic import strategic_merge
 from aioinformer.testing.values import decoded, unpatched
 
@@ -55,7 +57,8 @@ def apply_patch(
     elif content_type == STRATEGIC_PATCH and not resource.custom:
         if not isinstance(patch, dict):
             raise _not_an_object()
-        result = strategic_merge(obj, patch, resource.kind)
+        node = node_of(resource.api_version, resource.kind)
+        result = strategic_merge(obj, patch, node or Node())
     else:
         raise unsupported_patch(resource)
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):

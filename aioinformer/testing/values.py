@@ -10,6 +10,7 @@ from aioinformer.testing import errors
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.decode import read_object
 from aioinformer.testing.schema.scalars import UnreadableError
+from aioinformer.testing.schema.unknown import unknown_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ def decoded(
         return obj
     try:
         read, known = read_object(node, obj)
-        why = "" if fields is None else fields.check(None if known else node, obj)
+        why = "" if fields is None else fields.check(() if known else unknown_fields(node, obj))
     except UnreadableError as error:
         why = str(error)
     if not why:

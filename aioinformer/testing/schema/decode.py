@@ -55,7 +55,7 @@ def _read(node: Node, value: Any, struct: str, path: str) -> Any:
             return _struct(node, value, path)
         assert node.items is not None
         return {str(key): _entry(node.items, each, struct, path) for key, each in value.items()}
-    if node.type in ("", "object"):
+    if node.type in ("", "object") and not node.format:
         return value
     return read_scalar(node, value, field)
 

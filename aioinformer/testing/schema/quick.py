@@ -24,7 +24,7 @@ _SCALARS: dict[tuple[str, str], Any] = {
     ("integer", "int64"): Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)],
     ("number", "double"): float | int,
     ("string", ""): str,
-    ("string", "int-or-string"): int | str,
+    ("", "int-or-string"): Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] | str,
 }
 _EMPTY: dict[str, Any] = {
     "array": [],

@@ -56,6 +56,8 @@ def go_type(node: Node) -> str:
     """Return Go's name of a type, such as `[]v1.Container` or `map[string]string`."""
     if node.format == "byte":
         return "[]uint8"
+    if node.go:
+        return node.go
     match node.type:
         case "array" if node.items is not None:
             return f"[]{go_type(node.items)}"
@@ -67,7 +69,7 @@ def go_type(node: Node) -> str:
             return "float64"
         case "boolean":
             return "bool"
-    return node.go or node.type
+    return node.type
 
 
 def _plain(value: Any) -> Any:

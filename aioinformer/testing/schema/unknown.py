@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from aioinformer.testing.schema.node import Node
 
@@ -27,17 +27,11 @@ class FieldCheck:
         self._validation = validation or "Warn"
         self._found = duplicates or []
 
-    def check(self, node: Node | None, value: Any) -> str:
-        """Look for unknown fields in an object; return the message of a refusal, or `""`.
-
-        Args:
-            node: The schema; None if it knows all the fields.
-            value: The object.
-        """
+    def check(self, unknown: Iterable[str]) -> str:
+        """Take the paths of the unknown fields of an object; return the message of a refusal, or `""`."""
         if self._validation == "Ignore":
             return ""
-        if node is not None:
-            self._found += [f'unknown field "{path}"' for path in unknown_fields(node, value)]
+        self._found += [f'unknown field "{path}"' for path in unknown]
         refused = self._validation == "Strict" and self._found
         return f"strict decoding error: {', '.join(self._found)}" if refused else ""
 
@@ -49,29 +43,25 @@ class FieldCheck:
         return ['299 - "{}"'.format(fault.replace('"', '\\"')) for fault in self._found]
 
 
-def unknown_fields(node: Node, value: Any, path: str = "") -> list[str]:
-    """Return the paths of the fields that a schema does not know, such as `spec.containers[0].imag`.
+def unknown_fields(node: Node, value: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of the fields that a schema does not know, such as `spec.containers[0].imag`.
 
     Args:
         node: The schema.
         value: The value; parts of the wrong type are skipped.
         path: The value's own path.
     """
-    return list(_unknown(node, value, path))
-
-
-def _unknown(node: Node, value: Any, path: str) -> Iterator[str]:
     if isinstance(value, list):
         if node.items is not None:
             for number, each in enumerate(value):
-                yield from _unknown(node.items, each, f"{path}[{number}]")
+                yield from unknown_fields(node.items, each, f"{path}[{number}]")
     elif isinstance(value, dict):
         known_here = _OF_EVERY_OBJECT if node.is_embedded or not path else ()
         for name, each in value.items():
             below = f"{path}.{name}" if path else name
             known = node.properties.get(name, node.items)
             if known is not None:
-                yield from _unknown(known, each, below)
+                yield from unknown_fields(known, each, below)
             elif node.properties and not node.preserves_unknown and name not in known_here:
                 yield below
 
