@@ -8,6 +8,7 @@ import msgspec
 
 from aioinformer.testing import errors
 from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.conditional import complete
 from aioinformer.testing.schema.decode import read_object
 from aioinformer.testing.schema.scalars import UnreadableError
 from aioinformer.testing.schema.unknown import unknown_fields
@@ -46,6 +47,7 @@ def decoded(
     except UnreadableError as error:
         why = str(error)
     if not why:
+        complete(read, resource.kind)
         return read
     if refused is not None:
         raise refused(why)

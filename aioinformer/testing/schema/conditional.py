@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.objects import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,12 +22,16 @@ def complete(obj: Object, kind: str) -> None:
         rule(obj)
 
 
+def template_path(kind: str) -> str:
+    """Return the path of the pod template in a workload, or `""`."""
+    return ".".join(_TEMPLATES.get(kind, ()))
+
+
 def pod_template(obj: Object, kind: str) -> Object | None:
     """Return the pod template of a workload, or None if it has none."""
-    part: Any = obj
-    for name in _TEMPLATES.get(kind, ("",)):
-        part = part.get(name) if isinstance(part, dict) else None
-    return part if isinstance(part, dict) else None
+    steps = _TEMPLATES.get(kind)
+    template = None if steps is None else value_at(obj, steps)
+    return template if isinstance(template, dict) else None
 
 
 _TEMPLATES = {
