@@ -57,6 +57,7 @@ class WriteOptions:
         dry_run: Check everything, change nothing.
         field_manager: The field manager.
         applied: The write is an apply, which has already set `managedFields`.
+        strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
         fields: Collects the unknown fields.
     """
 
@@ -65,6 +66,7 @@ class WriteOptions:
     dry_run: bool = False
     field_manager: str = "unknown"
     applied: bool = False
+    strict: bool = False
     fields: FieldCheck = field(default_factory=FieldCheck)
 
 
@@ -196,7 +198,7 @@ class Cluster:
                 new["status"] = missing(status)
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
-            if not options.whole:
+            if options.strict:
                 admit(new, resource.kind)
             if resource.kind == "Service":
                 self._addresses.fill_in(new, None)
@@ -424,8 +426,8 @@ class Cluster:
     def _faults(
         self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
     ) -> list[dict[str, str]]:
-        """Return what the server says against a built-in object; the Python API writes incomplete ones too."""
-        if resource.custom or options.whole or options.subresource:
+        """Return what the server says against the spec of a built-in object."""
+        if resource.custom or not options.strict or options.subresource:
             return []
         kind = resource.kind
         faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]
