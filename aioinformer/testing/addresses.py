@@ -36,6 +36,9 @@ class Addresses:
         spec["clusterIP"] = address
         if not spec.get("clusterIPs") or spec["clusterIPs"] == before.get("clusterIPs"):
             spec["clusterIPs"] = [address]
+        if address == "None" and not spec.get("selector"):
+            spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
+            spec.setdefault("ipFamilyPolicy", "RequireDualStack")
         spec.setdefault("ipFamilies", ["IPv6" if ":" in address else "IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")
         if kind in ("NodePort", "LoadBalancer") and spec.get("allocateLoadBalancerNodePorts", True):

@@ -166,7 +166,8 @@ class Cluster:
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, obj, fields=options.fields)
+        obj = decoded(resource, {**obj, "metadata": metadata}, fields=options.fields)
+        metadata = obj["metadata"]
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
         if version.isdecimal() and int(version) and not options.whole:

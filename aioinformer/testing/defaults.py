@@ -6,7 +6,6 @@ import base64
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.definition_rules import complete_definition
-from aioinformer.testing.schema.scalars import quantity_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +27,8 @@ def fill_in(obj: Object, kind: str) -> None:
 
 def admit(obj: Object, kind: str) -> None:
     """Complete a new object of a request as the default admission plugins do, in place."""
-    spec = obj.get("spec") or {}
     if kind == "Pod":
+        spec = obj.setdefault("spec", {})
         tolerations = spec.get("tolerations") or []
         added = [each for each in _TOLERATIONS if not _is_tolerated(each, tolerations)]
         if tolerations or added:
@@ -38,6 +37,7 @@ def admit(obj: Object, kind: str) -> None:
             spec["priority"] = 0
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     if kind == "Node":
+        spec = obj.setdefault("spec", {})
         taints = spec.get("taints") or []
         if all(each.get("key") != _NOT_READY for each in taints):
             spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]
@@ -87,17 +87,17 @@ def _pod(obj: Object) -> None:
 def _qos_class(pod: Object) -> str:
     """Return a pod's class: Guaranteed if all containers have equal limits and requests for CPU and memory."""
     spec = pod.get("spec") or {}
-    guaranteed, any_given = True, False
+    is_guaranteed, any_given = True, False
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container.get("resources") or {}
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
         for name in ("cpu", "memory"):
-            request, limit = quantity_value(requests.get(name)), quantity_value(limits.get(name))
-            any_given = any_given or request > 0 or limit > 0
-            guaranteed = guaranteed and limit > 0 and request == limit
+            request, limit = requests.get(name, "0"), limits.get(name, "0")
+            any_given = any_given or request != "0" or limit != "0"
+            is_guaranteed = is_guaranteed and limit != "0" and request == limit
     if not any_given:
         return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
+    return "Guaranteed" if is_guaranteed else "Burstable"
 
 
 def _job(obj: Object) -> None:
@@ -108,8 +108,8 @@ def _job(obj: Object) -> None:
     uid, name = metadata["uid"], metadata["name"]
     template = spec["template"]
     about = template["metadata"] = template.get("metadata") or {}
-    about["labels"] = {
-        **(about.get("labels") or {}),
+    about["labels"] = about.get("labels") or {}
+    about["labels"] |= {  # which may be the Job's too
         "batch.kubernetes.io/controller-uid": uid,
         "batch.kubernetes.io/job-name": name,
         "controller-uid": uid,
@@ -137,7 +137,8 @@ def _claim(obj: Object) -> None:
 
 
 def _volume(obj: Object) -> None:
-    obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}
+    now = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
+    obj["status"] = now | (obj.get("status") or {})
     _add_finalizer(obj, VOLUME_PROTECTION)
 
 

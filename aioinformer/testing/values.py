@@ -47,7 +47,7 @@ def decoded(
     except UnreadableError as error:
         why = str(error)
     if not why:
-        complete(read, resource.kind)
+        complete(read, resource.kind, obj)
         return read
     if refused is not None:
         raise refused(why)

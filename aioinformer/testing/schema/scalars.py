@@ -159,11 +159,6 @@ def _quantity(value: Any, field: str) -> str:
     return written
 
 
-def quantity_value(quantity: str | None) -> Decimal:
-    """Return the value of a valid quantity; 0 for None."""
-    return Decimal(0) if quantity is None else _parsed(quantity)[0]
-
-
 def _parsed(text: str) -> tuple[Decimal, str]:
     """Return the value and the suffix of a quantity."""
     found = _QUANTITY.fullmatch(text)
