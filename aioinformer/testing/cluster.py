@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
 from aioinformer.testing.addresses import Addresses
-from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
+from aioinformer.testing.apply import (
+    apply_configuration,
+    check_declared,
+    check_type,
+    is_tracked,
+    track_update,
+)
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.defaults import admit, fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition
@@ -285,6 +291,8 @@ class Cluster:
             metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
+        if not resource.custom:
+            check_declared(resource, self.schema_of(resource), {"metadata": {"name": name}} | applied)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:

@@ -12,6 +12,7 @@ from aioinformer.testing.builtin import BUILTIN, PODS
 from aioinformer.testing.cluster import Cluster, WriteOptions
 from aioinformer.testing.fieldsets import decode, encode, merge, paths, remove, show
 from aioinformer.testing.objects import Object, load
+from aioinformer.testing.schema.node import Node
 
 from .client import APIClient
 
@@ -19,6 +20,7 @@ DEPLOYMENTS = next(resource for resource in BUILTIN if resource.kind == "Deploym
 DAEMONS = next(resource for resource in BUILTIN if resource.kind == "DaemonSet")
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
 SERVICES = next(resource for resource in BUILTIN if resource.kind == "Service")
+DEPLOYMENT = Cluster().schema_of(DEPLOYMENTS)
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
 PATH = "/api/v1/namespaces/default/configmaps/a"
 APPLY = "application/apply-patch+yaml"
@@ -340,23 +342,32 @@ def test_fieldsets_round_trip() -> None:
     obj = {
         "kind": "Deployment",
         "metadata": {"name": "a", "finalizers": ["x"], "labels": {}},
-        "spec": {"env": [{"name": "A", "value": "1"}], "args": ["b"], "empty": {}},
+        "spec": {
+            "template": {
+                "spec": {
+                    "imagePullSecrets": [{"name": "a"}],
+                    "hostAliases": [{"ip": "A", "hostnames": ["1"]}],
+                }
+            },
+            "strategy": {},
+        },
     }
-    found = set(paths(DEPLOYMENTS, obj))
+    pod = ("f:spec", "f:template", "f:spec")
+    found = set(paths(DEPLOYMENT, obj))
     assert found == {
         ("f:metadata", "f:finalizers", 'v:"x"'),
         ("f:metadata", "f:labels"),
-        ("f:spec", "f:env", 'k:{"name":"A"}', "."),
-        ("f:spec", "f:env", 'k:{"name":"A"}', "f:name"),
-        ("f:spec", "f:env", 'k:{"name":"A"}', "f:value"),
-        ("f:spec", "f:args"),
-        ("f:spec", "f:empty"),
+        (*pod, "f:hostAliases", 'k:{"ip":"A"}', "."),
+        (*pod, "f:hostAliases", 'k:{"ip":"A"}', "f:ip"),
+        (*pod, "f:hostAliases", 'k:{"ip":"A"}', "f:hostnames"),
+        (*pod, "f:imagePullSecrets", 'k:{"name":"a"}'),
+        ("f:spec", "f:strategy"),
     }
     assert decode(encode(found)) == found
     shown = {show(path) for path in found}
     assert '.metadata.finalizers[="x"]' in shown
-    assert '.spec.env[name="A"].value' in shown
-    assert paths(DEPLOYMENTS, {"metadata": {"name": "a"}}) == {}
+    assert '.spec.template.spec.hostAliases[ip="A"].hostnames' in shown
+    assert paths(DEPLOYMENT, {"metadata": {"name": "a"}}) == {}
 
 
 def test_removing_fields_removes_empty_parents() -> None:
@@ -371,7 +382,7 @@ def test_removing_fields_removes_empty_parents() -> None:
     owner = ("f:metadata", "f:ownerReferences", 'k:{"uid":"a"}')
     assert remove({"args": ["x"]}, ("f:args", 'v:"x"')) is None
     assert remove({"metadata": {"ownerReferences": [{"uid": "a"}]}}, owner) is None
-    assert merge(CAVES, {"a": [1]}, {"a": [2]}) == {"a": [2]}
+    assert merge(Node(), {"a": [1]}, {"a": [2]}) == {"a": [2]}
 
 
 async def test_apply_over_http(api: APIClient, server: APIServer) -> None:
