@@ -43,7 +43,7 @@ from aioinformer.testing.validation import (
     check_object,
     check_place,
 )
-from aioinformer.testing.values import decoded, unapplied
+from aioinformer.testing.values import decoded, unapplied, unpatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,7 +237,9 @@ class Cluster:
             StatusError: 400, 404, 409 (another version, another uid), 422.
         """
         stored = self.get(resource, namespace, name)
-        return self._replace(resource, stored, change(load(resource, stored)), options)
+        new = change(load(resource, stored))
+        new = decoded(resource, new, unpatched(new), options.fields)
+        return self._replace(resource, stored, new, options)
 
     def update(
         self,

@@ -108,7 +108,7 @@ def test_null_text_is_empty() -> None:
     ],
 )
 def test_a_time_in_microseconds(given: str | None, taken: str | None) -> None:
-    assert read("Lease", spec={"renewTime": given})["spec"] == {"renewTime": taken}
+    assert read("Lease", spec={"renewTime": given})["spec"].get("renewTime") == taken
 
 
 @pytest.mark.parametrize(
@@ -270,14 +270,14 @@ def test_defaults_apply_on_every_write() -> None:
     secret = server.update("v1", "secrets", {"metadata": {"name": "a"}, "stringData": {"a": "b"}})
     assert (secret["type"], secret["data"]) == ("Opaque", {"a": "Yg=="})
     server.create("v1", "services", {"metadata": {"name": "a"}, "spec": {"type": "NodePort"}})
-    service = server.update("v1", "services", {"metadata": {"name": "a"}, "spec": {"ports": []}})
-    assert service["spec"] == {"ports": [], "type": "ClusterIP", "sessionAffinity": "None"}
+    spec = server.update("v1", "services", {"metadata": {"name": "a"}, "spec": {"ports": []}})["spec"]
+    assert (spec["type"], spec["sessionAffinity"], "ports" in spec) == ("ClusterIP", "None", False)
 
 
 def test_a_secret_keeps_its_type() -> None:
-    server = APIServer()
-    server.create("v1", "secrets", {"metadata": {"name": "a"}, "type": "example.com/a"})
+    cluster, secrets = Cluster(), KINDS["Secret"]
+    cluster.create(secrets, "default", {"metadata": {"name": "a"}, "type": "example.com/a"})
     with pytest.raises(
         StatusError, match=r'^422 Invalid: .*type: Invalid value: "Opaque": field is immutable'
     ):
-        server.update("v1", "secrets", {"metadata": {"name": "a"}})
+        cluster.update(secrets, "default", "a", {"metadata": {"name": "a"}}, WriteOptions(strict=True))
