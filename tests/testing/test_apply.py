@@ -423,7 +423,9 @@ async def test_apply_over_http(api: APIClient, server: APIServer) -> None:
 
 
 async def test_a_scale_is_applied(api: APIClient, server: APIServer) -> None:
-    server.create("apps/v1", "deployments", {"metadata": {"name": "web"}, "spec": {"paused": True, "replicas": 3}})
+    server.create(
+        "apps/v1", "deployments", {"metadata": {"name": "web"}, "spec": {"paused": True, "replicas": 3}}
+    )
     path = "/apis/apps/v1/namespaces/default/deployments/web"
     scale: Object = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}}
     scale["spec"] = {"replicas": 3}
