@@ -82,10 +82,12 @@ async def test_yaml_that_explodes_is_a_bad_request(
 
 
 async def test_ordinary_yaml_aliases_are_expanded(server: APIServer, api: APIClient) -> None:
-    body = HEAD + b"data: &a {x: 'y'}\nbinaryData: {<<: *a, x: YQ==}\n"
+    metadata = b"metadata: {name: one, labels: &a {x: 'y'}, annotations: *a}"
+    body = b"apiVersion: v1\nkind: ConfigMap\n" + metadata + b"\ndata: {<<: *a, w: 'v'}"
     assert (await api.ask("POST", CONFIGMAPS, body, content_type=YAML)).status == 201
     made = server.get("v1", "configmaps", "one")
-    assert (made["data"], made["binaryData"]) == ({"x": "y"}, {"x": "YQ=="})
+    assert made["metadata"]["labels"] == made["metadata"]["annotations"] == {"x": "y"}
+    assert made["data"] == {"x": "y", "w": "v"}
 
 
 DEEP = b'{"metadata":{"name":"one"},"data":%s1%s}' % (b'{"a":' * 5000, b"}" * 5000)
