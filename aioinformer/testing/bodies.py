@@ -30,13 +30,12 @@ async def read_body(http: web.BaseRequest) -> bytes:
     return bytes(body)
 
 
-async def read_object(http: web.BaseRequest, resource: ResourceType) -> Object:
+def object_in(body: bytes, http: web.BaseRequest, resource: ResourceType) -> Object:
     """Return the object in the body of a request.
 
     Raises:
         StatusError: 400 for an invalid object, 415 for another media type or protobuf of an unknown kind.
     """
-    body = await read_body(http)
     refusal = unrecognized(resource.kind)
     obj = value_in(body, http, resource.api_version, resource.kind, refusal)
     if not isinstance(obj, dict):

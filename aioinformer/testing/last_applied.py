@@ -11,6 +11,7 @@ from aioinformer.testing.fieldsets import Path, paths
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.schema.node import Node
 
 KUBECTL = "kubectl"
 """The manager whose applies the server treats so."""
@@ -19,11 +20,12 @@ _ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def taken_over(resource: ResourceType, live: Object, current: dict[Path, Any]) -> set[Path]:
+def taken_over(resource: ResourceType, node: Node, live: Object, current: dict[Path, Any]) -> set[Path]:
     """Return the fields that `kubectl apply` set and that are still the same: no conflicts for kubectl.
 
     Args:
         resource: The object's type.
+        node: Its schema.
         live: The object.
         current: Its fields.
     """
@@ -34,9 +36,7 @@ def taken_over(resource: ResourceType, live: Object, current: dict[Path, Any]) -
         return set()  # any text may be there
     if before.get("apiVersion") != resource.api_version:
         return set()
-    return {
-        path for path, value in paths(resource, before).items() if path in current and current[path] == value
-    }
+    return {path for path, value in paths(node, before).items() if path in current and current[path] == value}
 
 
 def synchronize(result: Object, applied: Object) -> None:

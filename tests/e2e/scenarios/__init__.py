@@ -6,6 +6,7 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
+from .builtin_kinds import builtin_defaults, builtin_immutables, builtin_mistakes, field_validation
 from .custom import (
     columns,
     custom_resources,
@@ -87,6 +88,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     answers_in_yaml,
     posted_bindings,
     dry_runs,
+    builtin_defaults,
+    builtin_mistakes,
+    builtin_immutables,
+    field_validation,
     answers_in_protobuf,
     metadata_of_custom_resources_in_protobuf,
     bodies_in_protobuf,
