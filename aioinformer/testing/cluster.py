@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from aioinformer.testing import errors
 from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
+from aioinformer.testing.custom import check_custom, check_declared
 from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition
 from aioinformer.testing.events import check_event
@@ -183,6 +184,7 @@ class Cluster:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
             check_definition(new, None)
+        check_custom(resource, new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
@@ -262,6 +264,7 @@ class Cluster:
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
+        check_declared(resource, applied, namespace, name)
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)
@@ -309,6 +312,8 @@ class Cluster:
         self, resource: ResourceType, stored: StoredObject, new: Object, options: WriteOptions
     ) -> StoredObject:
         old = load(resource, stored)
+        if resource.custom:
+            new = decoded(resource, new)
         metadata = metadata_of(new)
         check_kind(resource, new, strict=not options.whole)
         check_place(resource, metadata, stored.namespace, stored.name)
@@ -322,6 +327,7 @@ class Cluster:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
             check_definition(result, old)
+        check_custom(resource, result, old, options.subresource)
         if result == old:
             return stored
         if not options.applied and is_tracked(old):

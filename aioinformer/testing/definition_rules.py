@@ -1,7 +1,6 @@
 """Defaults and validation of CustomResourceDefinitions.
 
-The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensions/validation, v1.36), but for what is
-in schemas.
+The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensions/validation, v1.36).
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from aioinformer.testing.errors import (
     invalid,
 )
 from aioinformer.testing.naming import is_established
+from aioinformer.testing.schema.definition import definition_faults
+from aioinformer.testing.schema.props import Props
 from aioinformer.testing.validation import subdomain_fault
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _Names(msgspec.Struct, rename="camel"):
 
 
 class _Schema(msgspec.Struct):
-    schema: dict[str, Any] | None = msgspec.field(name="openAPIV3Schema", default=None)
+    schema: Props | None = msgspec.field(name="openAPIV3Schema", default=None)
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -131,8 +132,10 @@ def _faults(spec: _Spec) -> Iterator[_Fault]:
 def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
     for number, version in enumerate(versions):
         if version.schema is None or version.schema.schema is None:
-            field = f"spec.versions[{number}].schema.openAPIV3Schema"
-            yield field_required(field)
+            yield field_required(f"spec.versions[{number}].schema.openAPIV3Schema")
+        else:
+            path = f"spec.versions[{number}].schema.openAPIV3Schema"
+            yield from (fault.cause for fault in definition_faults(version.schema.schema, path))
     for number, version in enumerate(versions):
         yield from _label_faults(f"spec.versions[{number}].name", version.name)
     names = [version.name for version in versions]

@@ -14,11 +14,14 @@ from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.naming import accepted_names, is_established, with_names
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
+from aioinformer.testing.schema.definition import Schema, compiled, not_enforced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.storage import StoredEvent, StoredObject
+
+_NOT_ENFORCED = "ValidationRulesNotEnforced"
 
 
 class Definitions(Controller):
@@ -60,6 +63,7 @@ class Definitions(Controller):
         definition = load(DEFINITIONS, stored)
         taken = [accepted_names(load(DEFINITIONS, each)) for each in self._of_group(group)]
         named = with_names(definition, taken, self.cluster.now())
+        named["status"] = _with_enforcement(named, self.cluster.now())
         if named != definition:
             self.cluster.commit(DEFINITIONS, stored, named)
             self._settle_group(group)  # a name may have become free
@@ -95,6 +99,23 @@ class Definitions(Controller):
         yield
 
 
+def _with_enforcement(definition: Object, now: str) -> Object:
+    """Return the status of a definition with a condition if a part of its schemas is not enforced."""
+    status: Object = definition["status"]
+    missing = not_enforced_in(definition)
+    has_condition = any(each["type"] == _NOT_ENFORCED for each in status.get("conditions") or ())
+    if not missing and not has_condition:
+        return status
+    message = "; ".join(missing) or "all rules are enforced"
+    reason = "NotSupported" if missing else "Supported"
+    return with_condition(status, _NOT_ENFORCED, bool(missing), reason, message, now)
+
+
+def not_enforced_in(definition: Object) -> list[str]:
+    """Return what the embedded server does not enforce of a definition's schemas, each with its reason."""
+    return [text for version in definition["spec"]["versions"] for text in not_enforced(_schema(version))]
+
+
 def _served(definition: Object) -> tuple[Object, Object] | None:
     """Return the parts of a definition that determine its resource; None if it is not served."""
     if not is_established(definition):
@@ -126,9 +147,14 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
             scale_paths=_scale_paths((version.get("subresources") or {}).get("scale") or {}),
             fields=tuple(_field(entry) for entry in version.get("selectableFields") or ()),
             columns=tuple(_column(entry) for entry in version.get("additionalPrinterColumns") or ()),
+            schema=_schema(version),
         )
         for version in versions
     ]
+
+
+def _schema(version: dict[str, Any]) -> Schema:
+    return compiled(version["schema"]["openAPIV3Schema"])
 
 
 def _field(entry: dict[str, Any]) -> FieldLabel:

@@ -12,6 +12,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from aioinformer.testing.schema.definition import Schema
+
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
 
@@ -73,6 +75,7 @@ class ResourceType:
         scale_paths: The fields of the scale subresource.
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
         columns: Printer columns beyond the name for `kubectl get`: (title, JSON path, type, priority).
+        schema: The schema of a custom resource from its definition; without one all fields are kept.
     """
 
     group: str
@@ -92,6 +95,7 @@ class ResourceType:
     scale_paths: ScalePaths = field(default=ScalePaths())
     stored: bool = True
     columns: tuple[tuple[str, str, str, int], ...] = field(default=(), compare=False)
+    schema: Schema | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def api_version(self) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from aioinformer.testing import errors
+from aioinformer.testing.custom import read_custom
 from aioinformer.testing.objects import wrong_type
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def decoded(
         StatusError: A value does not fit the type of its field.
     """
     if resource.custom:
-        return obj
+        return read_custom(resource, obj)[0]
     expected = _FIELDS.get(resource.kind) or (_FIELDS_OF_ANY if resource.has_status else {})
     try:
         taken: Object = _taken(obj, expected, resource.kind)

@@ -1,0 +1,51 @@
+"""Custom resources by the schemas of their definitions: read as Go would, checked, and refused with all causes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from aioinformer.testing import errors
+
+if TYPE_CHECKING:
+    from aioinformer.testing.objects import Object
+    from aioinformer.testing.resources import ResourceType
+
+
+def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]:
+    """Return a custom resource with its defaults and without unknown fields, and the paths of those.
+
+    A resource without a schema keeps all fields.
+    """
+    if resource.schema is None:
+        return obj, []
+    return resource.schema.read(msgspec.to_builtins(obj))
+
+
+def check_custom(resource: ResourceType, new: Object, old: Object | None, subresource: str = "") -> None:
+    """Refuse a custom resource that does not fit its schema; faults of unchanged values are tolerated.
+
+    Raises:
+        StatusError: 422 with every cause.
+    """
+    if resource.schema is None:
+        return
+    if faults := resource.schema.faults(new, old, subresource):
+        causes = [fault.cause for fault in faults]
+        raise errors.invalid(resource.kind, resource.group, new["metadata"]["name"], causes)
+
+
+def check_declared(resource: ResourceType, applied: Object, namespace: str, name: str) -> None:
+    """Refuse an applied configuration with fields that the schema does not have.
+
+    Raises:
+        StatusError: 500, as upstream.
+    """
+    _, unknown = read_custom(resource, applied)
+    if unknown:
+        faults = [f".{path}: field not declared in schema" for path in unknown]
+        why = faults[0] if len(faults) == 1 else "errors:\n  " + "\n  ".join(faults)
+        kind = f"{resource.api_version}, Kind={resource.kind}"
+        message = f"failed to create typed patch object ({namespace}/{name}; {kind}): {why}"
+        raise errors.StatusError(500, "", message)
