@@ -103,7 +103,7 @@ def _with_enforcement(definition: Object, now: str) -> Object:
     """Return the status of a definition with a condition if a part of its schemas is not enforced."""
     status: Object = definition["status"]
     missing = not_enforced_in(definition)
-    has_condition = any(each["type"] == _NOT_ENFORCED for each in status.get("conditions") or ())
+    has_condition = any(each.get("type") == _NOT_ENFORCED for each in status.get("conditions") or ())
     if not missing and not has_condition:
         return status
     message = "; ".join(missing) or "all rules are enforced"
