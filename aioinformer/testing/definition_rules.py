@@ -133,9 +133,7 @@ def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
     for number, version in enumerate(versions):
         if version.schema is None or version.schema.schema is None:
             yield field_required(f"spec.versions[{number}].schema.openAPIV3Schema")
-        else:
-            path = f"spec.versions[{number}].schema.openAPIV3Schema"
-            yield from (fault.cause for fault in definition_faults(version.schema.schema, path))
+    yield from _faults_of_schemas(versions)
     for number, version in enumerate(versions):
         yield from _label_faults(f"spec.versions[{number}].name", version.name)
     names = [version.name for version in versions]
@@ -144,6 +142,16 @@ def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
     if sum(version.storage for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         yield field_invalid("spec.versions", names, why)
+
+
+def _faults_of_schemas(versions: list[_Version]) -> Iterator[_Fault]:
+    schemas = [None if version.schema is None else version.schema.schema for version in versions]
+    is_shared = all(schema == schemas[0] for schema in schemas)  # then upstream keeps it in one place
+    for number, schema in enumerate(schemas[:1] if is_shared else schemas):
+        if schema is not None:
+            place = "validation" if is_shared else f"versions[{number}].schema"
+            faults = definition_faults(schema, f"spec.{place}.openAPIV3Schema")
+            yield from (fault.cause for fault in faults)
 
 
 def _faults_of_names(names: _Names) -> Iterator[_Fault]:

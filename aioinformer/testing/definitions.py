@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.conditions import with_condition
 from aioinformer.testing.controller import Controller
+from aioinformer.testing.custom import read_custom
 from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.naming import accepted_names, is_established, with_names
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.objects import Object, load, store
 from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
 from aioinformer.testing.schema.definition import Schema, compiled, not_enforced
 
@@ -53,6 +54,14 @@ class Definitions(Controller):
             for resource in resource_types(definition):
                 registry.add(resource)
             storage.begin(group, plural)  # as upstream, for any change
+            self._read_again(resource_types(definition)[0])
+
+    def _read_again(self, resource: ResourceType) -> None:
+        """Set new defaults and drop unknown fields in stored objects, which upstream does for each reader."""
+        objects = self.cluster.collection(resource).objects
+        for key, stored in objects.items():
+            obj, _ = read_custom(resource, load(resource, stored))
+            objects[key] = store(resource, obj)
 
     def _settle_names(self, name: str) -> Iterator[None]:
         """Accept a definition's names unless another definition of its group has them, then serve it."""

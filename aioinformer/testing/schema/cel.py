@@ -97,7 +97,7 @@ def compile_expression(source: str, node: Node, *, returns: str = "BOOL", option
             raise _refusal(str(error)) from None
     if expression.return_type().name() not in (returns, "DYN"):
         raise InvalidRuleError(
-            "cel expression must evaluate to a bool" if returns == "BOOL" else "messageExpression must evaluate to a string"
+            "cel expression must evaluate to a bool" if returns == "BOOL" else "must evaluate to a string"
         )
     return Program(expression, uses_old=uses_old, optional_old=optional_old)
 

@@ -30,7 +30,7 @@ def coerced(node: Node, value: Any, unknown: list[str], path: str = "") -> Any:
         filled = [_default(item) if each is None and not item.nullable else each for each in value]
         return [coerced(item, each, unknown, f"{path}[{number}]") for number, each in enumerate(filled)]
     if not isinstance(value, dict):
-        return value
+        return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
     kept = {}
     for name, entry in value.items():
         below = f"{path}.{name}" if path else name

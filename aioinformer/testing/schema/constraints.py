@@ -185,10 +185,13 @@ def _check_number(node: Node, value: float, path: str, result: _Result) -> None:
         return False
 
     check_range("Checked", value)
-    if factor := rules.get("multipleOf"):
+    if (factor := rules.get("multipleOf")) is not None:
         check_range("MultipleOf", factor)
-        factor = int(factor) if isinstance(value, int) and factor >= 1 else factor
-        if not _is_whole(value / factor if factor >= 1 else 1 / factor * value):
+        factor = int(factor) if isinstance(value, int) else factor
+        if factor <= 0:  # as upstream for an integer value and a factor below 1
+            why = f"factor MultipleOf declared for {path} must be positive: {factor}"
+            result.add(Fault("Invalid", path.removeprefix("."), factor, why))
+        elif not _is_whole(value / factor if factor >= 1 else 1 / factor * value):
             result.add(_invalid(path, value, f"should be a multiple of {number(factor)}"))
     for name, sign, word in (("minimum", -1, "greater"), ("maximum", 1, "less")):
         if (limit := rules.get(name)) is None:

@@ -13,7 +13,7 @@ from aioinformer.testing.schema.patterns import compile_pattern
 from aioinformer.testing.schema.props import Props, node_of
 from aioinformer.testing.schema.result import BLOCKING, Fault
 from aioinformer.testing.schema.rules import Refusal, compile_rules, has_rules, rule_faults
-from aioinformer.testing.schema.structural import schema_faults, structural_faults
+from aioinformer.testing.schema.structural import is_supported, schema_faults, structural_faults
 from aioinformer.testing.schema.structure import embedded_faults, list_faults
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def _compiled(schema: bytes) -> Schema:
 
 def definition_faults(props: Props, path: str) -> list[Fault]:
     """Return the faults of a schema at a path of its definition."""
+    if not is_supported(props):
+        return [*schema_faults(props, path)]
     found = sorted(structural_faults(props, path), key=lambda fault: f"{fault.field}: {fault.message}")
     if props.nullable:
         found.append(Fault("Forbidden", f"{path}.nullable", detail="nullable cannot be true at the root"))

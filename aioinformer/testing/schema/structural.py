@@ -5,6 +5,7 @@ The rules are those of apiextensions-apiserver (pkg/apiserver/schema and pkg/api
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.schema.coerce import OF_EVERY_OBJECT
@@ -146,17 +147,28 @@ def _nested_faults(values: Props, structure: Props | None, path: str, structure_
             yield Fault("Forbidden", path + below, detail="must not be specified in a nested context")
 
 
-def schema_faults(props: Props, path: str, *, is_root: bool = True) -> Iterator[Fault]:
-    """Yield the faults of a schema besides those of its structure, in it and in the schemas inside."""
-    if props.type == "null":
-        why = "type cannot be set to null, use nullable as an alternative"
-        yield Fault("Forbidden", f"{path}.type", detail=why)
-    if props.type and props.type not in _TYPES:
-        supported = ", ".join(f'"{each}"' for each in _TYPES)
-        yield Fault("NotSupported", f"{path}.type", props.type, f"supported values: {supported}")
+def is_supported(props: Props) -> bool:
+    """Return whether the real server can read a schema as a structural one, with whatever faults."""
+    if next(_unsupported(props, ""), None) is not None or isinstance(props.items, list):
+        return False
+    return all(is_supported(each) for _, each, _ in _structure(props, ""))
+
+
+def _unsupported(props: Props, path: str) -> Iterator[Fault]:
     for attribute, name in _UNSUPPORTED.items():
         if getattr(props, attribute):
             yield Fault("Forbidden", f"{path}.{name}", detail=f"{name} is not supported")
+
+
+def schema_faults(props: Props, path: str, *, is_root: bool = True) -> Iterator[Fault]:
+    """Yield the faults of a schema besides those of its structure, in it and in the schemas inside."""
+    if props.type and props.type not in _TYPES:
+        supported = ", ".join(f'"{each}"' for each in _TYPES)
+        yield Fault("NotSupported", f"{path}.type", props.type, f"supported values: {supported}")
+    yield from _unsupported(props, path)
+    if props.type == "null":
+        why = "type cannot be set to null, use nullable as an alternative"
+        yield Fault("Forbidden", f"{path}.type", detail=why)
     if isinstance(props.items, list):
         yield Fault("Forbidden", f"{path}.items", detail="items must be a schema object and not an array")
     if props.unique_items:
@@ -260,8 +272,6 @@ def _has_lines(text: str) -> bool:
 
 def _is_path(props: Props, path: str) -> bool:
     """Return whether a rule's fieldPath, such as `.spec['a.b']`, names a field of the schema."""
-    import re
-
     place: Any = props
     steps = re.findall(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)+)'\]", path)
     if "".join(f".{name}" if name else f"['{quoted}']" for name, quoted in steps) != path:

@@ -10,6 +10,7 @@ from ..recording import Recorder
 
 APPLY = "application/apply-patch+yaml"
 TEXT = {"type": "string"}
+SHORT = {"type": "string", "maxLength": 20}
 NUMBER = {"type": "integer"}
 
 
@@ -200,38 +201,38 @@ RULED = ruled(
     struct(
         least=NUMBER,
         most=NUMBER,
-        name=ruled(TEXT, {"rule": "self == oldSelf", "message": "name is immutable"}),
+        name=ruled(SHORT, {"rule": "self == oldSelf", "message": "name is immutable"}),
         names={
-            "type": "array",
-            "items": ruled(TEXT, {"rule": "self.startsWith('a')", "messageExpression": "'not ' + self"}),
+            "type": "array", "maxItems": 5,
+            "items": ruled(SHORT, {"rule": "self.startsWith('a')", "messageExpression": "'not ' + self"}),
         },
         ports=ruled({"x-kubernetes-int-or-string": True}, {"rule": "type(self) == int ? self > 0 : self != ''"}),
         amounts=ruled(
-            {"type": "object", "additionalProperties": TEXT},
+            {"type": "object", "additionalProperties": SHORT, "maxProperties": 5},
             {"rule": "self.all(k, isQuantity(self[k]) && quantity(self[k]).isLessThan(quantity('1Gi')))"},
         ),
-        address=ruled(TEXT, {"rule": "isIP(self) && cidr('10.0.0.0/8').containsIP(self)"}),
-        link=ruled(TEXT, {"rule": "isURL(self) && url(self).getScheme() == 'https'", "reason": "FieldValueForbidden"}),
-        sorted=ruled({"type": "array", "items": NUMBER}, {"rule": "self.isSorted() && self.sum() < 10"}),
+        address=ruled(SHORT, {"rule": "isIP(self) && cidr('10.0.0.0/8').containsIP(self)"}),
+        link=ruled(SHORT, {"rule": "isURL(self) && url(self).getScheme() == 'https'", "reason": "FieldValueForbidden"}),
+        sorted=ruled({"type": "array", "maxItems": 5, "items": NUMBER}, {"rule": "self.isSorted() && self.sum() < 10"}),
         since=ruled(
-            TEXT | {"format": "date-time"}, {"rule": "self > timestamp('2020-01-01T00:00:00Z')"}
+            SHORT | {"format": "date-time"}, {"rule": "self > timestamp('2020-01-01T00:00:00Z')"}
         ),
-        wait=ruled(TEXT | {"format": "duration"}, {"rule": "self < duration('1h')"}),
-        version=ruled(TEXT, {"rule": "semver(self).isGreaterThan(semver('1.0.0'))"}),
+        wait=ruled(SHORT | {"format": "duration"}, {"rule": "self < duration('1h')"}),
+        version=ruled(SHORT, {"rule": "semver(self).isGreaterThan(semver('1.0.0'))"}),
         parts={
-            "type": "array",
+            "type": "array", "maxItems": 5,
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
             "items": ruled(
-                struct(name=TEXT, size=NUMBER) | {"required": ["name"]},
+                struct(name=SHORT, size=NUMBER) | {"required": ["name"]},
                 {"rule": "self.size >= oldSelf.size", "fieldPath": ".size"},
             ),
         },
         once=ruled(
-            TEXT, {"rule": "oldSelf.hasValue() || self == 'first'", "optionalOldSelf": True, "message": "not first"}
+            SHORT, {"rule": "oldSelf.hasValue() || self == 'first'", "optionalOldSelf": True, "message": "not first"}
         ),
         gone={"type": "boolean"},
-        **{"with-dash": NUMBER, "namespace": TEXT},
+        **{"with-dash": NUMBER, "namespace": SHORT},
     ),
     {"rule": "!has(self.least) || self.least <= self.most", "message": "least is more than most", "fieldPath": ".least"},
     {"rule": "!has(self.__namespace__) || self.__namespace__ != 'no'", "reason": "FieldValueRequired"},
