@@ -2,8 +2,7 @@
 
 The server tracks the owners of an object from its first apply on, which saves work for all other objects. Fields that
 exist at the first apply belong to `before-first-apply`, as on the real server, except zeros in the status, which the
-server added itself. Lists merge by the keys of strategic merge patches. Lists of custom resources outside of metadata
-are replaced as a whole, as without a schema.
+server added itself. Lists merge as the schema says.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, re
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.schema.node import Node
 
 _APPLY, _UPDATE = "Apply", "Update"
 _MISSING = object()
@@ -50,6 +50,7 @@ def check_type(applied: Object, api_version: str, kind: str) -> None:
 
 def apply_configuration(
     resource: ResourceType,
+    node: Node,
     live: Object | None,
     applied: Object,
     *,
@@ -74,15 +75,15 @@ def apply_configuration(
     Raises:
         StatusError: 409 with the fields of other owners, 500 for a list with a duplicate key.
     """
-    wanted = paths(resource, applied)
+    wanted = paths(node, applied)
     _check_unique(resource, applied["metadata"], wanted)
     me = Owner(manager, _APPLY, resource.api_version, subresource)
-    owners, current = _Owners(live), {} if live is None else paths(resource, live)
+    owners, current = _Owners(live), {} if live is None else paths(node, live)
     if live is not None and not owners.fields:
         before = {path for path, value in current.items() if value or path[0] != "f:status"}
         owners.fields[Owner("before-first-apply", _UPDATE, resource.api_version)] = before
-    result: Object = merge(resource, live, applied) if live is not None else dict(applied)
-    touched = _differing(current, paths(resource, result))
+    result: Object = merge(node, live, applied) if live is not None else dict(applied)
+    touched = _differing(current, paths(node, result))
     conflicts = [
         (owner, path)
         for owner, owned in owners.fields.items()
@@ -100,7 +101,7 @@ def apply_configuration(
         left_out - kept, key=lambda path: (path[-1] != ".", path)
     ):  # items before their fields
         result = remove(result, path, kept) or {}
-    gone = with_parents(current) - with_parents(paths(resource, result))
+    gone = with_parents(current) - with_parents(paths(node, result))
     for owned in owners.fields.values():
         owned -= gone
     result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
@@ -122,10 +123,10 @@ def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, A
 
 
 def track_update(
-    resource: ResourceType, old: Object, new: Object, *, manager: str, subresource: str, now: str
+    resource: ResourceType, node: Node, old: Object, new: Object, *, manager: str, subresource: str, now: str
 ) -> list[Object]:
     """Return the `managedFields` after an update: the manager becomes the only owner of changed fields."""
-    before, after = paths(resource, old), paths(resource, new)
+    before, after = paths(node, old), paths(node, new)
     touched = _differing(before, after)
     changed = touched & set(after)
     owners = _Owners(old)

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as replaced
 
 from aioinformer.testing import errors
 from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
-from aioinformer.testing.custom import check_custom, check_declared
+from aioinformer.testing.custom import METADATA, check_custom, check_declared
 from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition
 from aioinformer.testing.events import check_event
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
 from aioinformer.testing.validation import (
     check_finalizers,
@@ -50,6 +55,7 @@ class WriteOptions:
         dry_run: Check everything, change nothing.
         field_manager: The field manager.
         applied: The write is an apply, which has already set `managedFields`.
+        fields: Collects the unknown fields.
     """
 
     subresource: str = ""
@@ -57,6 +63,7 @@ class WriteOptions:
     dry_run: bool = False
     field_manager: str = "unknown"
     applied: bool = False
+    fields: FieldCheck = field(default_factory=FieldCheck)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class DeleteOptions:
 
 
 _DEFAULT_WRITE = WriteOptions()
+_METADATA_ONLY = Node(properties={"metadata": METADATA})
 
 
 class Cluster:
@@ -116,6 +124,14 @@ class Cluster:
         """Return the time in seconds."""
         return self._clock()
 
+    def schema_of(self, resource: ResourceType) -> Node:
+        """Return the schema of a resource's objects; without one only metadata has a schema."""
+        if resource.schema is not None:
+            node = resource.schema.node
+            return replaced(node, properties={**node.properties, **_METADATA_ONLY.properties})
+        found = None if resource.custom else node_of(resource.api_version, resource.kind)
+        return found or _METADATA_ONLY
+
     # Reading
 
     def find(self, resource: ResourceType, namespace: str, name: str) -> StoredObject | None:
@@ -149,7 +165,7 @@ class Cluster:
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, obj)
+        obj = decoded(resource, obj, fields=options.fields)
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
         if version.isdecimal() and int(version) and not options.whole:
@@ -224,7 +240,7 @@ class Cluster:
         Raises:
             StatusError: As for `modify` and `create`.
         """
-        metadata, obj = metadata_of(obj), decoded(resource, obj)
+        metadata, obj = metadata_of(obj), decoded(resource, obj, fields=options.fields)
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
@@ -284,6 +300,7 @@ class Cluster:
             }
         result = apply_configuration(
             resource,
+            self.schema_of(resource),
             None if stored is None else load(resource, stored),
             applied,
             manager=options.field_manager,
@@ -333,6 +350,7 @@ class Cluster:
         if not options.applied and is_tracked(old):
             result["metadata"]["managedFields"] = track_update(
                 resource,
+                self.schema_of(resource),
                 old,
                 result,
                 manager=options.field_manager,

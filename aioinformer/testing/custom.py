@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from aioinformer.testing import errors
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.unknown import unknown_fields
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
+
+METADATA = (node_of("v1", "ConfigMap") or Node()).properties.get("metadata", Node())
+"""The schema of every object's metadata."""
 
 
 def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]:
@@ -20,7 +26,8 @@ def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]
     """
     if resource.schema is None:
         return obj, []
-    return resource.schema.read(msgspec.to_builtins(obj))
+    read, unknown = resource.schema.read(msgspec.to_builtins(obj))
+    return read, [*unknown_fields(METADATA, obj.get("metadata"), "metadata"), *unknown]
 
 
 def check_custom(resource: ResourceType, new: Object, old: Object | None, subresource: str = "") -> None:

@@ -6,7 +6,6 @@ import base64
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.definition_rules import complete_definition
-from aioinformer.testing.values import without_zeros
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +25,6 @@ def fill_in(obj: Object, kind: str) -> None:
 
 def on_write(obj: Object, kind: str) -> None:
     """Complete any version of an object of a built-in kind, in place."""
-    without_zeros(obj, kind)
     if kind == "Secret":
         _secret(obj)
     if kind == "Service":

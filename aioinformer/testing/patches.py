@@ -16,11 +16,14 @@ from aioinformer.testing.errors import (
     unsupported_media_type,
 )
 from aioinformer.testing.objects import LARGEST_BODY
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
 from aioinformer.testing.strategic import strategic_merge
 from aioinformer.testing.values import decoded, unpatched
 
 if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.schema.unknown import FieldCheck
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -31,7 +34,13 @@ _MOST_OPERATIONS = 10_000
 """The limit of operations in a JSON patch, as on the real server."""
 
 
-def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content_type: str) -> dict[str, Any]:
+def apply_patch(
+    resource: ResourceType,
+    obj: dict[str, Any],
+    patch: Any,
+    content_type: str,
+    fields: FieldCheck | None = None,
+) -> dict[str, Any]:
     """Return an object with a patch applied; the arguments are not modified.
 
     Raises:
@@ -48,12 +57,13 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
     elif content_type == STRATEGIC_PATCH and not resource.custom:
         if not isinstance(patch, dict):
             raise _not_an_object()
-        result = strategic_merge(obj, patch, resource.kind)
+        node = node_of(resource.api_version, resource.kind)
+        result = strategic_merge(obj, patch, node or Node())
     else:
         raise unsupported_patch(resource)
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
         raise bad_request("the patched object is no Kubernetes object")
-    return decoded(resource, result, unpatched(result))
+    return decoded(resource, result, unpatched(result), fields)
 
 
 def unsupported_patch(resource: ResourceType) -> StatusError:

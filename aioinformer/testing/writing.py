@@ -10,9 +10,10 @@ import msgspec
 from aioinformer.testing import errors
 from aioinformer.testing.answers import respond, show, success
 from aioinformer.testing.binding import bind
-from aioinformer.testing.bodies import read_body, read_object, value_in
+from aioinformer.testing.bodies import object_in, read_body, value_in
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection, warning
+from aioinformer.testing.encodings import JSON
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.eviction import evict
 from aioinformer.testing.objects import Object, metadata_of, parse, parse_yaml
@@ -25,6 +26,7 @@ from aioinformer.testing.patches import (
     unsupported_patch,
 )
 from aioinformer.testing.scale import applied_scale, rescaled
+from aioinformer.testing.schema.unknown import FieldCheck, duplicate_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,12 +94,14 @@ class Writer:
     async def create(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """Answer a POST to a collection."""
         resource = view.resource
-        obj = await read_object(http, resource)
+        body = await read_body(http)
+        obj = object_in(body, http, resource)
         if not resource.stored:
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
-        stored = self._cluster.create(resource, request.namespace, obj, _options(http, request))
+        options = _options(http, request, _field_check(http, request, body, obj))
+        stored = self._cluster.create(resource, request.namespace, obj, options)
         self._changed()
-        return show(request, view, stored, 201)
+        return _warned(show(request, view, stored, 201), options)
 
     async def create_subresource(
         self, http: web.BaseRequest, request: Request, view: View
@@ -129,12 +133,12 @@ class Writer:
         if request.subresource == "scale":
             scale = value_in(await read_body(http), http, "autoscaling/v1", "Scale")
             return self._rescale(http, request, view, lambda _: scale)
-        obj = await read_object(http, resource)
-        stored, created = self._cluster.update(
-            resource, request.namespace, request.name, obj, _options(http, request)
-        )
+        body = await read_body(http)
+        obj = object_in(body, http, resource)
+        options = _options(http, request, _field_check(http, request, body, obj))
+        stored, created = self._cluster.update(resource, request.namespace, request.name, obj, options)
         self._changed()
-        return show(request, view, stored, 201 if created else 200)
+        return _warned(show(request, view, stored, 201 if created else 200), options)
 
     async def patch(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """Answer a PATCH of any type."""
@@ -146,17 +150,17 @@ class Writer:
         if content_type == STRATEGIC_PATCH and resource.custom:  # even for a missing object
             raise unsupported_patch(resource)
         patch = parse(body, "error decoding patch")
+        fields = _field_check(http, request, body, patch)
 
         def change(obj: Object) -> Object:
-            return apply_patch(resource, obj, patch, content_type)
+            return apply_patch(resource, obj, patch, content_type, fields)
 
         if request.subresource == "scale":
             return self._rescale(http, request, view, change)
-        stored = self._cluster.modify(
-            resource, request.namespace, request.name, change, _options(http, request)
-        )
+        options = _options(http, request, fields)
+        stored = self._cluster.modify(resource, request.namespace, request.name, change, options)
         self._changed()
-        return show(request, view, stored)
+        return _warned(show(request, view, stored), options)
 
     def _apply(self, http: web.BaseRequest, request: Request, view: View, body: bytes) -> web.StreamResponse:
         resource = view.resource
@@ -258,7 +262,26 @@ def _is_dry(asked: list[str], kind: str) -> bool:
     return bool(asked)
 
 
-def _options(http: web.BaseRequest, request: Request, *, applying: bool = False) -> WriteOptions:
+def _field_check(http: web.BaseRequest, request: Request, body: bytes, given: Any) -> FieldCheck:
+    """Return the check that the request's `fieldValidation` asks for."""
+    validation = request.query.get("fieldValidation", "")
+    if validation == "Ignore":
+        return FieldCheck(validation)
+    if http.content_type == JSON_PATCH:
+        return FieldCheck(validation, [f"json patch {fault}" for fault in duplicate_fields(body, given)])
+    is_json = http.content_type in (JSON.media_type, MERGE_PATCH, STRATEGIC_PATCH)
+    return FieldCheck(validation, duplicate_fields(body, given) if is_json else [])
+
+
+def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
+    for text in options.fields.warnings:
+        answer.headers.add("Warning", text)
+    return answer
+
+
+def _options(
+    http: web.BaseRequest, request: Request, fields: FieldCheck | None = None, *, applying: bool = False
+) -> WriteOptions:
     manager = request.query.get("fieldManager", "")
     causes = []
     if applying and not manager:
@@ -277,6 +300,7 @@ def _options(http: web.BaseRequest, request: Request, *, applying: bool = False)
         subresource=request.subresource,
         dry_run=_dry_run(request),
         field_manager=manager or agent or "unknown",
+        fields=fields or FieldCheck(),
     )
 
 

@@ -91,6 +91,8 @@ def node_of(props: Props, *, is_root: bool = False) -> Node:
     for name, parts in zip(LOGIC, (props.all_of, props.any_of, props.one_of), strict=True):
         if parts:
             rules[name] = [node_of(each) for each in parts]
+    if props.map_type:
+        rules["x-kubernetes-map-type"] = props.map_type
     if props.not_ is not None:
         rules["not"] = node_of(props.not_)
     inner = props.additional_properties if props.items is None else props.items
@@ -106,7 +108,7 @@ def node_of(props: Props, *, is_root: bool = False) -> Node:
         default=msgspec.UNSET if props.default is None else props.default,
         required=tuple(props.required or ()),
         enum=tuple(props.enum or ()),
-        list_type=props.list_type or props.map_type or "",
+        list_type=props.list_type or "",
         list_keys=tuple(props.list_keys or ()),
         preserves_unknown=bool(props.preserves_unknown),
         nullable=props.nullable,
