@@ -280,7 +280,8 @@ class Cluster:
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
-        check_declared(resource, applied, namespace, name)
+        if resource.custom:
+            check_declared(resource, applied)
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)

@@ -43,16 +43,18 @@ def check_custom(resource: ResourceType, new: Object, old: Object | None, subres
         raise errors.invalid(resource.kind, resource.group, new["metadata"]["name"], causes)
 
 
-def check_declared(resource: ResourceType, applied: Object, namespace: str, name: str) -> None:
-    """Refuse an applied configuration with fields that the schema does not have.
+def check_declared(resource: ResourceType, applied: Object) -> None:
+    """Refuse an applied configuration with a field that the schema does not have.
 
     Raises:
         StatusError: 500, as upstream.
     """
     _, unknown = read_custom(resource, applied)
     if unknown:
-        faults = [f".{path}: field not declared in schema" for path in unknown]
-        why = faults[0] if len(faults) == 1 else "errors:\n  " + "\n  ".join(faults)
-        kind = f"{resource.api_version}, Kind={resource.kind}"
-        message = f"failed to create typed patch object ({namespace}/{name}; {kind}): {why}"
-        raise errors.StatusError(500, "", message)
+        name = f"{applied['metadata'].get('namespace', '')}/{applied['metadata']['name']}"
+        raise errors.StatusError(
+            500,
+            "",
+            f"failed to create typed patch object ({name}; {resource.api_version}, Kind={resource.kind}): "
+            f".{unknown[0]}: field not declared in schema",
+        )

@@ -95,7 +95,7 @@ class ResourceType:
     scale_paths: ScalePaths = field(default=ScalePaths())
     stored: bool = True
     columns: tuple[tuple[str, str, str, int], ...] = field(default=(), compare=False)
-    schema: Schema | None = field(default=None, compare=False, repr=False)
+    schema: Schema | None = field(default=None, repr=False)
 
     @cached_property
     def api_version(self) -> str:

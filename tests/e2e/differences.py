@@ -38,6 +38,7 @@ MEDIA_TYPES = "no YAML is answered here, so other media types are offered"
 SCHEMAS = "built-in kinds have no schemas here: what is unknown, missing or of the wrong type is kept"
 ADMISSION = "admission plugins of the real server add to pods: tolerations for nodes that are not ready"
 TWICE = "the real server checks an updated object several times, and says so each time"
+WHOLE_PATCHES = "the real server's message shows the patched object with its managedFields"
 VERSIONS = "the real server shows what it has made of the versions"
 REVIEWS = "a review that asks for nothing is refused with other words"
 KINDS = "a kind that does not fit is refused with other words"
@@ -70,6 +71,7 @@ KNOWN: tuple[Known, ...] = (
         WORDS,
         TWICE,
     ),
+    Known(r"^PATCH \S+/relics/a\?fieldValidation=Strict", WORDS, WHOLE_PATCHES),
     Known(r"^PATCH \S+/pods/web .*tolerations", ANYTHING, ADMISSION),
     Known(r"^(POST|PATCH) .*(unchecked|nonsense|unknown(?!-fields))", ANYTHING, SCHEMAS),
     Known(r'^POST \S+/customresourcedefinitions \{.*"storage": false', WORDS, VERSIONS),

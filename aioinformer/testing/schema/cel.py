@@ -83,6 +83,8 @@ def compile_expression(source: str, node: Node, *, returns: str = "BOOL", option
         NotEnforcedError: The runtime is not installed, or lacks a function.
     """
     type_of_self, uses_old = _type_of(node), False
+    if undefined := undefined_field(source, node):
+        raise InvalidRuleError(f"compilation failed: {undefined}")
     try:
         expression = _compiled(source, type_of_self)
     except RuntimeError as error:
@@ -100,6 +102,49 @@ def compile_expression(source: str, node: Node, *, returns: str = "BOOL", option
             "cel expression must evaluate to a bool" if returns == "BOOL" else "must evaluate to a string"
         )
     return Program(expression, uses_old=uses_old, optional_old=optional_old)
+
+
+_STRING = re.compile(r"""[rR]?(?:\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')""")
+_FIELDS = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\.[A-Za-z_]\w*(?!\w|\s*\())+)")
+
+
+def undefined_field(source: str, node: Node) -> str:
+    """Return the compiler's message for a field of `self` that the schema lacks, or `""`.
+
+    Objects are dynamic for the runtime, so that it cannot tell.
+    """
+    plain = _STRING.sub(lambda found: "_" * len(found[0]), source)
+    for found in _FIELDS.finditer(plain):
+        place, column = node, found.start(1)
+        for name in found[1].split(".")[1:]:
+            known = place.properties
+            if not known or place.items is not None or (place.is_embedded and name in _OF_EVERY_OBJECT):
+                break
+            fields = {escape(each): part for each, part in known.items()}
+            if name not in fields:
+                lines = plain[:column].split("\n")
+                row, shown = len(lines), source.split("\n")[len(lines) - 1]
+                at = len(lines[-1])
+                return f"ERROR: <input>:{row}:{at + 1}: undefined field '{name}'\n | {shown}\n | {'.' * at}^"
+            place, column = fields[name], column + 1 + len(name)
+    return ""
+
+
+_OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
+_RESERVED = frozenset(
+    "true false null in as break const continue else for function if import let loop package namespace return "
+    "var void while".split()
+)
+_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+
+def escape(name: str) -> str:
+    """Return a field's name in CEL; `""` if rules cannot read the field."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if not re.fullmatch(r"[A-Za-z_./-][\w./-]*", name, re.ASCII):
+        return ""
+    return re.sub(r"__|[./-]", lambda found: _ESCAPES[found[0]], name)
 
 
 def _refusal(message: str) -> Exception:

@@ -173,8 +173,10 @@ def _semver(text: str, normalize: bool = False) -> _Opaque:
         numbers, dash, rest = text.removeprefix("v").partition("-")
         parts = [part.lstrip("0") or "0" for part in numbers.split(".")]
         text = ".".join([*parts, "0", "0"][: max(3, len(parts))]) + dash + rest
+    if text.count(".") < 2:
+        raise ValueError("No Major.Minor.Patch elements found")
     if not _SEMVER.fullmatch(text):
-        raise ValueError("Invalid character(s) found in version, or no Major.Minor.Patch elements found")
+        raise ValueError("Invalid character(s) found in version")
     return {"semver": text}
 
 

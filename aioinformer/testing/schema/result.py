@@ -74,7 +74,11 @@ def show(value: Any) -> str:
     """Return a value as Go's field errors show it."""
     if isinstance(value, float):
         return number(value)
-    return msgspec.json.encode(value, order="deterministic").decode()
+    text = msgspec.json.encode(value, order="deterministic").decode()
+    return text if isinstance(value, str) else text.translate(_ESCAPED)  # Go's JSON is fit for HTML
+
+
+_ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"}
 
 
 def number(value: float) -> str:

@@ -15,6 +15,7 @@ from aioinformer.testing.schema.cel import (
     NotEnforcedError,
     Program,
     compile_expression,
+    escape,
 )
 from aioinformer.testing.schema.constraints import MISSING, old_field, old_items
 from aioinformer.testing.schema.node import Node
@@ -221,19 +222,3 @@ def _duration(text: str) -> timedelta:
     parts = re.findall(r"([0-9.]+)\s*([a-zµμ]+)", text)
     seconds = sum(float(amount) * _UNITS.get(unit, 0) for amount, unit in parts)
     return timedelta(seconds=-seconds if text.startswith("-") else seconds)
-
-
-_RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return "
-    "var void while".split()
-)
-_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-
-
-def escape(name: str) -> str:
-    """Return a field's name in CEL; `""` if rules cannot read the field."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    if not re.fullmatch(r"[A-Za-z_./-][\w./-]*", name, re.ASCII):
-        return ""
-    return re.sub(r"__|[./-]", lambda found: _ESCAPES[found[0]], name)

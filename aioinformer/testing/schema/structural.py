@@ -66,7 +66,9 @@ def structural_faults(props: Props, path: str, level: str = "root") -> Iterator[
             if props.preserves_unknown if name.startswith("p") else props.is_embedded:
                 why = "must be false if x-kubernetes-int-or-string is true"
                 yield Fault("Invalid", f"{path}.x-kubernetes-{name}", True, why)
-    yield from _value_faults(props, props, path, path)
+    yield from _value_faults(props, path)
+    if level == "root":  # as upstream, which does not look further down
+        yield from _missing_in_structure(props, props, path, path)
     yield from _type_faults(props, path, level)
     if props.is_embedded and not props.preserves_unknown and not props.properties:
         why = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
@@ -108,18 +110,21 @@ def _type_faults(props: Props, path: str, level: str) -> Iterator[Fault]:
             yield Fault("Forbidden", f"{path}.properties[metadata]", detail=why)
 
 
-def _value_faults(values: Props, structure: Props | None, path: str, structure_path: str) -> Iterator[Fault]:
-    """Yield the faults of a schema's logic, whose parts may say nothing about the structure."""
-    skipped = values.is_int_or_string
+def _logic(values: Props, path: str) -> Iterator[tuple[str, Props]]:
+    """Yield the schemas in a schema's logic: of allOf, anyOf, oneOf and not."""
     for name, parts in (("anyOf", values.any_of), ("allOf", values.all_of), ("oneOf", values.one_of)):
         for number, part in enumerate(parts or ()):
-            if skipped and name == "anyOf" and parts == _INT_OR_STRING:
-                continue
-            if skipped and name == "allOf" and number == 0 and part.any_of == _INT_OR_STRING:
-                continue
-            yield from _nested_faults(part, structure, f"{path}.{name}[{number}]", structure_path)
+            yield f"{path}.{name}[{number}]", part
     if values.not_ is not None:
-        yield from _nested_faults(values.not_, structure, f"{path}.not", structure_path)
+        yield f"{path}.not", values.not_
+
+
+def _value_faults(values: Props, path: str) -> Iterator[Fault]:
+    """Yield the faults of a schema's logic, whose parts may say nothing about the structure."""
+    for below, part in _logic(values, path):
+        if values.is_int_or_string and _is_int_or_string(values, part):
+            continue
+        yield from _nested_faults(part, below)
     if values.pattern:
         try:
             compile_pattern(values.pattern)
@@ -128,23 +133,38 @@ def _value_faults(values: Props, structure: Props | None, path: str, structure_p
             yield Fault("Invalid", f"{path}.pattern", values.pattern, why)
 
 
-def _nested_faults(values: Props, structure: Props | None, path: str, structure_path: str) -> Iterator[Fault]:
-    if structure is None:
-        yield Fault("Required", structure_path, detail=f"because it is defined in {path}")
-        return
-    yield from _value_faults(values, structure, path, structure_path)
+def _is_int_or_string(values: Props, part: Props) -> bool:
+    """Return whether a part of the logic is the one that x-kubernetes-int-or-string allows to have types."""
+    if values.any_of == _INT_OR_STRING and part in _INT_OR_STRING:
+        return True
+    return bool(values.all_of) and part is values.all_of[0] and part.any_of == _INT_OR_STRING
+
+
+def _nested_faults(values: Props, path: str) -> Iterator[Fault]:
+    yield from _value_faults(values, path)
     for attribute, (name, wanted) in _NOT_NESTED.items():
         if getattr(values, attribute) not in (None, False, "", []):
             yield Fault("Forbidden", f"{path}.{name}", detail=f"must be {wanted} to be structural")
     if isinstance(values.items, Props):
-        items = structure.items if isinstance(structure.items, Props) else None
-        yield from _nested_faults(values.items, items, f"{path}.items", f"{structure_path}.items")
+        yield from _nested_faults(values.items, f"{path}.items")
     for name, each in (values.properties or {}).items():
-        below = f".properties[{name}]"
-        known = (structure.properties or {}).get(name)
-        yield from _nested_faults(each, known, path + below, structure_path + below)
+        yield from _nested_faults(each, f"{path}.properties[{name}]")
         if name == "metadata":
-            yield Fault("Forbidden", path + below, detail="must not be specified in a nested context")
+            yield Fault("Forbidden", f"{path}.properties[metadata]", detail="must not be specified in a nested context")
+
+
+def _missing_in_structure(values: Props, structure: Props, path: str, structure_path: str) -> Iterator[Fault]:
+    """Yield the fields that a schema's logic names and its structure lacks."""
+    for below, part in _logic(values, path):
+        parts = [(f".properties[{name}]", each, (structure.properties or {}).get(name)) for name, each in (part.properties or {}).items()]
+        if isinstance(part.items, Props):
+            parts.append((".items", part.items, structure.items if isinstance(structure.items, Props) else None))
+        yield from _missing_in_structure(part, structure, below, structure_path)
+        for step, each, known in parts:
+            if known is None:
+                yield Fault("Required", structure_path + step, detail=f"because it is defined in {below}{step}")
+            else:
+                yield from _missing_in_structure(Props(all_of=[each]), known, below + step, structure_path + step)
 
 
 def is_supported(props: Props) -> bool:
