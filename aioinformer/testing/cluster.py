@@ -19,7 +19,7 @@ from aioinformer.testing.apply import apply_configuration, check_type, is_tracke
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.custom import METADATA, check_custom, check_declared
 from aioinformer.testing.defaults import fill_in, on_write
-from aioinformer.testing.definition_rules import check_definition
+from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
@@ -200,6 +200,7 @@ class Cluster:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
             check_definition(new, None)
+            options.fields.note(not_enforced_in(new))
         check_custom(resource, new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
@@ -345,6 +346,7 @@ class Cluster:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
             check_definition(result, old)
+            options.fields.note(not_enforced_in(result))
         check_custom(resource, result, old, options.subresource)
         if result == old:
             return stored

@@ -20,7 +20,7 @@ from aioinformer.testing.errors import (
     invalid,
 )
 from aioinformer.testing.naming import is_established
-from aioinformer.testing.schema.definition import definition_faults
+from aioinformer.testing.schema.definition import compiled, definition_faults, not_enforced
 from aioinformer.testing.schema.props import Props
 from aioinformer.testing.validation import subdomain_fault
 
@@ -112,6 +112,15 @@ def check_definition(new: Object, old: Object | None) -> None:
     faults += _unapproved(spec.group, _approval(new), None if old is None else _approval(old))
     if faults:
         raise invalid(DEFINITIONS.kind, DEFINITIONS.group, name, faults)
+
+
+def not_enforced_in(definition: Object) -> list[str]:
+    """Return what the embedded server does not enforce of a definition's schemas, each with its reason."""
+    return [
+        f"spec.versions[{number}].schema.openAPIV3Schema{text}"
+        for number, version in enumerate(definition["spec"]["versions"])
+        for text in not_enforced(compiled(version["schema"]["openAPIV3Schema"]))
+    ]
 
 
 def _faults(spec: _Spec) -> Iterator[_Fault]:

@@ -11,11 +11,12 @@ from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.conditions import with_condition
 from aioinformer.testing.controller import Controller
 from aioinformer.testing.custom import read_custom
+from aioinformer.testing.definition_rules import not_enforced_in
 from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.naming import accepted_names, is_established, with_names
 from aioinformer.testing.objects import Object, load, store
 from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
-from aioinformer.testing.schema.definition import Schema, compiled, not_enforced
+from aioinformer.testing.schema.definition import Schema, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,11 +119,6 @@ def _with_enforcement(definition: Object, now: str) -> Object:
     message = "; ".join(missing) or "all rules are enforced"
     reason = "NotSupported" if missing else "Supported"
     return with_condition(status, _NOT_ENFORCED, bool(missing), reason, message, now)
-
-
-def not_enforced_in(definition: Object) -> list[str]:
-    """Return what the embedded server does not enforce of a definition's schemas, each with its reason."""
-    return [text for version in definition["spec"]["versions"] for text in not_enforced(_schema(version))]
 
 
 def _served(definition: Object) -> tuple[Object, Object] | None:

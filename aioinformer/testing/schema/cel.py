@@ -12,11 +12,23 @@ if TYPE_CHECKING:
     from aioinformer.testing.schema.node import Node
 
 # Functions of the real server that the runtime lacks, and its own that Kubernetes extends.
-_LACKING = frozenset(
-    ["all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"]
-    + ["format", "validate", "flatten", "slice", "sort", "sortBy", "distinct", "range", "first", "last", "reverse"]
-    + ["indexOf", "lastIndexOf", "string", "authorizer"]
-)
+_LACKING = {
+    *("all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"),
+    *(
+        "format",
+        "validate",
+        "flatten",
+        "slice",
+        "sort",
+        "sortBy",
+        "distinct",
+        "range",
+        "first",
+        "last",
+        "reverse",
+    ),
+    *("indexOf", "lastIndexOf", "string", "authorizer"),
+}
 _UNKNOWN = re.compile(r"(?:undeclared reference to|found no matching overload for) '([\w.]+)'")
 _CODE = re.compile(r"^[A-Z_]+: ")
 _RUNTIME_ERRORS = (
@@ -69,7 +81,9 @@ class Program:
         return result.value()
 
 
-def compile_expression(source: str, node: Node, *, returns: str = "BOOL", optional_old: bool = False) -> Program:
+def compile_expression(
+    source: str, node: Node, *, returns: str = "BOOL", optional_old: bool = False
+) -> Program:
     """Compile an expression about values of a schema.
 
     Args:
@@ -131,10 +145,24 @@ def undefined_field(source: str, node: Node) -> str:
 
 
 _OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
-_RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return "
-    "var void while".split()
-)
+_RESERVED = {
+    *(
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+    ),
+    *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+}
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -61,7 +62,10 @@ def _is(parse: Callable[..., Any]) -> Callable[..., bool]:
 # Quantities
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?")
-_SUFFIXES = {letter: Fraction(10) ** (3 * power) for letter, power in zip("numkMGTPE", (-3, -2, -1, *range(1, 7)), strict=True)}
+_SUFFIXES = {
+    letter: Fraction(10) ** (3 * power)
+    for letter, power in zip("numkMGTPE", (-3, -2, -1, *range(1, 7)), strict=True)
+}
 _SUFFIXES |= {f"{letter}i": Fraction(1024) ** power for power, letter in enumerate("KMGTPE", 1)}
 
 
@@ -139,7 +143,10 @@ def _contains_ip(cidr: _Opaque, ip: Any) -> bool:
 
 
 def _contains_cidr(cidr: _Opaque, other: Any) -> bool:
-    outer, inner = _interface(cidr).network, _interface(_cidr(other) if isinstance(other, str) else other).network
+    outer, inner = (
+        _interface(cidr).network,
+        _interface(_cidr(other) if isinstance(other, str) else other).network,
+    )
     return outer.version == inner.version and inner.subnet_of(outer)  # type: ignore[arg-type]
 
 
@@ -149,7 +156,9 @@ def _contains_cidr(cidr: _Opaque, other: Any) -> bool:
 def _url(text: str) -> _Opaque:
     parts = urlsplit(text)
     if not (parts.scheme or text.startswith("/")) or re.search(r"[\x00-\x20\x7f]", text):
-        raise ValueError(f'URL parse error during conversion from string: parse "{text}": invalid URI for request')
+        raise ValueError(
+            f'URL parse error during conversion from string: parse "{text}": invalid URI for request'
+        )
     return {"url": text}
 
 
@@ -194,11 +203,10 @@ def _rank(value: _Opaque) -> Any:
 
 
 def _compared(one: _Opaque, other: _Opaque) -> int:
-    return (_rank(one) > _rank(other)) - (_rank(one) < _rank(other))
+    return int(_rank(one) > _rank(other)) - int(_rank(one) < _rank(other))
 
 
 # Lists, sets and text
-
 
 
 def _is_subset(outer: list[Any], inner: list[Any]) -> bool:
@@ -222,11 +230,21 @@ FUNCTIONS = [
     _member("isInteger", "object", "bool", _is(_integer)),
     _member("asApproximateFloat", "object", "double", lambda quantity: float(_value(quantity))),
     *(
-        _member("add", f"object {other}", "object", lambda one, other: {"quantity": str(_value(one) + _value(other))})
+        _member(
+            "add",
+            f"object {other}",
+            "object",
+            lambda one, other: {"quantity": str(_value(one) + _value(other))},
+        )
         for other in ("object", "int")
     ),
     *(
-        _member("sub", f"object {other}", "object", lambda one, other: {"quantity": str(_value(one) - _value(other))})
+        _member(
+            "sub",
+            f"object {other}",
+            "object",
+            lambda one, other: {"quantity": str(_value(one) - _value(other))},
+        )
         for other in ("object", "int")
     ),
     _member("isGreaterThan", "object object", "bool", lambda one, other: _compared(one, other) > 0),
@@ -265,15 +283,32 @@ FUNCTIONS = [
     _member("getHostname", "object", "string", _host_name),
     _member("getPort", "object", "string", _port),
     _member("getEscapedPath", "object", "string", lambda url: urlsplit(url["url"]).path),
-    _member("getQuery", "object", "object", lambda url: parse_qs(urlsplit(url["url"]).query, keep_blank_values=True)),
-    _member("find", "string string", "string", lambda text, pattern: next(iter(_find_all(text, pattern)), "")),
+    _member(
+        "getQuery",
+        "object",
+        "object",
+        lambda url: parse_qs(urlsplit(url["url"]).query, keep_blank_values=True),
+    ),
+    _member(
+        "find", "string string", "string", lambda text, pattern: next(iter(_find_all(text, pattern)), "")
+    ),
     _member("findAll", "string string", "list", _find_all),
     _member("findAll", "string string int", "list", _find_all),
-    _member("isSorted", "list", "bool", lambda values: all(a <= b for a, b in zip(values, values[1:], strict=False))),
+    _member(
+        "isSorted",
+        "list",
+        "bool",
+        lambda values: all(a <= b for a, b in pairwise(values)),
+    ),
     _member("sum", "list", "any", sum),
     _member("min", "list", "any", min),
     _member("max", "list", "any", max),
     _global("sets.contains", "list list", "bool", _is_subset),
-    _global("sets.equivalent", "list list", "bool", lambda one, other: _is_subset(one, other) and _is_subset(other, one)),
+    _global(
+        "sets.equivalent",
+        "list list",
+        "bool",
+        lambda one, other: _is_subset(one, other) and _is_subset(other, one),
+    ),
     _global("sets.intersects", "list list", "bool", lambda one, other: any(each in one for each in other)),
 ]

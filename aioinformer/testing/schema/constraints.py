@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.schema.node import Node
 
 MISSING: Any = object()
-"""Stands for an old value that does not exist or cannot be told."""
+"""Stands for an old value that does not exist, or that has no counterpart."""
 
 _INT_OR_STRING = ("integer", "string")
 _BOUNDS = {"int32": 2**31, "int64": 2**63, "": 2**63}
@@ -96,7 +96,9 @@ def _check_type(node: Node, types: tuple[str, ...], value: Any, path: str, resul
     if not types and not format_:
         return
     result.checks += 2
-    given = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}[type(value)]
+    given = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}[
+        type(value)
+    ]
     fits = given in types or (given == "integer" and "number" in types)
     fits = fits or (given == "number" and "integer" in types and value.is_integer())
     is_text = isinstance(value, str | list)
@@ -201,7 +203,9 @@ def _check_number(node: Node, value: float, path: str, result: _Result) -> None:
         excluded = rules.get(f"exclusive{name.capitalize()}", False)
         if value * sign > limit * sign or (excluded and value == limit):
             shown = number(limit)
-            why = f"should be {word} than {shown}" if excluded else f"should be {word} than or equal to {shown}"
+            why = (
+                f"should be {word} than {shown}" if excluded else f"should be {word} than or equal to {shown}"
+            )
             result.add(_invalid(path, value, why))
 
 
@@ -211,7 +215,9 @@ def _is_whole(value: float) -> bool:
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
     result.checks += value is not None
-    if node.enum and not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum):
+    if node.enum and not any(
+        value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum
+    ):
         supported = ", ".join(show(each if isinstance(each, str) else show(each)) for each in node.enum)
         result.add(Fault("NotSupported", path.removeprefix("."), value, f"supported values: {supported}"))
 
@@ -263,7 +269,9 @@ def _check_object(node: Node, value: dict[str, Any], path: str, old: Any, result
         known = node.properties.get(name)
         if known is None and rules.get("additionalProperties") is False:
             result.add(
-                Fault("Invalid", path.removeprefix("."), name, f"{path}.{name} in body is a forbidden property")
+                Fault(
+                    "Invalid", path.removeprefix("."), name, f"{path}.{name} in body is a forbidden property"
+                )
             )
         elif known is not None:
             below = f"{path}.{name}" if path else name

@@ -50,10 +50,8 @@ class Schema:
     def faults(self, new: dict[str, Any], old: dict[str, Any] | None, subresource: str = "") -> list[Fault]:
         """Return the faults of an object; those of unchanged values are tolerated."""
         before: Any = MISSING if old is None else old
-        if subresource == "status":
-            found = self._status_faults(new, before)
-        else:
-            found = faults_of(self.node, new, before)
+        is_status = subresource == "status"
+        found = self._status_faults(new, before) if is_status else faults_of(self.node, new, before)
         found += embedded_faults(self.node, new)
         if old is None or not [*list_faults(self.node, old)]:
             found += list_faults(self.node, new)
@@ -108,7 +106,12 @@ def definition_faults(props: Props, path: str) -> list[Fault]:
 
 
 def _refused(refusal: Refusal, path: str) -> Fault:
-    return Fault("Invalid", path + refusal.field, msgspec.convert(refusal.rule, _ShownRule, from_attributes=True), refusal.why)
+    return Fault(
+        "Invalid",
+        path + refusal.field,
+        msgspec.convert(refusal.rule, _ShownRule, from_attributes=True),
+        refusal.why,
+    )
 
 
 def _default_faults(node: Node, path: str) -> Iterator[Fault]:
@@ -130,7 +133,9 @@ def _default_faults(node: Node, path: str) -> Iterator[Fault]:
 def not_enforced(schema: Schema) -> list[str]:
     """Return what of a schema the embedded server does not enforce, each with its reason."""
     found = [f"{each.field}: {each.why}" for each in schema.refusals if not each.is_invalid]
-    return found + [f"{path}: Python's re does not understand the pattern" for path in _patterns(schema.node, "")]
+    return found + [
+        f"{path}: Python's re does not understand the pattern" for path in _patterns(schema.node, "")
+    ]
 
 
 def _patterns(node: Node, path: str) -> Iterator[str]:

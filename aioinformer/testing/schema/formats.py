@@ -137,7 +137,9 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "ipv4": lambda text: _is_ip(text, 4),
     "ipv6": lambda text: _is_ip(text, 6),
     "cidr": _is_cidr,
-    "mac": _pattern(r"[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4,18}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2,9}[0-9a-fA-F]{4}"),
+    "mac": _pattern(
+        r"[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4,18}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2,9}[0-9a-fA-F]{4}"
+    ),
     "uuid": _uuid(),
     "uuid3": _uuid("3"),
     "uuid4": _uuid("4", "[89ab]"),

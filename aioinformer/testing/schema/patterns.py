@@ -36,7 +36,11 @@ def compile_pattern(pattern: str) -> re.Pattern[str] | None:
     """
     for found in _ONLY_PERL.finditer(re.sub(r"\\\\", "__", pattern)):
         perl = found[0]
-        why = f"invalid escape sequence: `{perl}`" if perl[0] == "\\" else f"invalid or unsupported Perl syntax: `{perl[:3]}`"
+        why = (
+            f"invalid escape sequence: `{perl}`"
+            if perl[0] == "\\"
+            else f"invalid or unsupported Perl syntax: `{perl[:3]}`"
+        )
         raise ValueError(f"error parsing regexp: {why}")
     try:
         return re.compile(_TOKEN.sub(_translated, pattern), re.ASCII)

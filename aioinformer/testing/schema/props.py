@@ -12,8 +12,8 @@ from aioinformer.testing.schema.node import Node
 LOGIC = ("allOf", "anyOf", "oneOf")
 RULES = "x-kubernetes-validations"
 _LIMITS = frozenset(
-    ["maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "multipleOf", "maxLength", "minLength", "pattern"]
-    + ["maxItems", "minItems", "uniqueItems", "maxProperties", "minProperties", RULES]
+    "maximum exclusiveMaximum minimum exclusiveMinimum multipleOf maxLength minLength pattern maxItems minItems "
+    f"uniqueItems maxProperties minProperties {RULES}".split()
 )
 
 

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BELOW = "rules below"
-_KINDS = {"FieldValueForbidden": "Forbidden", "FieldValueRequired": "Required", "FieldValueDuplicate": "Duplicate"}
+_KINDS = {
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required",
+    "FieldValueDuplicate": "Duplicate",
+}
 _LONGEST_MESSAGE = 5 * 1024
 _NAMES = {"kind": Node(type="string"), "apiVersion": Node(type="string")}
 _METADATA = Node(type="object", properties={"name": Node(type="string"), "generateName": Node(type="string")})
@@ -215,7 +219,18 @@ def _text(format_: str, value: str) -> Any:
     return value
 
 
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_UNITS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1,
+    "m": 60,
+    "h": 3600,
+    "d": 86400,
+    "w": 604800,
+}
 
 
 def _duration(text: str) -> timedelta:

@@ -137,7 +137,7 @@ def _is_int_or_string(values: Props, part: Props) -> bool:
     """Return whether a part of the logic is the one that x-kubernetes-int-or-string allows to have types."""
     if values.any_of == _INT_OR_STRING and part in _INT_OR_STRING:
         return True
-    return bool(values.all_of) and part is values.all_of[0] and part.any_of == _INT_OR_STRING
+    return part in (values.all_of or ())[:1] and part.any_of == _INT_OR_STRING
 
 
 def _nested_faults(values: Props, path: str) -> Iterator[Fault]:
@@ -150,21 +150,34 @@ def _nested_faults(values: Props, path: str) -> Iterator[Fault]:
     for name, each in (values.properties or {}).items():
         yield from _nested_faults(each, f"{path}.properties[{name}]")
         if name == "metadata":
-            yield Fault("Forbidden", f"{path}.properties[metadata]", detail="must not be specified in a nested context")
+            yield Fault(
+                "Forbidden",
+                f"{path}.properties[metadata]",
+                detail="must not be specified in a nested context",
+            )
 
 
 def _missing_in_structure(values: Props, structure: Props, path: str, structure_path: str) -> Iterator[Fault]:
     """Yield the fields that a schema's logic names and its structure lacks."""
     for below, part in _logic(values, path):
-        parts = [(f".properties[{name}]", each, (structure.properties or {}).get(name)) for name, each in (part.properties or {}).items()]
+        parts = [
+            (f".properties[{name}]", each, (structure.properties or {}).get(name))
+            for name, each in (part.properties or {}).items()
+        ]
         if isinstance(part.items, Props):
-            parts.append((".items", part.items, structure.items if isinstance(structure.items, Props) else None))
+            parts.append(
+                (".items", part.items, structure.items if isinstance(structure.items, Props) else None)
+            )
         yield from _missing_in_structure(part, structure, below, structure_path)
         for step, each, known in parts:
             if known is None:
-                yield Fault("Required", structure_path + step, detail=f"because it is defined in {below}{step}")
+                yield Fault(
+                    "Required", structure_path + step, detail=f"because it is defined in {below}{step}"
+                )
             else:
-                yield from _missing_in_structure(Props(all_of=[each]), known, below + step, structure_path + step)
+                yield from _missing_in_structure(
+                    Props(all_of=[each]), known, below + step, structure_path + step
+                )
 
 
 def is_supported(props: Props) -> bool:
@@ -297,10 +310,7 @@ def _is_path(props: Props, path: str) -> bool:
     if "".join(f".{name}" if name else f"['{quoted}']" for name, quoted in steps) != path:
         return False
     for name, quoted in steps:
-        if place.properties:
-            place = place.properties.get(name or quoted)
-        else:
-            place = place.additional_properties
+        place = place.properties.get(name or quoted) if place.properties else place.additional_properties
         if not isinstance(place, Props):
             return False
     return True

@@ -55,9 +55,7 @@ FIELDS: Object = {
     "some": struct(a=NUMBER, b=NUMBER) | {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
     "never": struct(a=NUMBER, b=NUMBER) | {"not": {"required": ["a", "b"]}},
     "all": NUMBER | {"allOf": [{"minimum": 3}, {"maximum": 5}]},
-    "deep": struct(
-        enabled={"type": "boolean", "default": True}, inner=struct(count=NUMBER | {"default": 7})
-    )
+    "deep": struct(enabled={"type": "boolean", "default": True}, inner=struct(count=NUMBER | {"default": 7}))
     | {"default": {}},
     **{
         format_.replace("-", ""): TEXT | {"format": format_}
@@ -68,64 +66,63 @@ FIELDS: Object = {
     },
 }
 
+
+def cases(name: str, *values: Any) -> list[Object]:
+    """One spec for each value of a field."""
+    return [{name: value} for value in values]
+
+
 INVALID: tuple[Object, ...] = (
-    *({"size": each} for each in (0, 11, 1.5, "1", True, None, [], {})),
-    *({"ratio": each} for each in (0, 2.6, 3, 0.7, 1, "x")),
-    *({"small": each} for each in (2**31, 2**31 - 1, 1.0, "x")),
-    *({"even": each} for each in (3, 4)),
-    *({"name": each} for each in ("a", "abcdef", "A1", "ab\n", 7, "äö")),
-    *({"mode": each} for each in ("none", 1, "fast")),
-    *({"level": each} for each in (3, 1, "1")),
-    *({"port": each} for each in (1, "1", True, 1.5, {})),
-    *({"maybe": each} for each in (None, 1)),
-    *({"tags": each} for each in (["a", "a"], ["a", "b", "c", "d"], "a", [1], [None])),
-    *({"many": each} for each in ([1], [], [1, "a"])),
-    *(
-        {"parts": each}
-        for each in (
-            [{"name": "a"}, {"name": "a"}],
-            [{"name": "a"}, {"name": "a", "kind": "other"}],
-            [{}],
-            [{"name": "a", "amount": -1, "unknown": 1}],
-            ["a"],
-        )
+    *cases("size", 0, 11, 1.5, "1", True, None, [], {}),
+    *cases("ratio", 0, 2.6, 3, 0.7, 1, "x"),
+    *cases("small", 2**31, 2**31 - 1, 1.0, "x"),
+    *cases("even", 3, 4),
+    *cases("name", "a", "abcdef", "A1", "ab\n", 7, "äö"),
+    *cases("mode", "none", 1, "fast"),
+    *cases("level", 3, 1, "1"),
+    *cases("port", 1, "1", True, 1.5, {}),
+    *cases("maybe", None, 1),
+    *cases("tags", ["a", "a"], ["a", "b", "c", "d"], "a", [1], [None]),
+    *cases("many", [1], [], [1, "a"]),
+    *cases(
+        "parts",
+        [{"name": "a"}, {"name": "a"}],
+        [{"name": "a"}, {"name": "a", "kind": "other"}],
+        [{}],
+        [{"name": "a", "amount": -1, "unknown": 1}],
+        ["a"],
     ),
-    *({"labels": each} for each in ({"a": "1234"}, {"a": "1", "b": "2", "c": "3"}, {"a": 1}, {"a": None})),
+    *cases("labels", {"a": "1234"}, {"a": "1", "b": "2", "c": "3"}, {"a": 1}, {"a": None}),
     {"anything": {"x": {"y": [1, None]}, "z": None}},
     {"anything": 7},
     {"unknown": 1, "other": {"a": [1]}},
-    *(
-        {"template": each}
-        for each in (
-            {},
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {}},
-            {"apiVersion": "v1", "kind": ""},
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "-"}}},
-        )
+    *cases(
+        "template",
+        {},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {}},
+        {"apiVersion": "v1", "kind": ""},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "-"}}},
     ),
-    *({"either": each} for each in ({}, {"a": 1}, {"a": 1, "b": 2})),
-    *({"some": each} for each in ({}, {"a": 1}, {"a": 1, "b": 2})),
-    *({"never": each} for each in ({"a": 1}, {"a": 1, "b": 2})),
-    *({"all": each} for each in (2, 4, 6)),
+    *cases("either", {}, {"a": 1}, {"a": 1, "b": 2}),
+    *cases("some", {}, {"a": 1}, {"a": 1, "b": 2}),
+    *cases("never", {"a": 1}, {"a": 1, "b": 2}),
+    *cases("all", 2, 4, 6),
     {"deep": {"enabled": False}},
     {"deep": {"inner": {}}},
     {"deep": None},
-    *({"date": each} for each in ("2026-01-31", "2026-02-31", "x")),
-    *(
-        {"datetime": each}
-        for each in ("2026-01-31T10:00:00Z", "2026-01-31T10:00:00", "2026-01-31 10:00:00Z", "x")
-    ),
-    *({"duration": each} for each in ("1h30m", "5 days", "x", "")),
-    *({"ipv4": each} for each in ("10.0.0.1", "10.0.0", "::1", "010.0.0.1")),
-    *({"ipv6": each} for each in ("::1", "10.0.0.1", "::g")),
-    *({"cidr": each} for each in ("10.0.0.0/8", "10.0.0.0/33", "::/0", "10.0.0.0")),
-    *({"uuid": each} for each in ("7f2c1d0a-0000-4000-8000-000000000000", "x")),
-    *({"email": each} for each in ("a@example.com", "A <a@example.com>", "a@", "a")),
-    *({"hostname": each} for each in ("a.example.com", "-a", "a_b", "1a")),
-    *({"uri": each} for each in ("https://a/b", "/a", "a", "a b")),
-    *({"mac": each} for each in ("00:00:5e:00:53:01", "00:00")),
-    *({"byte": each} for each in ("YQ==", "YQ", "?")),
-    *({"k8sshortname": each} for each in ("a-b", "A", "-a")),
+    *cases("date", "2026-01-31", "2026-02-31", "x"),
+    *cases("datetime", "2026-01-31T10:00:00Z", "2026-01-31T10:00:00", "2026-01-31 10:00:00Z", "x"),
+    *cases("duration", "1h30m", "5 days", "x", ""),
+    *cases("ipv4", "10.0.0.1", "10.0.0", "::1", "010.0.0.1"),
+    *cases("ipv6", "::1", "10.0.0.1", "::g"),
+    *cases("cidr", "10.0.0.0/8", "10.0.0.0/33", "::/0", "10.0.0.0"),
+    *cases("uuid", "7f2c1d0a-0000-4000-8000-000000000000", "x"),
+    *cases("email", "a@example.com", "A <a@example.com>", "a@", "a"),
+    *cases("hostname", "a.example.com", "-a", "a_b", "1a"),
+    *cases("uri", "https://a/b", "/a", "a", "a b"),
+    *cases("mac", "00:00:5e:00:53:01", "00:00"),
+    *cases("byte", "YQ==", "YQ", "?"),
+    *cases("k8sshortname", "a-b", "A", "-a"),
     {"unknownformat": "whatever"},
 )
 
@@ -186,7 +183,9 @@ async def custom_updates(server: Recorder) -> None:
         await server.ask("PATCH", f"{relics}/a/status", {"status": status}, content_type=MERGE)
     for validation in ("Strict", "Warn", "Ignore"):
         query = {"fieldValidation": validation}
-        body = _relic(group, validation.lower(), {"name": "ok", "size": 1, "odd": 1, "parts": [{"name": "a", "x": 1}]})
+        body = _relic(
+            group, validation.lower(), {"name": "ok", "size": 1, "odd": 1, "parts": [{"name": "a", "x": 1}]}
+        )
         body["metadata"]["nonsense"] = 1
         await server.ask("POST", relics, body | {"top": 1}, query)
         patched = {"spec": {"odd": 2}}
@@ -203,24 +202,31 @@ RULED = ruled(
         most=NUMBER,
         name=ruled(SHORT, {"rule": "self == oldSelf", "message": "name is immutable"}),
         names={
-            "type": "array", "maxItems": 5,
+            "type": "array",
+            "maxItems": 5,
             "items": ruled(SHORT, {"rule": "self.startsWith('a')", "messageExpression": "'not ' + self"}),
         },
-        ports=ruled({"x-kubernetes-int-or-string": True}, {"rule": "type(self) == int ? self > 0 : self != ''"}),
+        ports=ruled(
+            {"x-kubernetes-int-or-string": True}, {"rule": "type(self) == int ? self > 0 : self != ''"}
+        ),
         amounts=ruled(
             {"type": "object", "additionalProperties": SHORT, "maxProperties": 5},
             {"rule": "self.all(k, isQuantity(self[k]) && quantity(self[k]).isLessThan(quantity('1Gi')))"},
         ),
         address=ruled(SHORT, {"rule": "isIP(self) && cidr('10.0.0.0/8').containsIP(self)"}),
-        link=ruled(SHORT, {"rule": "isURL(self) && url(self).getScheme() == 'https'", "reason": "FieldValueForbidden"}),
-        sorted=ruled({"type": "array", "maxItems": 5, "items": NUMBER}, {"rule": "self.isSorted() && self.sum() < 10"}),
-        since=ruled(
-            SHORT | {"format": "date-time"}, {"rule": "self > timestamp('2020-01-01T00:00:00Z')"}
+        link=ruled(
+            SHORT,
+            {"rule": "isURL(self) && url(self).getScheme() == 'https'", "reason": "FieldValueForbidden"},
         ),
+        sorted=ruled(
+            {"type": "array", "maxItems": 5, "items": NUMBER}, {"rule": "self.isSorted() && self.sum() < 10"}
+        ),
+        since=ruled(SHORT | {"format": "date-time"}, {"rule": "self > timestamp('2020-01-01T00:00:00Z')"}),
         wait=ruled(SHORT | {"format": "duration"}, {"rule": "self < duration('1h')"}),
         version=ruled(SHORT, {"rule": "semver(self).isGreaterThan(semver('1.0.0'))"}),
         parts={
-            "type": "array", "maxItems": 5,
+            "type": "array",
+            "maxItems": 5,
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
             "items": ruled(
@@ -229,12 +235,21 @@ RULED = ruled(
             ),
         },
         once=ruled(
-            SHORT, {"rule": "oldSelf.hasValue() || self == 'first'", "optionalOldSelf": True, "message": "not first"}
+            SHORT,
+            {
+                "rule": "oldSelf.hasValue() || self == 'first'",
+                "optionalOldSelf": True,
+                "message": "not first",
+            },
         ),
         gone={"type": "boolean"},
         **{"with-dash": NUMBER, "namespace": SHORT},
     ),
-    {"rule": "!has(self.least) || self.least <= self.most", "message": "least is more than most", "fieldPath": ".least"},
+    {
+        "rule": "!has(self.least) || self.least <= self.most",
+        "message": "least is more than most",
+        "fieldPath": ".least",
+    },
     {"rule": "!has(self.__namespace__) || self.__namespace__ != 'no'", "reason": "FieldValueRequired"},
     {"rule": "!has(self.with__dash__dash) || self.with__dash__dash / 0 == 1", "message": "divided"},
     {"rule": "!has(oldSelf.gone) || has(self.gone)", "message": "gone stays"},
@@ -244,17 +259,17 @@ AGAINST_RULES: tuple[Object, ...] = (
     {"least": 1, "most": 2},
     {"least": 3, "most": 2},
     {"least": 3},
-    *({"names": each} for each in (["a", "b"], ["ab"])),
-    *({"ports": each} for each in (0, "", 1)),
-    *({"amounts": each} for each in ({"a": "1Mi"}, {"a": "2Gi"}, {"a": "x"})),
-    *({"address": each} for each in ("10.1.1.1", "11.1.1.1", "x")),
-    *({"link": each} for each in ("https://a", "http://a", "x")),
-    *({"sorted": each} for each in ([1, 2], [2, 1], [4, 6])),
-    *({"since": each} for each in ("2021-01-01T00:00:00Z", "2019-01-01T00:00:00Z")),
-    *({"wait": each} for each in ("5m", "2h")),
-    *({"version": each} for each in ("1.2.3", "0.1.0", "x")),
-    *({"once": each} for each in ("first", "second")),
-    *({"namespace": each} for each in ("yes", "no")),
+    *cases("names", ["a", "b"], ["ab"]),
+    *cases("ports", 0, "", 1),
+    *cases("amounts", {"a": "1Mi"}, {"a": "2Gi"}, {"a": "x"}),
+    *cases("address", "10.1.1.1", "11.1.1.1", "x"),
+    *cases("link", "https://a", "http://a", "x"),
+    *cases("sorted", [1, 2], [2, 1], [4, 6]),
+    *cases("since", "2021-01-01T00:00:00Z", "2019-01-01T00:00:00Z"),
+    *cases("wait", "5m", "2h"),
+    *cases("version", "1.2.3", "0.1.0", "x"),
+    *cases("once", "first", "second"),
+    *cases("namespace", "yes", "no"),
     {"with-dash": 1},
     {"least": "x", "address": "x"},
 )
@@ -267,7 +282,12 @@ async def custom_rules(server: Recorder) -> None:
     await server.define(_defined(group, struct(spec=RULED)))
     for number, spec in enumerate(AGAINST_RULES):
         await server.ask("POST", relics, _relic(group, f"relic-{number}", spec))
-    start = {"name": "a", "gone": True, "once": "first", "parts": [{"name": "a", "size": 3}, {"name": "b", "size": 3}]}
+    start = {
+        "name": "a",
+        "gone": True,
+        "once": "first",
+        "parts": [{"name": "a", "size": 3}, {"name": "b", "size": 3}],
+    }
     await server.ask("POST", relics, _relic(group, "a", start))
     for spec in (
         {"name": "b"},
