@@ -105,9 +105,11 @@ simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), J
 mutants: $(STAMP) ## Plant bugs in a copy of the package and measure how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations
 
-schema:          ## Write aioinformer/objects/protobuf/schema.json for the Kubernetes version in tests/kubernetes/go.mod.
+schema:          ## Write the data files of Kubernetes' types, for the Kubernetes version in tests/kubernetes/go.mod.
 	cd tests/kubernetes && go run ./cmd/protobuf-schema > ../../.schema.partial
 	mv .schema.partial aioinformer/objects/protobuf/schema.json
+	cd tests/kubernetes && go run ./cmd/builtin-schema > ../../.schema.partial
+	mv .schema.partial aioinformer/testing/schema/types.json
 
 docs-tables: $(STAMP) ## Write the generated tables of the docs: tests by corner, public names.
 	$(BIN)/python -m tests.docs_tables

@@ -9,31 +9,36 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, field, replace
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as replaced
 
 from aioinformer.testing import errors
+from aioinformer.testing.addresses import Addresses
 from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
-from aioinformer.testing.custom import METADATA, check_custom, check_declared
-from aioinformer.testing.defaults import fill_in, on_write
+from aioinformer.testing.custom import check_custom, check_declared
+from aioinformer.testing.defaults import admit, fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
+from aioinformer.testing.immutable import immutable_faults
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.checks import schema_faults
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.unknown import FieldCheck
+from aioinformer.testing.schema.zeros import missing
+from aioinformer.testing.spec_rules import spec_faults
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
 from aioinformer.testing.validation import (
     check_finalizers,
     check_immutable,
     check_kind,
-    check_metadata,
+    check_object,
     check_place,
-    check_secret,
 )
 from aioinformer.testing.values import decoded, unapplied
 
@@ -55,6 +60,7 @@ class WriteOptions:
         dry_run: Check everything, change nothing.
         field_manager: The field manager.
         applied: The write is an apply, which has already set `managedFields`.
+        strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
         fields: Collects the unknown fields.
     """
 
@@ -63,6 +69,7 @@ class WriteOptions:
     dry_run: bool = False
     field_manager: str = "unknown"
     applied: bool = False
+    strict: bool = False
     fields: FieldCheck = field(default_factory=FieldCheck)
 
 
@@ -78,7 +85,6 @@ class DeleteOptions:
 
 
 _DEFAULT_WRITE = WriteOptions()
-_METADATA_ONLY = Node(properties={"metadata": METADATA})
 
 
 class Cluster:
@@ -103,6 +109,7 @@ class Cluster:
         self.storage = Storage(history, watch_buffer)
         self.observers: list[Callable[[ResourceType, StoredEvent], None]] = []
         self._random = Random(seed)
+        self._addresses = Addresses()
         self._clock = clock
         for name in _INITIAL_NAMESPACES:
             self.create(NAMESPACES, "", {"metadata": {"name": name}})
@@ -128,9 +135,9 @@ class Cluster:
         """Return the schema of a resource's objects; without one only metadata has a schema."""
         if resource.schema is not None:
             node = resource.schema.node
-            return replaced(node, properties={**node.properties, **_METADATA_ONLY.properties})
+            return replaced(node, properties={**node.properties, **_metadata_only().properties})
         found = None if resource.custom else node_of(resource.api_version, resource.kind)
-        return found or _METADATA_ONLY
+        return found or _metadata_only()
 
     # Reading
 
@@ -165,7 +172,8 @@ class Cluster:
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, obj, fields=options.fields)
+        obj = decoded(resource, {**obj, "metadata": metadata}, fields=options.fields)
+        metadata = obj["metadata"]
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
         if version.isdecimal() and int(version) and not options.whole:
@@ -183,7 +191,7 @@ class Cluster:
             metadata["name"] = self._generate_name(metadata["generateName"])
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
-        check_metadata(resource, metadata)
+        check_object(resource, metadata, self._faults(resource, None, obj, options))
         metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
@@ -192,10 +200,15 @@ class Cluster:
         if resource.has_status and not options.whole:
             new.pop("status", None)
         if not resource.custom:
-            if resource.has_status:
-                new.setdefault("status", {})
+            status = self.schema_of(resource).properties.get("status")
+            if status is not None and "status" not in new:
+                new["status"] = missing(status)
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
+            if options.strict:
+                admit(new, resource.kind)
+            if resource.kind == "Service":
+                self._addresses.fill_in(new, None)
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
@@ -339,9 +352,8 @@ class Cluster:
         self._check_version(resource, stored, metadata, options)
         check_immutable(resource, old["metadata"], metadata)
         result = self._merge(resource, old, {**new, "metadata": metadata}, options)
-        check_metadata(resource, result["metadata"])
+        check_object(resource, result["metadata"], self._faults(resource, old, result, options))
         check_finalizers(resource, old["metadata"], result["metadata"])
-        check_secret(resource, old, result)
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
@@ -416,13 +428,25 @@ class Cluster:
             result["metadata"]["namespace"] = old["metadata"]["namespace"]
         result["apiVersion"], result["kind"] = old["apiVersion"], old["kind"]
         if not resource.custom:
-            on_write(result, resource.kind)
+            on_write(result, resource.kind, old)
+            if resource.kind == "Service":
+                self._addresses.fill_in(result, old)
         _keep_system_fields(old["metadata"], result["metadata"])
         _keep_owners(old["metadata"], new["metadata"], result["metadata"], options)
         counts = resource.generation and options.subresource != "status"
         if counts and _counted(resource, old) != _counted(resource, result):
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
+
+    def _faults(
+        self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
+    ) -> list[dict[str, str]]:
+        """Return what the server says against the spec of a built-in object."""
+        if resource.custom or not options.strict or options.subresource:
+            return []
+        kind = resource.kind
+        faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]
+        return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
 
     def _check_version(
         self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
@@ -461,6 +485,13 @@ class Cluster:
     def _generate_name(self, base: str) -> str:
         suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
         return base[:_MAX_GENERATED_BASE] + suffix
+
+
+@cache
+def _metadata_only() -> Node:
+    config_map = node_of("v1", "ConfigMap")
+    assert config_map is not None
+    return Node(properties={"metadata": config_map.properties["metadata"]})
 
 
 def _version_number(version: str) -> int:

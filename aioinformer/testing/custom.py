@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +16,10 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
 
-METADATA = (node_of("v1", "ConfigMap") or Node()).properties.get("metadata", Node())
-"""The schema of every object's metadata."""
+@cache
+def _metadata() -> Node:
+    """Return the schema of every object's metadata."""
+    return (node_of("v1", "ConfigMap") or Node()).properties.get("metadata", Node())
 
 
 def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]:
@@ -27,7 +30,7 @@ def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]
     if resource.schema is None:
         return obj, []
     read, unknown = resource.schema.read(msgspec.to_builtins(obj))
-    return read, [*unknown_fields(METADATA, obj.get("metadata"), "metadata"), *unknown]
+    return read, [*unknown_fields(_metadata(), obj.get("metadata"), "metadata"), *unknown]
 
 
 def check_custom(resource: ResourceType, new: Object, old: Object | None, subresource: str = "") -> None:

@@ -9,6 +9,7 @@ import msgspec
 from aioinformer.testing import errors
 from aioinformer.testing.custom import read_custom
 from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.conditional import complete
 from aioinformer.testing.schema.decode import read_object
 from aioinformer.testing.schema.scalars import UnreadableError
 from aioinformer.testing.schema.unknown import unknown_fields
@@ -50,6 +51,7 @@ def decoded(
     except UnreadableError as error:
         why = str(error)
     if not why:
+        complete(read, resource.kind, obj)
         return read
     if refused is not None:
         raise refused(why)

@@ -300,6 +300,7 @@ def _options(
         subresource=request.subresource,
         dry_run=_dry_run(request),
         field_manager=manager or agent or "unknown",
+        strict=True,
         fields=fields or FieldCheck(),
     )
 

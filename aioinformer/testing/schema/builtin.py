@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,11 +24,15 @@ class _Types(msgspec.Struct, frozen=True):
         version: The Kubernetes version: ``"1.36.3"``.
         kinds: Names of types by apiVersion and kind.
         types: Undecoded Nodes of types by name. A field whose value has a type has the type's name as its ``go``.
+        defaults: Defaults that fields have only in a kind: by the name of the kind's type and the path of the field.
+        conditional: Fields whose default has a condition, by the names of their types, with an example.
     """
 
     version: str
     kinds: dict[str, dict[str, str]]
     types: dict[str, msgspec.Raw]
+    defaults: dict[str, dict[str, Any]]
+    conditional: dict[str, dict[str, Any]]
 
 
 @cache
@@ -51,7 +56,17 @@ def node_of(api_version: str, kind: str) -> Node | None:
     Kinds share the Nodes of types, and some Nodes contain themselves: do not modify them.
     """
     name = _types().kinds.get(api_version, {}).get(kind)
-    return None if name is None else _type(name)
+    if name is None:
+        return None
+    node = _type(name)
+    for path, default in _types().defaults.get(name, {}).items():
+        node = _with_default(node, path.split("."), default)
+    return node
+
+
+def conditional_defaults() -> dict[str, dict[str, Any]]:
+    """Return the fields whose default has a condition, with an example: by types, such as ``core/v1.Container``."""
+    return _types().conditional
 
 
 def _type(name: str) -> Node:
@@ -62,6 +77,17 @@ def _type(name: str) -> Node:
         for field in node.properties.values():
             _link(field)
     return _linked[name]
+
+
+def _with_default(node: Node, path: list[str], default: Any) -> Node:
+    """Return a copy of a Node in which the field at a path has a default."""
+    if not path:
+        return msgspec.structs.replace(node, default=default)
+    if node.items is not None:
+        return msgspec.structs.replace(node, items=_with_default(node.items, path, default))
+    name, *rest = path
+    field = _with_default(node.properties[name], rest, default)
+    return msgspec.structs.replace(node, properties=node.properties | {name: field})
 
 
 def _link(node: Node) -> None:

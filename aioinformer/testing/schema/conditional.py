@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.objects import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,19 +15,31 @@ _RBAC = "rbac.authorization.k8s.io"
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
-def complete(obj: Object, kind: str) -> None:
-    """Fill in the defaults of a decoded object of a built-in kind, in place."""
+def complete(obj: Object, kind: str, given: Object) -> None:
+    """Fill in the defaults of a decoded object of a built-in kind, in place.
+
+    Args:
+        obj: The object.
+        kind: Its kind.
+        given: The object before defaults.
+    """
     rule = _RULES.get(kind)
     if rule is not None:
         rule(obj)
+    if kind == "Job" and (given.get("spec") or {}).get("parallelism") is None:
+        obj["spec"].setdefault("completions", 1)
+
+
+def template_path(kind: str) -> str:
+    """Return the path of the pod template in a workload, or `""`."""
+    return ".".join(_TEMPLATES.get(kind, ()))
 
 
 def pod_template(obj: Object, kind: str) -> Object | None:
     """Return the pod template of a workload, or None if it has none."""
-    part: Any = obj
-    for name in _TEMPLATES.get(kind, ("",)):
-        part = part.get(name) if isinstance(part, dict) else None
-    return part if isinstance(part, dict) else None
+    steps = _TEMPLATES.get(kind)
+    template = None if steps is None else value_at(obj, steps)
+    return template if isinstance(template, dict) else None
 
 
 _TEMPLATES = {
@@ -97,6 +111,9 @@ def _daemon_set(obj: Object) -> None:
 def _stateful_set(obj: Object) -> None:
     _workload("StatefulSet")(obj)
     _rolling(obj["spec"], "updateStrategy", {"partition": 0})
+    claims = obj["spec"].get("volumeClaimTemplates") or ()
+    kind = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
+    obj["spec"] |= {"volumeClaimTemplates": [kind | claim for claim in claims]} if claims else {}
 
 
 def _rolling(spec: Object, field: str, defaults: Object) -> None:
@@ -117,6 +134,7 @@ def _replication_controller(obj: Object) -> None:
 
 
 def _take_labels(obj: Object, kind: str) -> None:
+    """Give an object the labels of its template: the same dict, which later gets more."""
     labels = ((pod_template(obj, kind) or {}).get("metadata") or {}).get("labels")
     metadata = obj.get("metadata") or {}
     if labels and not metadata.get("labels"):
@@ -126,13 +144,7 @@ def _take_labels(obj: Object, kind: str) -> None:
 def _job(obj: Object) -> None:
     _workload("Job")(obj)
     _take_labels(obj, "Job")
-    _job_spec(obj["spec"])
-
-
-def _job_spec(spec: Object) -> None:
-    if "parallelism" not in spec:
-        spec.setdefault("completions", 1)
-    spec.setdefault("parallelism", 1)
+    spec = obj["spec"]
     spec.setdefault("backoffLimit", 2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
     replaced = "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
     spec.setdefault("podReplacementPolicy", replaced)

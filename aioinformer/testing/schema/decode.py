@@ -9,7 +9,7 @@ from msgspec import UNSET
 from aioinformer.testing.objects import wrong_type
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.quick import read_quickly
-from aioinformer.testing.schema.scalars import UnreadableError, go_type, read_scalar
+from aioinformer.testing.schema.scalars import UnreadableError, read_scalar
 from aioinformer.testing.schema.zeros import empty, is_pointer, is_struct, missing
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def _read(node: Node, value: Any, struct: str, path: str) -> Any:
     if node.type == "array":
         items = _array(value)
         if items is None or node.items is None:
-            raise UnreadableError(wrong_type(field, go_type(node), value))
+            raise UnreadableError(wrong_type(field, node.go, value))
         return [_entry(node.items, each, struct, path) for each in items]
     if is_struct(node) or (node.type == "object" and node.items is not None):
         if not isinstance(value, dict):
-            raise UnreadableError(wrong_type(field, go_type(node), value))
+            raise UnreadableError(wrong_type(field, node.go, value))
         if is_struct(node):
             return _struct(node, value, path)
         assert node.items is not None

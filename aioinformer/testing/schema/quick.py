@@ -75,19 +75,19 @@ class _Types(dict[int, Any]):
 
 
 def _struct(node: Node, types: _Types) -> Any:
-    if id(node) in types:
-        if types[id(node)] is None:
-            raise _RecursiveError
-        return types[id(node)]
-    types[id(node)] = None
-    fields = [
-        (f"field{number}", *_field(name, part, types))
-        for number, (name, part) in enumerate(node.properties.items())
-    ]
-    types[id(node)] = msgspec.defstruct(
-        "Quick", fields, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False
-    )
-    return types[id(node)]
+    key = id(node.properties)  # the Nodes of fields of a type share it
+    if key not in types:
+        types[key] = None
+        fields = [
+            (f"field{number}", *_field(name, part, types))
+            for number, (name, part) in enumerate(node.properties.items())
+        ]
+        types[key] = msgspec.defstruct(
+            "Quick", fields, forbid_unknown_fields=True, kw_only=True, omit_defaults=True, gc=False
+        )
+    if types[key] is None:
+        raise _RecursiveError
+    return types[key]
 
 
 def _field(name: str, node: Node, types: _Types) -> tuple[Any, Any]:

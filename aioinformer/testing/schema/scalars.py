@@ -49,27 +49,7 @@ def read_scalar(node: Node, value: Any, field: str) -> Any:
             return _integer(value, field, node.format or "int64")
         case "number" if isinstance(value, int | float) and not isinstance(value, bool):
             return value
-    raise UnreadableError(wrong_type(field, go_type(node), value))
-
-
-def go_type(node: Node) -> str:
-    """Return Go's name of a type, such as `[]v1.Container` or `map[string]string`."""
-    if node.format == "byte":
-        return "[]uint8"
-    if node.go:
-        return node.go
-    match node.type:
-        case "array" if node.items is not None:
-            return f"[]{go_type(node.items)}"
-        case "object" if not node.properties and node.items is not None:
-            return f"map[string]{go_type(node.items)}"
-        case "integer":
-            return node.format or "int64"
-        case "number":
-            return "float64"
-        case "boolean":
-            return "bool"
-    return node.type
+    raise UnreadableError(wrong_type(field, node.go, value))
 
 
 def _plain(value: Any) -> Any:
@@ -170,7 +150,18 @@ def _quantity(value: Any, field: str) -> str:
     del field  # Go's message does not name it
     given = _plain(value)
     text = str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
-    found = _QUANTITY.fullmatch(text.strip())
+    number, suffix = _parsed(text.strip())
+    if suffix in _BINARY and abs(number) >= 1024 and number == int(number):
+        return _with_suffix(int(number), _BINARY, 1024)
+    written = _with_suffix(int(number.scaleb(9)), _DECIMAL, 1000)
+    if suffix not in _DECIMAL and suffix not in _BINARY:  # an exponent
+        written = re.sub("[^0-9-]$", lambda suffix: f"e{_DECIMAL[suffix[0]]}", written)
+    return written
+
+
+def _parsed(text: str) -> tuple[Decimal, str]:
+    """Return the value and the suffix of a quantity."""
+    found = _QUANTITY.fullmatch(text)
     if found is None:
         raise UnreadableError(_NO_QUANTITY)
     digits, suffix = found.groups()
@@ -183,13 +174,7 @@ def _quantity(value: Any, field: str) -> str:
         number = Decimal(digits) * 2 ** _BINARY[suffix]
     else:
         number = Decimal(digits).scaleb(int(exponent[1]) if exponent else _DECIMAL[suffix])
-    number = number.quantize(Decimal("1e-9"), rounding=ROUND_CEILING)
-    if suffix in _BINARY and abs(number) >= 1024 and number == int(number):
-        return _with_suffix(int(number), _BINARY, 1024)
-    written = _with_suffix(int(number.scaleb(9)), _DECIMAL, 1000)
-    if exponent is not None:
-        written = re.sub("[^0-9-]$", lambda suffix: f"e{_DECIMAL[suffix[0]]}", written)
-    return written
+    return number.quantize(Decimal("1e-9"), rounding=ROUND_CEILING), suffix
 
 
 def _with_suffix(number: int, suffixes: Mapping[str, int], step: int) -> str:

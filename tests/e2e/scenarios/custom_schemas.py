@@ -167,7 +167,7 @@ async def custom_updates(server: Recorder) -> None:
     await server.until_shown(f"{relics}/a", "extra")
     await server.ask("GET", f"{relics}/a")
     await server.ask("GET", relics)
-    for spec in (
+    changes: tuple[Any, ...] = (
         {"labels": {"b": "ok"}},
         {"labels": {"b": "far too long"}},
         {"size": 0},
@@ -177,7 +177,8 @@ async def custom_updates(server: Recorder) -> None:
         {"extra": None},
         {"parts": [{"name": "b"}, {"name": "a", "amount": -1}]},
         {"unknown": 1},
-    ):
+    )
+    for spec in changes:
         await server.ask("PATCH", f"{relics}/a", {"spec": spec}, content_type=MERGE)
     for status in ({"phase": "Odd"}, {"count": -1}, {"phase": "Even"}, {"count": 1}, {"more": 1}):
         await server.ask("PATCH", f"{relics}/a/status", {"status": status}, content_type=MERGE)

@@ -3,15 +3,11 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
 
+	"aioinformer.dev/tests/kubernetes/internal/datafile"
 	"aioinformer.dev/tests/kubernetes/internal/gotypes"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
@@ -64,12 +60,15 @@ func main() {
 	found := kinds()
 	names := map[string]map[string]string{}
 	for _, each := range found {
-		if names[each.apiVersion] == nil {
-			names[each.apiVersion] = map[string]string{}
-		}
-		names[each.apiVersion][each.name] = typeOf(each.of)
+		datafile.Put(names, each.apiVersion, each.name, typeOf(each.of))
 	}
-	write(names)
+	findDefaults(found)
+	datafile.Write(
+		datafile.NewTable("kinds", names),
+		datafile.NewTable("types", types),
+		datafile.NewTable("defaults", defaults),
+		datafile.NewTable("conditional", conditional),
+	)
 }
 
 // kinds are those that a server has without further flags, in a fixed order.
@@ -89,39 +88,4 @@ func kinds() []kind {
 		return slices.Compare([]string{a.apiVersion, a.name}, []string{b.apiVersion, b.name})
 	})
 	return found
-}
-
-// write prints a line a type, so that one sees what a new version brings.
-func write(names map[string]map[string]string) {
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
-	fmt.Fprintf(out, "{\n\"version\": %s,\n", encoded(gotypes.Version()))
-	lines(out, "kinds", names, ",")
-	lines(out, "types", types, "")
-	fmt.Fprintln(out, "}")
-}
-
-func lines[T any](out *bufio.Writer, name string, table map[string]T, after string) {
-	fmt.Fprintf(out, "%s: {\n", encoded(name))
-	keys := slices.Sorted(maps.Keys(table))
-	for i, key := range keys {
-		comma := ","
-		if i == len(keys)-1 {
-			comma = ""
-		}
-		fmt.Fprintf(out, "  %s: %s%s\n", encoded(key), encoded(table[key]), comma)
-	}
-	fmt.Fprintf(out, "}%s\n", after)
-}
-
-func encoded(value any) string {
-	out, err := json.Marshal(value)
-	must(err)
-	return string(out)
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

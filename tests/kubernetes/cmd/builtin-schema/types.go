@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aioinformer.dev/tests/kubernetes/internal/datafile"
 	"aioinformer.dev/tests/kubernetes/internal/gotypes"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -64,14 +65,17 @@ var (
 // types by their names, with the fields of embedded structs among their own.
 var types = map[string]*node{}
 
+var typeNames = map[reflect.Type]string{}
+
 var definitions = openapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef(path) })
 
 // typeOf adds a struct type, and returns its name.
 func typeOf(of reflect.Type) string {
-	name := gotypes.Name(of)
-	if _, known := types[name]; known {
+	if name, known := typeNames[of]; known {
 		return name
 	}
+	name := gotypes.Name(of)
+	typeNames[of] = name
 	made := &node{Type: "object", Properties: map[string]*node{}}
 	types[name] = made // some contain themselves
 	definition := definitionOf(of)
@@ -128,7 +132,7 @@ func zeroOf(of reflect.Type) json.RawMessage {
 	if _, isSpecial := special[of]; of.Kind() == reflect.Struct && !isSpecial {
 		return json.RawMessage("{}")
 	}
-	return json.RawMessage(encoded(reflect.Zero(of).Interface()))
+	return json.RawMessage(datafile.Encoded(reflect.Zero(of).Interface()))
 }
 
 // valueOf is a field, an item of a list or a value of a map.
