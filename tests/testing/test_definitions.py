@@ -62,7 +62,7 @@ def conditions(server: APIServer, name: str) -> dict[str, tuple[str, str]]:
         (definition(versions=[V1, version("v1")]), "must contain unique version names"),
         (definition(versions=[version("v1")]), "must have exactly one version marked as storage version"),
         (definition(versions=[]), "must have exactly one version marked as storage version"),
-        (definition(versions="v1"), "^400 .*CustomResourceDefinition cannot be handled: Expected `array`"),
+        (definition(versions="v1"), "^400 .*cannot unmarshal string into Go struct field .*versions of type"),
         (definition(names={"kind": 7}), "^400 .*names.kind"),
     ],
 )
@@ -255,7 +255,10 @@ async def test_a_custom_resource_is_scaled_where_its_definition_says(api: APICli
         "statusReplicasPath": ".status.size",
         "labelSelectorPath": ".status.selector",
     }
-    versions = [{**V1, "subresources": {"status": {}, "scale": paths}}]
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    versions = [
+        {**V1, "schema": {"openAPIV3Schema": anything}, "subresources": {"status": {}, "scale": paths}}
+    ]
     await api.post(PATH, definition("ships", "Ship", versions=versions))
     ships = "/apis/example.com/v1/namespaces/default/ships"
     ship = {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "a"}}
