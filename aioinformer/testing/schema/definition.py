@@ -41,6 +41,9 @@ class Schema:
     def __init__(self, props: Props) -> None:
         self.node = node_of(props, is_root=True)
         self.refusals = [*compile_rules(self.node, "")]
+        nodes = [*_nodes(self.node)]
+        self._has_lists = any(each.list_type in ("set", "map") for each in nodes)
+        self._has_embedded = any(each.is_embedded for each in nodes[1:])
 
     def read(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return an object with its defaults and without unknown fields, and the paths of those."""
@@ -52,8 +55,9 @@ class Schema:
         before: Any = MISSING if old is None else old
         is_status = subresource == "status"
         found = self._status_faults(new, before) if is_status else faults_of(self.node, new, before)
-        found += embedded_faults(self.node, new)
-        if old is None or not [*list_faults(self.node, old)]:
+        if self._has_embedded:
+            found += embedded_faults(self.node, new)
+        if self._has_lists and (old is None or not [*list_faults(self.node, old)]):
             found += list_faults(self.node, new)
         if has_rules(self.node):
             is_blocked = any(fault.kind in BLOCKING for fault in found)
@@ -67,6 +71,15 @@ class Schema:
             return []
         before = old.get("status", MISSING) if isinstance(old, dict) else MISSING
         return [fault.below("status") for fault in faults_of(status, new["status"], before)]
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """Yield a Node and all Nodes inside."""
+    yield node
+    for each in node.properties.values():
+        yield from _nodes(each)
+    if node.items is not None:
+        yield from _nodes(node.items)
 
 
 class _ShownRule(msgspec.Struct, rename="pascal"):

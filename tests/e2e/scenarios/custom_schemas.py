@@ -191,8 +191,8 @@ async def custom_updates(server: Recorder) -> None:
         await server.ask("POST", relics, body | {"top": 1}, query)
         patched = {"spec": {"odd": 2}}
         await server.ask("PATCH", f"{relics}/a", patched, query, content_type=MERGE)
-    for spec in ({"size": 3}, {"odd": 1}, {"size": 30}):
-        body = _relic(group, "applied", spec)
+    for applied in ({"size": 3}, {"odd": 1}, {"size": 30}):
+        body = _relic(group, "applied", applied)
         await server.ask("PATCH", f"{relics}/applied", body, {"fieldManager": "me"}, content_type=APPLY)
     await server.ask("GET", f"{relics}/applied")
 
