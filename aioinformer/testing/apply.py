@@ -10,7 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.testing.errors import StatusError, bad_request, cause
-from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, remove, show, with_parents
+from aioinformer.testing.fieldsets import (
+    Path,
+    decode,
+    encode,
+    merge,
+    paths,
+    remove,
+    show,
+    undeclared,
+    with_parents,
+)
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -108,18 +118,34 @@ def apply_configuration(
     return result
 
 
+def check_declared(resource: ResourceType, node: Node, applied: Object) -> None:
+    """Refuse a configuration with unknown fields.
+
+    Raises:
+        StatusError: 500, as on the real server.
+    """
+    faults = [f"{show(path)}: field not declared in schema" for path in undeclared(node, applied)]
+    if faults:
+        why = faults[0] if len(faults) == 1 else "errors:\n  " + "\n  ".join(faults)
+        raise _untyped(resource, applied["metadata"], why)
+
+
 def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, Any]) -> None:
     """Refuse lists with a duplicate merge key."""
     for path, count in wanted.items():
         if path[-1] == "." and count > 1:
-            group_version = resource.api_version if resource.group else f"/{resource.version}"
-            raise StatusError(
-                500,
-                "",
-                f"failed to create typed patch object ({metadata.get('namespace', '')}/{metadata['name']}; "
-                f"{group_version}, Kind={resource.kind}): {show(path[:-2])}: duplicate entries for key "
-                f"{show(path[-2:-1])}",
-            )
+            why = f"{show(path[:-2])}: duplicate entries for key {show(path[-2:-1])}"
+            raise _untyped(resource, metadata, why)
+
+
+def _untyped(resource: ResourceType, metadata: Object, why: str) -> StatusError:
+    group_version = resource.api_version if resource.group else f"/{resource.version}"
+    return StatusError(
+        500,
+        "",
+        f"failed to create typed patch object ({metadata.get('namespace', '')}/{metadata['name']}; "
+        f"{group_version}, Kind={resource.kind}): {why}",
+    )
 
 
 def track_update(

@@ -17,7 +17,13 @@ from msgspec.structs import replace as replaced
 
 from aioinformer.testing import errors
 from aioinformer.testing.addresses import Addresses
-from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
+from aioinformer.testing.apply import (
+    apply_configuration,
+    check_declared,
+    check_type,
+    is_tracked,
+    track_update,
+)
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.custom import check_custom, check_declared
 from aioinformer.testing.defaults import admit, fill_in, on_write
@@ -40,7 +46,7 @@ from aioinformer.testing.validation import (
     check_object,
     check_place,
 )
-from aioinformer.testing.values import decoded, unapplied
+from aioinformer.testing.values import decoded, unapplied, unpatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,7 +245,9 @@ class Cluster:
             StatusError: 400, 404, 409 (another version, another uid), 422.
         """
         stored = self.get(resource, namespace, name)
-        return self._replace(resource, stored, change(load(resource, stored)), options)
+        new = change(load(resource, stored))
+        new = decoded(resource, new, unpatched(new), options.fields)
+        return self._replace(resource, stored, new, options)
 
     def update(
         self,
@@ -293,6 +301,8 @@ class Cluster:
             metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
+        if not resource.custom:
+            check_declared(resource, self.schema_of(resource), {"metadata": {"name": name}} | applied)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
         if resource.custom:
             check_declared(resource, applied)

@@ -115,6 +115,7 @@ def _job(obj: Object) -> None:
         "controller-uid": uid,
         "job-name": name,
     }
+    metadata["labels"] = metadata.get("labels") or about["labels"]
     selector = spec["selector"] = dict(spec.get("selector") or {})
     own = {"batch.kubernetes.io/controller-uid": uid}
     selector["matchLabels"] = (selector.get("matchLabels") or {}) | own

@@ -13,7 +13,7 @@ import msgspec
 from aioinformer.testing.schema.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Iterable, Iterator, Set
 
     from aioinformer.testing.objects import Object
 
@@ -49,6 +49,22 @@ def paths(node: Node, obj: Object) -> dict[Path, Any]:
         if name not in ("apiVersion", "kind"):
             _collect(_field(node, name), value, (f"f:{name}",), found)
     return found
+
+
+def undeclared(node: Node, value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the fields of a configuration that its schema does not know."""
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            below = (*path, f"f:{name}")
+            if name in node.properties or node.items is not None:
+                yield from undeclared(_field(node, name), entry, below)
+            elif node.properties and not node.preserves_unknown:
+                yield below
+    elif isinstance(value, list) and node.items is not None:
+        for number, entry in enumerate(value):
+            is_keyed = node.list_type == "map" and isinstance(entry, dict)
+            element = _key_element(node, entry) if is_keyed else f"i:{number}"
+            yield from undeclared(node.items, entry, (*path, element))
 
 
 def _field(node: Node, name: str) -> Node:
@@ -196,6 +212,8 @@ def show(path: Path) -> str:
         elif element.startswith("k:"):
             keys = msgspec.json.decode(element[2:])
             text += "[" + ",".join(f"{key}={msgspec.json.encode(keys[key]).decode()}" for key in keys) + "]"
+        elif element.startswith("i:"):
+            text += f"[{element[2:]}]"
         elif element.startswith("v:"):
             text += f"[={element[2:]}]"
     return text

@@ -19,11 +19,9 @@ from aioinformer.testing.objects import LARGEST_BODY
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.strategic import strategic_merge
-from aioinformer.testing.values import decoded, unpatched
 
 if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.schema.unknown import FieldCheck
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -39,14 +37,13 @@ def apply_patch(
     obj: dict[str, Any],
     patch: Any,
     content_type: str,
-    fields: FieldCheck | None = None,
 ) -> dict[str, Any]:
     """Return an object with a patch applied; the arguments are not modified.
 
     Raises:
         StatusError: 400 for a malformed patch, 413 for a JSON patch with too many operations, 415 for a type that
             the resource does not support, 422 for a JSON patch that does not fit the object or copies more than the
-            limit of a request, or for a patch whose result has values of the wrong type.
+            limit of a request.
     """
     if content_type == JSON_PATCH:
         result = _json_patch(obj, patch)
@@ -63,7 +60,7 @@ def apply_patch(
         raise unsupported_patch(resource)
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
         raise bad_request("the patched object is no Kubernetes object")
-    return decoded(resource, result, unpatched(result), fields)
+    return result
 
 
 def unsupported_patch(resource: ResourceType) -> StatusError:

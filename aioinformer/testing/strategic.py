@@ -79,9 +79,9 @@ def _merge_list(node: Node, current: Any, patch: list[Any], order: list[Any] | N
             for item in patch
             if not (isinstance(item, dict) and set(item) == {"$patch"})
         ]
-    if not node.merges:
-        return copy.deepcopy(patch)
     key, part = node.merge_key, node.items or _ANY
+    if not node.merges or (key and not all(isinstance(item, dict) for item in existing + patch)):
+        return copy.deepcopy(patch)
     if not key:
         merged = existing + [item for item in patch if item not in existing]
         return _ordered(merged, existing, patch if order is None else order, None)

@@ -153,7 +153,7 @@ class Writer:
         fields = _field_check(http, request, body, patch)
 
         def change(obj: Object) -> Object:
-            return apply_patch(resource, obj, patch, content_type, fields)
+            return apply_patch(resource, obj, patch, content_type)
 
         if request.subresource == "scale":
             return self._rescale(http, request, view, change)

@@ -9,7 +9,14 @@ from pathlib import Path
 from tests.go_build import CACHE, GoBuild, Report, report_to_stderr
 
 MODULE = Path(__file__).resolve().parent
-COMMANDS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "protobuf-schema", "builtin-schema")
+COMMANDS = (
+    "etcd",
+    "kube-apiserver",
+    "kubectl",
+    "kube-controller-manager",
+    "protobuf-schema",
+    "builtin-schema",
+)
 
 _STAMPS = {
     "k8s.io/component-base/version.gitVersion": "v1.36.3",

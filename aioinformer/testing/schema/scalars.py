@@ -112,11 +112,9 @@ def _time_of(layout: Sequence[tuple[str, str]], precision: str, canonical: str) 
     written = "".join(element for element, _ in layout)
 
     def read_time(value: Any, field: str) -> str:
-        del field  # Go's message does not name it
         text = _plain(value)
         if not isinstance(text, str):
-            message = wrong_type("", "string", text)
-            raise UnreadableError(message.replace("struct field ", "value"))
+            raise UnreadableError(wrong_type(field, "string", text))
         if re.fullmatch(canonical, text):
             return text
         rest = text

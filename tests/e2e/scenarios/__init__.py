@@ -6,6 +6,7 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
+from .builtin_kinds import builtin_defaults, builtin_immutables, builtin_mistakes, field_validation
 from .custom import (
     columns,
     custom_resources,
@@ -85,6 +86,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     zeros,
     defaults,
     core_events,
+    builtin_defaults,
+    builtin_mistakes,
+    builtin_immutables,
+    field_validation,
     answers_in_protobuf,
     metadata_of_custom_resources_in_protobuf,
     bodies_in_protobuf,
