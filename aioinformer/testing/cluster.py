@@ -25,7 +25,7 @@ from aioinformer.testing.apply import (
     track_update,
 )
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
-from aioinformer.testing.custom import check_custom, check_declared
+from aioinformer.testing.custom import check_applied, check_custom
 from aioinformer.testing.defaults import admit, fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
@@ -301,11 +301,11 @@ class Cluster:
             metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
-        if not resource.custom:
+        if resource.custom:
+            check_applied(resource, applied)
+        else:
             check_declared(resource, self.schema_of(resource), {"metadata": {"name": name}} | applied)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
-        if resource.custom:
-            check_declared(resource, applied)
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)

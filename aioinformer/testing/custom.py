@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
 
+
 @cache
 def _metadata() -> Node:
     """Return the schema of every object's metadata."""
@@ -46,7 +47,7 @@ def check_custom(resource: ResourceType, new: Object, old: Object | None, subres
         raise errors.invalid(resource.kind, resource.group, new["metadata"]["name"], causes)
 
 
-def check_declared(resource: ResourceType, applied: Object) -> None:
+def check_applied(resource: ResourceType, applied: Object) -> None:
     """Refuse an applied configuration with a field that the schema does not have.
 
     Raises:

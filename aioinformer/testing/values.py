@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -39,7 +39,7 @@ def decoded(
     Raises:
         StatusError: A value does not fit the type of its field, or `fields` refuses an unknown field.
     """
-    unknown: Iterable[str] = ()
+    read, unknown = obj, cast("Iterable[str]", ())
     node = None if resource.custom else node_of(resource.api_version, resource.kind)
     try:
         if node is None:
@@ -51,7 +51,8 @@ def decoded(
     except UnreadableError as error:
         why = str(error)
     if not why:
-        complete(read, resource.kind, obj)
+        if not resource.custom:
+            complete(read, resource.kind, obj)
         return read
     if refused is not None:
         raise refused(why)
