@@ -139,7 +139,12 @@ async def test_a_table(api: APIClient, server: APIServer) -> None:
         ("v1", "nodes", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ["Ready", ""]),
         ("v1", "nodes", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}, ["NotReady", ""]),
         ("v1", "nodes", {}, ["Unknown", ""]),
-        ("v1", "services", {"spec": {"ports": [{"port": 80}]}}, ["ClusterIP", "<none>", "<none>", "80/TCP"]),
+        (
+            "v1",
+            "services",
+            {"spec": {"ports": [{"port": 80}]}},
+            ["ClusterIP", "10.96.0.10", "<none>", "80/TCP"],
+        ),
         ("apps/v1", "deployments", {"spec": {"replicas": 2}, "status": {"readyReplicas": 1}}, ["1/2", 0, 0]),
         ("v1", "pods", {"status": {"reason": "Evicted"}}, ["0/0", "Evicted", "0"]),
         ("v1", "endpoints", {}, []),
