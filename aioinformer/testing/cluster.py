@@ -13,6 +13,8 @@ from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace as replaced
+
 from aioinformer.testing import errors
 from aioinformer.testing.addresses import Addresses
 from aioinformer.testing.apply import (
@@ -23,8 +25,9 @@ from aioinformer.testing.apply import (
     track_write,
 )
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
+from aioinformer.testing.custom import check_applied, check_custom
 from aioinformer.testing.defaults import admit, fill_in, on_write
-from aioinformer.testing.definition_rules import check_definition
+from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
 from aioinformer.testing.immutable import immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
@@ -136,6 +139,9 @@ class Cluster:
 
     def schema_of(self, resource: ResourceType) -> Node:
         """Return the schema of a resource's objects; without one only metadata has a schema."""
+        if resource.schema is not None:
+            node = resource.schema.node
+            return replaced(node, properties={**node.properties, **_metadata_only().properties})
         found = None if resource.custom else node_of(resource.api_version, resource.kind)
         return found or _metadata_only()
 
@@ -215,6 +221,8 @@ class Cluster:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
             check_definition(new, None)
+            options.fields.note(not_enforced_in(new))
+        check_custom(resource, new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
@@ -296,7 +304,9 @@ class Cluster:
             metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
-        if not resource.custom:
+        if resource.custom:
+            check_applied(resource, applied)
+        else:
             check_declared(resource, self.schema_of(resource), {"metadata": {"name": name}} | applied)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
         check_place(resource, applied["metadata"], namespace, name)
@@ -366,6 +376,8 @@ class Cluster:
         self, resource: ResourceType, stored: StoredObject, new: Object, options: WriteOptions
     ) -> StoredObject:
         old = load(resource, stored)
+        if resource.custom:
+            new = decoded(resource, new)
         metadata = metadata_of(new)
         check_kind(resource, new, strict=not options.whole)
         check_place(resource, metadata, stored.namespace, stored.name)
@@ -378,6 +390,8 @@ class Cluster:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
             check_definition(result, old)
+            options.fields.note(not_enforced_in(result))
+        check_custom(resource, result, old, options.subresource)
         if result == old:
             return stored
         self._track(resource, old, result, options)

@@ -1,7 +1,6 @@
 """Defaults and validation of CustomResourceDefinitions.
 
-The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensions/validation, v1.36), but for what is
-in schemas.
+The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensions/validation, v1.36).
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from aioinformer.testing.errors import (
     invalid,
 )
 from aioinformer.testing.naming import is_established
+from aioinformer.testing.schema.definition import compiled, definition_faults, not_enforced
+from aioinformer.testing.schema.props import Props
 from aioinformer.testing.validation import subdomain_fault
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _Names(msgspec.Struct, rename="camel"):
 
 
 class _Schema(msgspec.Struct):
-    schema: dict[str, Any] | None = msgspec.field(name="openAPIV3Schema", default=None)
+    schema: Props | None = msgspec.field(name="openAPIV3Schema", default=None)
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -113,6 +114,15 @@ def check_definition(new: Object, old: Object | None) -> None:
         raise invalid(DEFINITIONS.kind, DEFINITIONS.group, name, faults)
 
 
+def not_enforced_in(definition: Object) -> list[str]:
+    """Return what the embedded server does not enforce of a definition's schemas, each with its reason."""
+    return [
+        f"spec.versions[{number}].schema.openAPIV3Schema{text}"
+        for number, version in enumerate(definition["spec"]["versions"])
+        for text in not_enforced(compiled(version["schema"]["openAPIV3Schema"]))
+    ]
+
+
 def _faults(spec: _Spec) -> Iterator[_Fault]:
     if not spec.group:
         yield field_required("spec.group")
@@ -131,8 +141,8 @@ def _faults(spec: _Spec) -> Iterator[_Fault]:
 def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
     for number, version in enumerate(versions):
         if version.schema is None or version.schema.schema is None:
-            field = f"spec.versions[{number}].schema.openAPIV3Schema"
-            yield field_required(field)
+            yield field_required(f"spec.versions[{number}].schema.openAPIV3Schema")
+    yield from _faults_of_schemas(versions)
     for number, version in enumerate(versions):
         yield from _label_faults(f"spec.versions[{number}].name", version.name)
     names = [version.name for version in versions]
@@ -141,6 +151,16 @@ def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
     if sum(version.storage for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         yield field_invalid("spec.versions", names, why)
+
+
+def _faults_of_schemas(versions: list[_Version]) -> Iterator[_Fault]:
+    schemas = [None if version.schema is None else version.schema.schema for version in versions]
+    is_shared = all(schema == schemas[0] for schema in schemas)  # then upstream keeps it in one place
+    for number, schema in enumerate(schemas[:1] if is_shared else schemas):
+        if schema is not None:
+            place = "validation" if is_shared else f"versions[{number}].schema"
+            faults = definition_faults(schema, f"spec.{place}.openAPIV3Schema")
+            yield from (fault.cause for fault in faults)
 
 
 def _faults_of_names(names: _Names) -> Iterator[_Fault]:

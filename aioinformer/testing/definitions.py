@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any, cast
 from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.conditions import with_condition
 from aioinformer.testing.controller import Controller
+from aioinformer.testing.custom import read_custom
+from aioinformer.testing.definition_rules import not_enforced_in
 from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.naming import accepted_names, is_established, with_names
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.objects import Object, load, store
 from aioinformer.testing.resources import FieldLabel, PrinterColumn, ResourceType, ScalePaths
+from aioinformer.testing.schema.definition import Schema, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.storage import StoredEvent, StoredObject
+
+_NOT_ENFORCED = "ValidationRulesNotEnforced"
 
 
 class Definitions(Controller):
@@ -47,9 +52,19 @@ class Definitions(Controller):
             self.add(self._settle_names, current.name)
         if (served := _served(definition)) is not None and served != _served(before):
             registry.remove(group, plural)
-            for resource in resource_types(definition):
+            resources = resource_types(definition)
+            for resource in resources:
                 registry.add(resource)
             storage.begin(group, plural)  # as upstream, for any change
+            for resource in resources[:1]:
+                self._read_again(resource)
+
+    def _read_again(self, resource: ResourceType) -> None:
+        """Set new defaults and drop unknown fields in stored objects, which upstream does for each reader."""
+        objects = self.cluster.collection(resource).objects
+        for key, stored in objects.items():
+            obj, _ = read_custom(resource, load(resource, stored))
+            objects[key] = store(resource, obj)
 
     def _settle_names(self, name: str) -> Iterator[None]:
         """Accept a definition's names unless another definition of its group has them, then serve it."""
@@ -60,6 +75,7 @@ class Definitions(Controller):
         definition = load(DEFINITIONS, stored)
         taken = [accepted_names(load(DEFINITIONS, each)) for each in self._of_group(group)]
         named = with_names(definition, taken, self.cluster.now())
+        named["status"] = _with_enforcement(named, self.cluster.now())
         if named != definition:
             self.cluster.commit(DEFINITIONS, stored, named)
             self._settle_group(group)  # a name may have become free
@@ -95,6 +111,18 @@ class Definitions(Controller):
         yield
 
 
+def _with_enforcement(definition: Object, now: str) -> Object:
+    """Return the status of a definition with a condition if a part of its schemas is not enforced."""
+    status: Object = definition["status"]
+    missing = not_enforced_in(definition)
+    has_condition = any(each.get("type") == _NOT_ENFORCED for each in status.get("conditions") or ())
+    if not missing and not has_condition:
+        return status
+    message = "; ".join(missing) or "all rules are enforced"
+    reason = "NotSupported" if missing else "Supported"
+    return with_condition(status, _NOT_ENFORCED, bool(missing), reason, message, now)
+
+
 def _served(definition: Object) -> tuple[Object, Object] | None:
     """Return the parts of a definition that determine its resource; None if it is not served."""
     if not is_established(definition):
@@ -126,9 +154,14 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
             scale_paths=_scale_paths((version.get("subresources") or {}).get("scale") or {}),
             fields=tuple(_field(entry) for entry in version.get("selectableFields") or ()),
             columns=tuple(_column(entry) for entry in version.get("additionalPrinterColumns") or ()),
+            schema=_schema(version),
         )
         for version in versions
     ]
+
+
+def _schema(version: dict[str, Any]) -> Schema:
+    return compiled(version["schema"]["openAPIV3Schema"])
 
 
 def _field(entry: dict[str, Any]) -> FieldLabel:

@@ -12,6 +12,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from aioinformer.testing.schema.definition import Schema
+
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
 
@@ -108,6 +110,7 @@ class ResourceType:
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
         conversion: How its objects are stored, if as those of another group.
         columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
+        schema: The schema of a custom resource from its definition; without one all fields are kept.
     """
 
     group: str
@@ -128,6 +131,7 @@ class ResourceType:
     stored: bool = True
     conversion: Conversion | None = None
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
+    schema: Schema | None = field(default=None, repr=False)
 
     @cached_property
     def api_version(self) -> str:

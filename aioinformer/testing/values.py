@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from aioinformer.testing import errors
+from aioinformer.testing.custom import read_custom
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.conditional import complete
 from aioinformer.testing.schema.decode import read_object
@@ -14,7 +15,7 @@ from aioinformer.testing.schema.scalars import UnreadableError
 from aioinformer.testing.schema.unknown import unknown_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
@@ -38,16 +39,20 @@ def decoded(
     Raises:
         StatusError: A value does not fit the type of its field, or `fields` refuses an unknown field.
     """
+    read, unknown = obj, cast("Iterable[str]", ())
     node = None if resource.custom else node_of(resource.api_version, resource.kind)
-    if node is None:
-        return obj
     try:
-        read, known = read_object(node, obj)
-        why = "" if fields is None else fields.check(() if known else unknown_fields(node, obj))
+        if node is None:
+            read, unknown = read_custom(resource, obj)
+        else:
+            read, known = read_object(node, obj)
+            unknown = () if known else unknown_fields(node, obj)
+        why = "" if fields is None else fields.check(unknown)
     except UnreadableError as error:
         why = str(error)
     if not why:
-        complete(read, resource.kind, obj)
+        if not resource.custom:
+            complete(read, resource.kind, obj)
         return read
     if refused is not None:
         raise refused(why)

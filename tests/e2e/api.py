@@ -117,9 +117,10 @@ class API:
         query: dict[str, str] | None = None,
         *,
         content_type: str = JSON,
+        accept: str = JSON,
     ) -> Object:
         """Send a request that must succeed and return the answer."""
-        answer = await self.ask(method, path, body, query, content_type=content_type)
+        answer = await self.ask(method, path, body, query, content_type=content_type, accept=accept)
         if answer.status not in (200, 201, 202):
             raise Refused(f"{method} {path}: {answer.status} {answer.body}")
         assert isinstance(answer.body, dict), answer

@@ -96,6 +96,12 @@ class Recorder:
             while (await self._api.ask("GET", self._own(path))).status != status:  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(0.05)
 
+    async def until_shown(self, path: str, text: str) -> None:
+        """Wait until an answer has a text, which is not recorded: a changed definition is served a moment later."""
+        async with asyncio.timeout(20):
+            while text not in str((await self._api.ask("GET", self._own(path))).body):  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.05)
+
     def _own(self, path: str) -> str:
         return re.sub(r"\bNS\b", self.namespace, path)
 

@@ -258,7 +258,10 @@ async def test_a_custom_resource_is_scaled_where_its_definition_says(api: APICli
         "statusReplicasPath": ".status.size",
         "labelSelectorPath": ".status.selector",
     }
-    versions = [{**V1, "subresources": {"status": {}, "scale": paths}}]
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    versions = [
+        {**V1, "schema": {"openAPIV3Schema": anything}, "subresources": {"status": {}, "scale": paths}}
+    ]
     await api.post(PATH, definition("ships", "Ship", versions=versions))
     ships = "/apis/example.com/v1/namespaces/default/ships"
     ship = {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "a"}}

@@ -26,6 +26,11 @@ class FieldCheck:
     def __init__(self, validation: str = "Ignore", duplicates: list[str] | None = None) -> None:
         self._validation = validation or "Warn"
         self._found = duplicates or []
+        self._notes: list[str] = []
+
+    def note(self, texts: Iterable[str]) -> None:
+        """Take further warnings for the answer."""
+        self._notes += texts
 
     def check(self, unknown: Iterable[str]) -> str:
         """Take the paths of the unknown fields of an object; return the message of a refusal, or `""`."""
@@ -38,9 +43,8 @@ class FieldCheck:
     @property
     def warnings(self) -> list[str]:
         """The values of the answer's `Warning` headers."""
-        if self._validation != "Warn":
-            return []
-        return ['299 - "{}"'.format(fault.replace('"', '\\"')) for fault in self._found]
+        faults = self._found if self._validation == "Warn" else []
+        return ['299 - "{}"'.format(text.replace('"', '\\"')) for text in (*faults, *self._notes)]
 
 
 def unknown_fields(node: Node, value: Any, path: str = "") -> Iterator[str]:

@@ -16,6 +16,7 @@ from .custom import (
     refused_definitions,
     versions,
 )
+from .custom_schemas import custom_rules, custom_updates, custom_values, refused_schemas
 from .deleting import delete_options, deletions, namespaces, orphans
 from .discovering import discovery, kinds, reviews
 from .events import core_events, events_in_two_groups
@@ -73,6 +74,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     protected_definitions,
     versions,
     pruning,
+    custom_values,
+    custom_updates,
+    custom_rules,
+    refused_schemas,
     schemas,
     discovery,
     kinds,

@@ -1,0 +1,283 @@
+"""Values checked against a schema: types, limits, enums, patterns and logic, with the real server's messages.
+
+The rules are those of kube-openapi (pkg/validation/validate) and of the ratcheting around them in
+apiextensions-apiserver (pkg/apiserver/validation, v1.36): a fault of an unchanged value is tolerated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.schema.formats import fits_format
+from aioinformer.testing.schema.patterns import matches
+from aioinformer.testing.schema.result import Fault, number, show
+
+if TYPE_CHECKING:
+    from aioinformer.testing.schema.node import Node
+
+MISSING: Any = object()
+"""Stands for an old value that does not exist, or that has no counterpart."""
+
+_INT_OR_STRING = ("integer", "string")
+_BOUNDS = {"int32": 2**31, "int64": 2**63, "": 2**63}
+
+
+class _Result:
+    """The faults of a value, and how many checks were made, by which the real server picks a branch of `anyOf`."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self.checks = 0
+        self._known: set[tuple[str, str, str]] = set()
+
+    def add(self, fault: Fault) -> None:
+        key = fault.kind, fault.field, fault.detail
+        if key not in self._known:
+            self._known.add(key)
+            self.faults.append(fault)
+
+    def merge(self, other: _Result) -> None:
+        for fault in other.faults:
+            self.add(fault)
+        self.checks += other.checks
+
+
+def faults_of(node: Node, value: Any, old: Any = MISSING) -> list[Fault]:
+    """Return the faults of a value; those of parts that equal the old value's are tolerated."""
+    return _check(node, value, "", old).faults
+
+
+def _check(node: Node, value: Any, path: str, old: Any = MISSING) -> _Result:
+    result = _Result()
+    types = _INT_OR_STRING if node.format == "int-or-string" else (node.type,) if node.type else ()
+    if value is None:
+        if types and not node.nullable:
+            result.add(_wrong_type(path, ",".join(types), "null"))
+        _check_enum(node, value, path, result)
+    else:
+        _check_type(node, types, value, path, result)
+        _check_logic(node, value, path, result)
+        if isinstance(value, str):
+            result.checks += 1
+            _check_string(node, value, path, result)
+        elif isinstance(value, list):
+            _check_list(node, value, path, old, result)
+        elif isinstance(value, dict):
+            result.checks += 1
+        elif not isinstance(value, bool):
+            result.checks += 2
+            _check_number(node, value, path, result)
+        _check_enum(node, value, path, result)
+        if isinstance(value, dict):
+            _check_object(node, value, path, old, result)
+        result.checks += 2
+    if old is not MISSING and old == value:
+        result.faults.clear()
+    return result
+
+
+def _invalid(path: str, value: Any, why: str) -> Fault:
+    return Fault("Invalid", path.removeprefix("."), value, f"{path} in body {why}")
+
+
+def _plain(why: str) -> Fault:
+    """Return a fault that upstream reports without its path."""
+    return Fault("Invalid", "", "", why)
+
+
+def _wrong_type(path: str, wanted: str, given: str) -> Fault:
+    return Fault(
+        "TypeInvalid", path.removeprefix("."), given, f'{path} in body must be of type {wanted}: "{given}"'
+    )
+
+
+def _check_type(node: Node, types: tuple[str, ...], value: Any, path: str, result: _Result) -> None:
+    format_ = "" if node.format == "int-or-string" else node.format
+    if not types and not format_:
+        return
+    result.checks += 2
+    given = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}[
+        type(value)
+    ]
+    fits = given in types or (given == "integer" and "number" in types)
+    fits = fits or (given == "number" and "integer" in types and value.is_integer())
+    is_text = isinstance(value, str | list)
+    of_number = {"integer": "int64", "number": "float64"}.get(given, "")
+    if not is_text and format_ and not fits and of_number != format_:
+        result.add(_wrong_type(path, format_, of_number))
+    elif not fits and not (is_text and format_ and not {"number", "integer"} & {*types}):
+        result.add(_wrong_type(path, ",".join(types), given))
+
+
+def _check_logic(node: Node, value: Any, path: str, result: _Result) -> None:
+    result.checks += 2
+    rules = node.rules
+    if parts := rules.get("anyOf"):
+        results = []
+        for part in parts:
+            results.append(_check(part, value, path))
+            if not results[-1].faults:
+                break
+        if results[-1].faults:
+            result.add(_plain(f'"{path}" must validate at least one schema (anyOf)'))
+            result.merge(_best(results))
+        else:
+            result.merge(results[-1])
+    if parts := rules.get("oneOf"):
+        results = [_check(part, value, path) for part in parts]
+        valid = [each for each in results if not each.faults]
+        if len(valid) == 1:
+            result.merge(valid[0])
+        else:
+            found = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
+            result.add(_plain(f'"{path}" must validate one and only one schema (oneOf). {found}'))
+            if not valid:
+                result.merge(_best(results))
+    if parts := rules.get("allOf"):
+        results = [_check(part, value, path) for part in parts]
+        for each in results:
+            result.merge(each)
+        if any(each.faults for each in results):
+            some = ". None validated" if all(each.faults for each in results) else ""
+            result.add(_plain(f'"{path}" must validate all the schemas (allOf){some}'))
+    if (part := rules.get("not")) is not None and not _check(part, value, path).faults:
+        result.add(_plain(f'"{path}" must not validate the schema (not)'))
+
+
+def _best(results: list[_Result]) -> _Result:
+    return max(results, key=lambda each: each.checks)
+
+
+def _check_string(node: Node, value: str, path: str, result: _Result) -> None:
+    rules = node.rules
+    if len(value) > rules.get("maxLength", len(value)):
+        most = rules["maxLength"]
+        why = f"may not be more than {most} byte{'' if most == 1 else 's'}"
+        result.add(Fault("TooLong", path.removeprefix("."), detail=why))
+    elif len(value) < rules.get("minLength", 0):
+        result.add(_invalid(path, value, f"should be at least {rules['minLength']} chars long"))
+    elif (pattern := rules.get("pattern")) and not matches(pattern, value):
+        result.add(_invalid(path, value, f"should match '{pattern}'"))
+    if node.format and node.type != "integer" and node.type != "number":
+        if node.format != "int-or-string":
+            result.checks += 1
+        if not fits_format(node.format, value):
+            result.add(
+                Fault(
+                    "TypeInvalid",
+                    path.removeprefix("."),
+                    value,
+                    f'{path} in body must be of type {node.format}: "{value}"',
+                )
+            )
+
+
+def _check_number(node: Node, value: float, path: str, result: _Result) -> None:
+    rules, of_integer = node.rules, node.type == "integer"
+
+    def check_range(what: str, limit: float) -> bool:
+        """Return whether a number fits the type; report it if not."""
+        bound = _BOUNDS.get(node.format)
+        if of_integer and bound is not None and limit == int(limit) and -bound <= limit < bound:
+            return True
+        if not of_integer:
+            return True
+        kind = f"with format {node.format}" if node.format else "(default format)"
+        result.add(_plain(f"{what} value must be of type integer {kind} in {path}"))
+        return False
+
+    check_range("Checked", value)
+    if (factor := rules.get("multipleOf")) is not None:
+        check_range("MultipleOf", factor)
+        factor = int(factor) if isinstance(value, int) else factor
+        if factor <= 0:  # as upstream for an integer value and a factor below 1
+            why = f"factor MultipleOf declared for {path} must be positive: {factor}"
+            result.add(Fault("Invalid", path.removeprefix("."), factor, why))
+        elif not _is_whole(value / factor if factor >= 1 else 1 / factor * value):
+            result.add(_invalid(path, value, f"should be a multiple of {number(factor)}"))
+    for name, sign, word in (("minimum", -1, "greater"), ("maximum", 1, "less")):
+        if (limit := rules.get(name)) is None:
+            continue
+        if check_range(f"{name.capitalize()} boundary", limit) and isinstance(value, int):
+            limit = int(limit)
+        excluded = rules.get(f"exclusive{name.capitalize()}", False)
+        if value * sign > limit * sign or (excluded and value == limit):
+            shown = number(limit)
+            why = (
+                f"should be {word} than {shown}" if excluded else f"should be {word} than or equal to {shown}"
+            )
+            result.add(_invalid(path, value, why))
+
+
+def _is_whole(value: float) -> bool:
+    return abs(value - round(value)) < 1e-9 * max(1.0, abs(value))
+
+
+def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
+    result.checks += value is not None
+    if node.enum and not any(
+        value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum
+    ):
+        supported = ", ".join(show(each if isinstance(each, str) else show(each)) for each in node.enum)
+        result.add(Fault("NotSupported", path.removeprefix("."), value, f"supported values: {supported}"))
+
+
+def _check_list(node: Node, value: list[Any], path: str, old: Any, result: _Result) -> None:
+    result.checks += 2
+    if node.items is not None and node.type != "object":
+        before = old_items(node, old)
+        for number_, each in enumerate(value):
+            result.merge(_check(node.items, each, f"{path}[{number_}]", before(each)))
+    rules = node.rules
+    if len(value) < rules.get("minItems", 0):
+        result.add(_invalid(path, len(value), f"should have at least {rules['minItems']} items"))
+    if len(value) > rules.get("maxItems", len(value)):
+        result.add(_too_many(path, len(value), rules["maxItems"]))
+
+
+def _too_many(path: str, given: int, most: int) -> Fault:
+    items = "item" if most == 1 else "items"
+    return Fault("TooMany", path.removeprefix("."), given, f"must have at most {most} {items}")
+
+
+def old_items(node: Node, old: Any) -> Any:
+    """Return a function that finds the old item for a new one, by the keys of a list of type map."""
+    if node.list_type != "map" or not isinstance(old, list):
+        return lambda _: MISSING
+    known: dict[str, Any] = {}
+    for each in old:
+        known.setdefault(_keys(node, each), each)
+    return lambda item: known.get(_keys(node, item), MISSING)
+
+
+def _keys(node: Node, item: Any) -> str:
+    return repr([item.get(key) for key in node.list_keys]) if isinstance(item, dict) else ""
+
+
+def old_field(old: Any, name: str) -> Any:
+    """Return a field of the old value, or MISSING."""
+    return old.get(name, MISSING) if isinstance(old, dict) else MISSING
+
+
+def _check_object(node: Node, value: dict[str, Any], path: str, old: Any, result: _Result) -> None:
+    rules = node.rules
+    if len(value) < rules.get("minProperties", 0):
+        result.add(_invalid(path, len(value), f"should have at least {rules['minProperties']} properties"))
+    if len(value) > rules.get("maxProperties", len(value)):
+        result.add(_too_many(path, len(value), rules["maxProperties"]))
+    for name, entry in value.items():
+        known = node.properties.get(name)
+        if known is None and rules.get("additionalProperties") is False:
+            result.add(
+                Fault(
+                    "Invalid", path.removeprefix("."), name, f"{path}.{name} in body is a forbidden property"
+                )
+            )
+        elif known is not None:
+            below = f"{path}.{name}" if path else name
+            result.merge(_check(known, entry, below, old_field(old, name)))
+        elif node.items is not None and node.type != "array":
+            result.merge(_check(node.items, entry, f"{path}.{name}", old_field(old, name)))
+    for name in node.required:
+        if name not in value:
+            result.add(Fault("Required", f"{path}.{name}".removeprefix(".")))

@@ -1,0 +1,161 @@
+"""The schema of a custom resource in one version, compiled from its CustomResourceDefinition."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from aioinformer.testing.schema.coerce import coerced
+from aioinformer.testing.schema.constraints import MISSING, faults_of
+from aioinformer.testing.schema.patterns import compile_pattern
+from aioinformer.testing.schema.props import Props, node_of
+from aioinformer.testing.schema.result import BLOCKING, Fault
+from aioinformer.testing.schema.rules import Refusal, compile_rules, has_rules, rule_faults
+from aioinformer.testing.schema.structural import is_supported, schema_faults, structural_faults
+from aioinformer.testing.schema.structure import embedded_faults, list_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.schema.node import Node
+
+_UNCHECKED = Fault(
+    "Invalid",
+    "",
+    None,
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation",
+)
+
+
+class Schema:
+    """The schema of a custom resource.
+
+    Attributes:
+        node: The Node of the whole object.
+        refusals: The rules that do not compile, or that cannot be evaluated here.
+    """
+
+    def __init__(self, props: Props) -> None:
+        self.node = node_of(props, is_root=True)
+        self.refusals = [*compile_rules(self.node, "")]
+        nodes = [*_nodes(self.node)]
+        self._has_lists = any(each.list_type in ("set", "map") for each in nodes)
+        self._has_embedded = any(each.is_embedded for each in nodes[1:])
+
+    def read(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return an object with its defaults and without unknown fields, and the paths of those."""
+        unknown: list[str] = []
+        return coerced(self.node, obj, unknown), sorted(unknown)
+
+    def faults(self, new: dict[str, Any], old: dict[str, Any] | None, subresource: str = "") -> list[Fault]:
+        """Return the faults of an object; those of unchanged values are tolerated."""
+        before: Any = MISSING if old is None else old
+        is_status = subresource == "status"
+        found = self._status_faults(new, before) if is_status else faults_of(self.node, new, before)
+        if self._has_embedded:
+            found += embedded_faults(self.node, new)
+        if self._has_lists and (old is None or not [*list_faults(self.node, old)]):
+            found += list_faults(self.node, new)
+        if has_rules(self.node):
+            is_blocked = any(fault.kind in BLOCKING for fault in found)
+            found += [_UNCHECKED] if is_blocked else rule_faults(self.node, new, before)
+        return found
+
+    def _status_faults(self, new: dict[str, Any], old: Any) -> list[Fault]:
+        """Return the faults of the status alone; the real server checks it as an object of its own."""
+        status = self.node.properties.get("status")
+        if status is None or "status" not in new:
+            return []
+        before = old.get("status", MISSING) if isinstance(old, dict) else MISSING
+        return [fault.below("status") for fault in faults_of(status, new["status"], before)]
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """Yield a Node and all Nodes inside."""
+    yield node
+    for each in node.properties.values():
+        yield from _nodes(each)
+    if node.items is not None:
+        yield from _nodes(node.items)
+
+
+class _ShownRule(msgspec.Struct, rename="pascal"):
+    """A rule as upstream's messages show it: Go's internal type in JSON."""
+
+    rule: str
+    message: str
+    message_expression: str
+    reason: str | None
+    field_path: str
+    optional_old_self: bool | None
+
+
+def compiled(schema: Any) -> Schema:
+    """Return the schema of a definition's version, which is valid; equal schemas are compiled once."""
+    return _compiled(msgspec.json.encode(schema))
+
+
+@lru_cache(maxsize=256)
+def _compiled(schema: bytes) -> Schema:
+    return Schema(msgspec.json.decode(schema, type=Props))
+
+
+def definition_faults(props: Props, path: str) -> list[Fault]:
+    """Return the faults of a schema at a path of its definition."""
+    if not is_supported(props):
+        return [*schema_faults(props, path)]
+    found = sorted(structural_faults(props, path), key=lambda fault: f"{fault.field}: {fault.message}")
+    if props.nullable:
+        found.append(Fault("Forbidden", f"{path}.nullable", detail="nullable cannot be true at the root"))
+    if found:
+        return [*found, *schema_faults(props, path)]
+    schema = compiled(props)
+    found += _default_faults(schema.node, path)
+    found += schema_faults(props, path)
+    return found or [_refused(each, path) for each in schema.refusals if each.is_invalid]
+
+
+def _refused(refusal: Refusal, path: str) -> Fault:
+    return Fault(
+        "Invalid",
+        path + refusal.field,
+        msgspec.convert(refusal.rule, _ShownRule, from_attributes=True),
+        refusal.why,
+    )
+
+
+def _default_faults(node: Node, path: str) -> Iterator[Fault]:
+    """Yield the faults of defaults that do not fit their schemas."""
+    if node.default is not msgspec.UNSET:
+        field, unknown = f"{path}.default", list[str]()
+        coerced(node, node.default, unknown, "x")
+        if unknown:
+            yield Fault("Invalid", field, node.default, "must not have unknown fields")
+        for fault in (*faults_of(node, node.default), *list_faults(node, node.default)):
+            yield fault.below(field)
+        yield from rule_faults(node, node.default, path=field)
+    for name, each in node.properties.items():
+        yield from _default_faults(each, f"{path}.properties[{name}]")
+    if node.items is not None:
+        yield from _default_faults(node.items, f"{path}.items")
+
+
+def not_enforced(schema: Schema) -> list[str]:
+    """Return what of a schema the embedded server does not enforce, each with its reason."""
+    found = [f"{each.field}: {each.why}" for each in schema.refusals if not each.is_invalid]
+    return found + [
+        f"{path}: Python's re does not understand the pattern" for path in _patterns(schema.node, "")
+    ]
+
+
+def _patterns(node: Node, path: str) -> Iterator[str]:
+    pattern = node.rules.get("pattern")
+    if pattern and compile_pattern(pattern) is None:
+        yield f"{path}.pattern: {pattern}"
+    for name, each in node.properties.items():
+        yield from _patterns(each, f"{path}.{name}")
+    if node.items is not None:
+        yield from _patterns(node.items, f"{path}[]")
