@@ -23,7 +23,10 @@ DEFINITION: dict[str, Any] = {
                     "openAPIV3Schema": {
                         "type": "object",
                         "properties": {
-                            "spec": {"type": "object", "properties": {"port": {"x-kubernetes-int-or-string": True}}}
+                            "spec": {
+                                "type": "object",
+                                "properties": {"port": {"x-kubernetes-int-or-string": True}},
+                            }
                         },
                     }
                 },
