@@ -18,8 +18,8 @@ import typer
 from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
+from ..client.discovery import check_name
 from ..errors import AioInformerError, ConfigError
-from .discovery import check_name
 from .messages import LIST_UNFINISHED, NO_REPORT
 from .output import LogLines, OutputError, interrupt_writes, print_error, printing, replace_unencodable
 from .target import Target
