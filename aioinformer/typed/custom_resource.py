@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import msgspec
 from msgspec import StructMeta
@@ -39,7 +39,7 @@ class Metadata(CamelStruct, omit_defaults=True, kw_only=True):
 class StructOptions(TypedDict, total=False):
     """Options of msgspec that a CustomResource may use."""
 
-    rename: str | None
+    rename: Literal["lower", "upper", "camel", "pascal", "kebab"] | None
     eq: bool
     order: bool
     kw_only: bool
