@@ -36,6 +36,20 @@ class Metadata(CamelStruct, omit_defaults=True, kw_only=True):
     deletion_grace_period_seconds: int | None = None
 
 
+class Condition(CamelStruct, kw_only=True):
+    """A condition of a status (``metav1.Condition``): ``conditions: Annotated[list[Condition], MapOf("type")] = []``.
+
+    ``set_status_condition`` and its kin read and set them.
+    """
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+    observed_generation: int = 0
+
+
 class StructOptions(TypedDict, total=False):
     """Options of msgspec that a CustomResource may use."""
 
