@@ -18,8 +18,8 @@ import typer
 from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
+from ..client.discovery import check_name
 from ..errors import AioInformerError, ConfigError
-from .discovery import check_name
 from .messages import LIST_UNFINISHED, NO_REPORT
 from .output import LogLines, OutputError, interrupt_writes, print_error, printing, replace_unencodable
 from .target import Target
@@ -115,6 +115,9 @@ def watch(
         Output, typer.Option("-o", "--output", help="The format of the events.")
     ] = Output.TABLE,
     full: Annotated[bool, typer.Option("--full", help="With -o jsonl: add the object to each line.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print which fields a change changed, with -o jsonl in each line.")
+    ] = False,
     until_synced: Annotated[
         bool, typer.Option("--until-synced", help="Exit when the whole list is printed.")
     ] = False,
@@ -149,6 +152,7 @@ def watch(
         field_selector=field_selector,
         output=output.value,
         full=full,
+        diff=diff,
         until_synced=until_synced,
         timeout=timeout,
     )
