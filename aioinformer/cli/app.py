@@ -7,21 +7,21 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Coroutine
+from contextlib import closing
 from enum import StrEnum
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
-from ..errors import AioInformerError, ConfigError
 from .discovery import check_name
 from .messages import LIST_UNFINISHED, NO_REPORT
-from .output import LogLines, OutputError, interrupt_writes, print_error, printing, replace_unencodable
+from .output import LogLines, OutputError, interrupt_writes, printing, replace_unencodable
+from .reporting import LoopFactory, fail, reporting_errors, usage, uvloop_factory
 from .target import Target
 from .watching import Watching, watch_resource
 
@@ -66,7 +66,7 @@ def _root(
     verbose: Verbose = False,
 ) -> None:
     replace_unencodable()
-    with _reporting_errors(), printing():
+    with reporting_errors(), printing():
         if version:
             print(__version__, flush=True)  # noqa: T201
             raise typer.Exit
@@ -75,14 +75,15 @@ def _root(
     )
     # Its INFO line says that the server is reachable again, after a warning that it was not.
     logging.getLogger(health.__name__).setLevel(logging.INFO)
-    _log_more(verbose)
+    log_more(verbose)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.getLogger("kubernetes_asyncio").setLevel(
         logging.ERROR
     )  # we report its warnings as errors ourselves
 
 
-def _log_more(verbose: bool) -> None:
+def log_more(verbose: bool) -> None:
+    """Log debug messages if that is asked for."""
     if verbose:  # the option may come before or after the command
         logging.getLogger().setLevel(logging.DEBUG)
         logging.getLogger(health.__name__).setLevel(logging.NOTSET)
@@ -129,18 +130,18 @@ def watch(
     verbose: Verbose = False,
 ) -> None:
     """Print all objects of a resource, then every change, until Ctrl-C."""
-    _log_more(verbose)
+    log_more(verbose)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
     if full and output is not Output.JSONL:
         raise typer.BadParameter("--full needs -o jsonl")
     if timeout is not None and not until_synced:
         raise typer.BadParameter("--timeout needs --until-synced")
-    with _usage():
+    with usage():
         check_name(resource)
         if namespace:
             require_namespace("-n", namespace)
-    target = _target(server, kubeconfig, context)
+    target = find_target(server, kubeconfig, context)
     asked = Watching(
         resource=resource,
         namespace=namespace,
@@ -172,11 +173,11 @@ def demo(
     verbose: Verbose = False,
 ) -> None:
     """Run an informer against a busy embedded API server that injects faults."""
-    _log_more(verbose)
+    log_more(verbose)
     try:
         from .demo import run_demo
     except ModuleNotFoundError as error:
-        _fail(f"the demo needs {error.name}: pip install 'aioinformer[cli]'")
+        fail(f"the demo needs {error.name}: pip install 'aioinformer[cli]'")
     _run(run_demo(seconds, objects, seed))
 
 
@@ -213,56 +214,37 @@ def bench(
     verbose: Verbose = False,
 ) -> None:
     """Measure how long changes take to reach a handler, and how long each stage takes."""
-    _log_more(verbose)
+    log_more(verbose)
     elsewhere = any(each is not None for each in (server, kubeconfig, context))
     if elsewhere and embedded:
         raise typer.BadParameter("use either --embedded or --server, --kubeconfig and --context")
-    with _usage():
+    with usage():
         require_namespace("-n", namespace)
-    target = _target(server, kubeconfig, context) if elsewhere else None
+    target = find_target(server, kubeconfig, context) if elsewhere else None
     try:
         from .bench import Benchmark, run_benchmark
     except ModuleNotFoundError as error:
-        _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
-    loop_factory = _loop_factory(loop)
+        fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
+    loop_factory = uvloop_factory("--loop uvloop") if loop is Loop.UVLOOP else None
     benchmark = Benchmark(
         target, namespace, objects, rate, seconds, loop.value, protobuf, output is Form.JSON
     )
     _run(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
 
 
-def _target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
+def find_target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
+    """Return the server that options name."""
     if server is not None and (kubeconfig is not None or context is not None):
         raise typer.BadParameter("use either --server or --kubeconfig and --context")
-    with _usage():
+    with usage():
         return Target(
             server, kubeconfig or None, context or None
         )  # an empty one counts as missing, as for kubectl
 
 
-@contextmanager
-def _usage() -> Iterator[None]:
-    """Report a ConfigError from checking arguments as bad usage."""
-    try:
-        yield
-    except ConfigError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    if loop is Loop.ASYNCIO:
-        return None
-    try:
-        import uvloop
-    except ModuleNotFoundError:
-        _fail("--loop uvloop needs uvloop: pip install uvloop")
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
 def _run(
     work: Coroutine[Any, Any, None],
-    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    loop_factory: LoopFactory | None = None,
     unfinished: str = "",
 ) -> None:
     """Run a command until it ends, or until Ctrl-C or SIGTERM. A second signal exits immediately if the first is stuck.
@@ -303,7 +285,7 @@ def _run(
         await work
         is_done = True
 
-    with _reporting_errors(), closing(work):
+    with reporting_errors(), closing(work):
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
                 runner.run(run_until_signal())
@@ -311,20 +293,4 @@ def _run(
             if received is None:
                 raise
             if unfinished:
-                _fail(unfinished, 128 + received)
-
-
-@contextmanager
-def _reporting_errors() -> Iterator[None]:
-    """Exit with a one-line message on an AioInformerError."""
-    try:
-        yield
-    except AioInformerError as error:
-        if not (isinstance(error, OutputError) and error.is_closed):
-            _fail(str(error))
-
-
-def _fail(reason: str, code: int = 1) -> NoReturn:
-    line = " ".join(reason.split())
-    print_error(f"aioinformer: {line}")
-    raise typer.Exit(code)
+                fail(unfinished, 128 + received)

@@ -36,9 +36,6 @@ class Serving:
         probe_port: The port of ``/healthz`` and ``/readyz``; 0 for none.
         host: The address to listen on; None for all.
 
-    Attributes:
-        is_stopping: Set it when the manager begins to stop: ``/readyz`` then says so.
-
     Raises:
         ConfigError: A port is invalid. Entering raises one if a port is in use.
     """
@@ -55,7 +52,6 @@ class Serving:
         self._metrics_port, self._probe_port = metrics_port, probe_port
         self._page = files(__package__).joinpath("debug.html").read_bytes()
         self._stack = AsyncExitStack()
-        self.is_stopping = False
 
     async def __aenter__(self) -> Self:
         routes: dict[int, list[web.RouteDef]] = {}
@@ -109,8 +105,6 @@ class Serving:
         return _answer(self._debug.manager.healthy())
 
     async def _readyz(self, request: web.Request) -> web.Response:
-        if self.is_stopping:
-            return _answer(Health(False, ("the operator is stopping",)))
         return _answer(self._debug.manager.ready())
 
     async def _metrics(self, request: web.Request) -> web.Response:
