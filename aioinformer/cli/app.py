@@ -18,7 +18,7 @@ import typer
 from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
-from .discovery import check_name
+from ..client.discovery import check_name
 from .messages import LIST_UNFINISHED, NO_REPORT
 from .output import LogLines, OutputError, interrupt_writes, printing, replace_unencodable
 from .reporting import LoopFactory, fail, reporting_errors, usage, uvloop_factory

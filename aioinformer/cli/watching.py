@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 from .._core.tasks import run_until_first
 from ..client import Client
+from ..client.discovery import GROUP_TIMEOUT, find_resource
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ApiError, TransportError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
 from ..listwatch import ListWatch
+from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
 from ..reflector.retry import Retry, is_hopeless
-from .discovery import GROUP_TIMEOUT, APIResource, find_resource
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 from .progress import Progress
 

@@ -16,6 +16,7 @@ from .credentials import (
     Wrapped,
     check_url,
 )
+from .discovery import Discovery
 from .error_mapping import asking
 from .health import ServerHealth
 from .kubeconfig import KubeConfig
@@ -53,6 +54,8 @@ class Client:
             )
         self._transport = transport
         self._health = ServerHealth(transport)
+        self.discovery = Discovery(self)
+        """Finds resources by name, such as ``"certificates.cert-manager.io"``."""
 
     @classmethod
     def from_kubeconfig(

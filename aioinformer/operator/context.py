@@ -7,9 +7,10 @@ from typing import Any, TypeVar, overload
 from ..client import Client
 from ..errors import ConfigError
 from ..events import EventRecorder
+from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..resources import CachedResource, Resource
-from .kinds import Kind, Named, kind_of
+from .kinds import Named, declared, shown
 from .manager import Manager
 
 T = TypeVar("T")
@@ -36,36 +37,15 @@ class Context:
         self,
         name: str,
         manager: Manager,
-        cached: list[Kind],
-        direct: list[Kind],
+        cached: list[Named],
+        direct: list[Named],
         recorder: EventRecorder | None,
     ) -> None:
         self.name = name
         self.client: Client = manager.client
         self._recorder = recorder
-        self._cached = {
-            each: manager.resource(
-                each.api_version,
-                each.plural,
-                each.object_type,
-                kind=each.kind,
-                namespaced=each.namespaced,
-                field_manager=name,
-            )
-            for each in cached
-        }
-        self._direct = {
-            each: Resource(
-                self.client,
-                each.api_version,
-                each.plural,
-                each.object_type,
-                kind=each.kind,
-                namespaced=each.namespaced,
-                field_manager=name,
-            )
-            for each in direct
-        }
+        self._cached = {_key(each): manager.resource(each, field_manager=name) for each in cached}
+        self._direct = {_key(each): Resource(self.client, each, field_manager=name) for each in direct}
 
     def __repr__(self) -> str:
         return f"<Context of {self.name}>"
@@ -85,15 +65,15 @@ class Context:
         Raises:
             ConfigError: The operator does not declare it, or only declares other verbs than list and watch.
         """
-        kind = kind_of(resource)
-        if (found := self._cached.get(kind)) is not None:
+        key = _key(resource)
+        if (found := self._cached.get(key)) is not None:
             return found
-        if kind in self._direct:
+        if key in self._direct:
             raise ConfigError(
-                f"{self.name}: {kind} is declared without list and watch, so there is no cache of it: use "
-                f"context.uncached({_shown(resource)}), or add list and watch to its verbs"
+                f"{self.name}: {shown(resource)} is declared without list and watch, so there is no cache of it: use "
+                f"context.uncached({shown(resource)}), or add list and watch to its verbs"
             )
-        raise self._undeclared(resource, kind)
+        raise self._undeclared(resource)
 
     @overload
     def uncached(self, resource: str) -> Resource[KubeObject]: ...
@@ -110,12 +90,12 @@ class Context:
         Raises:
             ConfigError: The operator does not declare it.
         """
-        kind = kind_of(resource)
-        if (found := self._direct.get(kind)) is not None:
+        key = _key(resource)
+        if (found := self._direct.get(key)) is not None:
             return found
-        if (cached := self._cached.get(kind)) is not None:
+        if (cached := self._cached.get(key)) is not None:
             return cached.resource
-        raise self._undeclared(resource, kind)
+        raise self._undeclared(resource)
 
     @property
     def events(self) -> EventRecorder:
@@ -130,13 +110,13 @@ class Context:
             )
         return self._recorder
 
-    def _undeclared(self, resource: Named, kind: Kind) -> ConfigError:
-        shown = _shown(resource)
+    def _undeclared(self, resource: Named) -> ConfigError:
+        name = shown(resource)
         return ConfigError(
-            f"{self.name} does not declare {kind}: add {shown} to owns= of its controller if it creates these objects, "
-            f"or uses=[Uses({shown}, verbs=(...))] with what it does with them"
+            f"{self.name} does not declare {name}: add it to owns= of its controller if it creates these objects, or "
+            f"add Uses({name}, verbs=(...)) to uses=, with what it does with them"
         )
 
 
-def _shown(resource: Named) -> str:
-    return repr(resource) if isinstance(resource, str) else resource.__name__
+def _key(named: Named) -> tuple[APIResource, type | None]:
+    return declared(named), named if isinstance(named, type) else None

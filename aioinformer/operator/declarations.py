@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
-from ..errors import AioInformerError, ConfigError
+from ..errors import AioInformerError
 from ..handlers import require_callback
+from ..objects.api_resources import APIResource
+from ..typed.declaration import mistakes_error
 from ..workqueue import RateLimiter
 from .informer_triggers import Requests
-from .kinds import Kind, Named, kind_of
+from .kinds import Named, declared
 from .predicates import PredicateFunc
 from .requests import Request, Result
 from .rights import READ, Right
@@ -50,13 +52,9 @@ class Uses:
     verbs: Iterable[str] = READ
 
     @property
-    def kind(self) -> Kind:
-        """The resource.
-
-        Raises:
-            ConfigError: It is unknown.
-        """
-        return kind_of(self.resource.partition("/")[0] if isinstance(self.resource, str) else self.resource)
+    def named(self) -> Named:
+        """The resource, without the subresource."""
+        return self.resource.partition("/")[0] if isinstance(self.resource, str) else self.resource
 
     @property
     def subresource(self) -> str:
@@ -70,8 +68,12 @@ class Uses:
 
     @property
     def right(self) -> Right:
-        """What a Role has to permit."""
-        return Right.of(self.kind, self.verbs, self.subresource)
+        """What a Role has to permit.
+
+        Raises:
+            ConfigError: The resource is unknown.
+        """
+        return Right.of(declared(self.named), self.verbs, self.subresource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,6 @@ class Owned:
     predicate: PredicateFunc[Any] | None = None
     controller_only: bool = True
 
-    @property
-    def kind(self) -> Kind:
-        """The resource."""
-        return kind_of(self.resource)
-
 
 @dataclass(frozen=True, slots=True)
 class Watched:
@@ -107,11 +104,6 @@ class Watched:
     resource: Named
     map_func: Mapper
     predicate: PredicateFunc[Any] | None = None
-
-    @property
-    def kind(self) -> Kind:
-        """The resource."""
-        return kind_of(self.resource)
 
 
 class ControllerOptions(TypedDict, Generic[T], total=False):
@@ -211,13 +203,13 @@ class Mistakes:
         Raises:
             ConfigError: There are some.
         """
-        if len(self._found) == 1:
-            raise ConfigError(f"{self._where}: {self._found[0]}")
         if self._found:
-            listed = "".join(f"\n  - {each}" for each in self._found)
-            raise ConfigError(f"{self._where}: {len(self._found)} mistakes:{listed}")
+            raise mistakes_error(self._where, self._found)
 
 
-def unique(kinds: Iterable[Kind]) -> Iterator[Kind]:
-    """Yield each resource once."""
-    yield from dict.fromkeys(kinds)
+def unique(named: Iterable[Named]) -> list[Named]:
+    """Return each resource once, however its name is written."""
+    found: dict[tuple[APIResource, type | None], Named] = {}
+    for each in named:
+        found.setdefault((declared(each), each if isinstance(each, type) else None), each)
+    return [*found.values()]

@@ -8,12 +8,13 @@ from typing import Any
 
 from .._core.checks import require_count, require_qualified_name, require_seconds
 from ..errors import ConfigError
+from ..objects.api_resources import APIResource
 from ..workqueue import RateLimiter
 from .context import Context
 from .controller import TIMEOUT, Controller
 from .declarations import Handler, Mistakes, Owned, Uses, Watched, require_handler, with_context
 from .informer_triggers import Owns, Watch
-from .kinds import Kind, Named, kind_of
+from .kinds import Named, declared, has_status
 from .predicates import PredicateFunc, require_predicate
 from .rights import READ, WRITE, Right
 from .source_trigger import Source
@@ -44,19 +45,23 @@ class Declared:
         return [each if isinstance(each, Owned) else Owned(each) for each in self.owns]
 
     @property
-    def kind(self) -> Kind:
+    def primary(self) -> APIResource:
         """The resource that it reconciles."""
-        return kind_of(self.resource)
+        return declared(self.resource)
 
     @property
     def title(self) -> str:
         """The controller's name."""
-        return self.name or str(self.kind)
+        return self.name or str(self.primary)
 
     @property
-    def cached(self) -> list[Kind]:
+    def triggers(self) -> list[Named]:
         """The resources whose changes trigger reconciles."""
-        return [self.kind, *(each.kind for each in self.owned), *(each.kind for each in self.watches)]
+        return [
+            self.resource,
+            *(each.resource for each in self.owned),
+            *(each.resource for each in self.watches),
+        ]
 
     def check(self, operator: str, others: Iterable[Declared]) -> None:
         """Check the declaration.
@@ -71,11 +76,11 @@ class Declared:
         called = getattr(self.reconcile, "__name__", repr(self.reconcile))
         mistakes = Mistakes(f"{operator}: the controller {self.name or called}")
         mistakes.of(lambda: require_handler("reconcile", self.reconcile))
-        kind = mistakes.of(lambda: self.kind)
+        primary = mistakes.of(lambda: self.primary)
         for owned in self.owned:
-            mistakes.of(lambda owned=owned: owned.kind)  # type: ignore[misc]
+            mistakes.of(lambda owned=owned: declared(owned.resource))  # type: ignore[misc]
         for watched in self.watches:
-            mistakes.of(lambda watched=watched: watched.kind)  # type: ignore[misc]
+            mistakes.of(lambda watched=watched: declared(watched.resource))  # type: ignore[misc]
             mistakes.of(
                 lambda watched=watched: require_handler("map_func", watched.map_func, "obj")  # type: ignore[misc]
             )
@@ -88,12 +93,12 @@ class Declared:
             mistakes.of(lambda: require_seconds("timeout", self.timeout))
         self._check_finalizer(mistakes)
         for other in others:
-            if kind is not None and other.title == self.title:
+            if primary is not None and other.title == self.title:
                 mistakes.add(f"another controller is named {self.title} already: pass name= to one of them")
             if (
-                kind is not None
+                primary is not None
                 and self.finalizer
-                and (other.kind, other.finalizer) == (kind, self.finalizer)
+                and (other.primary, other.finalizer) == (primary, self.finalizer)
             ):
                 mistakes.add(
                     f"{other.title} has the finalizer {self.finalizer} of the same objects: give each its own"
@@ -113,17 +118,18 @@ class Declared:
 
     def rights(self) -> Iterator[Right]:
         """Yield what the controller has to be permitted."""
-        kind = self.kind
-        yield Right.of(kind, READ)
-        yield Right.of(kind, ("update", "patch"), "status")
+        primary = self.primary
+        yield Right.of(primary, READ)
+        if has_status(self.resource):
+            yield Right.of(primary, ("update", "patch"), "status")
         if self.finalizer is not None:
-            yield Right.of(kind, ("patch",))
+            yield Right.of(primary, ("patch",))
         if self.owns:  # for the blockOwnerDeletion of owner references
-            yield Right.of(kind, ("update",), "finalizers")
+            yield Right.of(primary, ("update",), "finalizers")
         for owned in self.owned:
-            yield Right.of(owned.kind, (*READ, *WRITE))
+            yield Right.of(declared(owned.resource), (*READ, *WRITE))
         for watched in self.watches:
-            yield Right.of(watched.kind, READ)
+            yield Right.of(declared(watched.resource), READ)
         for used in self.uses:
             yield used.right
 

@@ -1,68 +1,57 @@
-"""What an operator's author may name a resource by: a class, or a name that every cluster knows."""
+"""The resources that an operator declares, as far as they are known without a server."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
+from .._core.checks import LABEL, is_subdomain
 from ..errors import ConfigError
-from ..objects.kube_object import KubeObject
+from ..objects.api_resources import APIResource, built_in
+from ..typed import CustomResource, crd
+from ..typed.names import resource_of_class
 
 Named = str | type[Any]
-"""A resource: ``"pods"``, ``"deploy"``, ``"deployments.apps"``, or the class of its objects."""
+"""A resource: ``"pods"``, ``"deploy"``, ``"certificates.cert-manager.io"``, or the class of its objects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A resource that was named.
+def declared(named: Named) -> APIResource:
+    """Return the resource that a declaration names.
 
-    Attributes:
-        group: Its API group; ``""`` for the core group.
-        version: The version to read and write.
-        plural: ``"deployments"``.
-        kind: ``"Deployment"``.
-        namespaced: Whether its objects live in namespaces.
-        object_type: The type of its objects.
-    """
-
-    group: str
-    version: str
-    plural: str
-    kind: str
-    namespaced: bool
-    object_type: type[Any] = KubeObject
-
-    @property
-    def api_version(self) -> str:
-        """``"v1"``, ``"apps/v1"``."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    def __str__(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
-
-
-def kind_of(named: Named) -> Kind:
-    """Return the resource that a class or a name means.
+    Of a custom resource that is named by its plural and group, version and kind are empty, and it counts as namespaced:
+    discovery finds them for a run.
 
     Raises:
-        ConfigError: The name is unknown, or the class has no resource.
+        ConfigError: The name or the class is none of a resource; the message has all mistakes of a class.
     """
+    if isinstance(named, type):
+        if issubclass(named, CustomResource):
+            crd(named)
+        return resource_of_class(named)
     if not isinstance(named, str):
-        raise ConfigError(f"{named!r} is no resource: pass a CustomResource class, or a name such as 'pods'")
-    found = _built_in().get(named.lower())
-    if found is None:
-        raise ConfigError(f"there is no built-in resource {named!r}: for a custom one, pass its class")
-    return found
+        raise ConfigError(f"a resource is named by a string or a class, not {named!r}")
+    if (found := built_in(named)) is not None:
+        return found
+    plural, _, group = named.partition(".")
+    if not (LABEL.fullmatch(plural) and "." in group and is_subdomain(group)):
+        raise ConfigError(
+            f"{named!r} is no built-in resource: for a custom one, pass its class, or its plural and group, as in "
+            "'certificates.cert-manager.io'"
+        )
+    return APIResource(f"{group}/", plural, "", True)
 
 
-@cache
-def _built_in() -> dict[str, Kind]:
-    from ..testing.builtin import BUILTIN
+def is_discovered(named: Named) -> bool:
+    """Return whether only a server knows the resource's version and kind."""
+    return isinstance(named, str) and built_in(named) is None
 
-    names: dict[str, Kind] = {}
-    for each in BUILTIN:
-        kind = Kind(each.group, each.version, each.plural, each.kind, each.namespaced)
-        for name in (each.plural, each.kind.lower(), *each.short_names, f"{each.plural}.{each.group}"):
-            names.setdefault(name, kind)
-    return names
+
+def has_status(named: Named) -> bool:
+    """Return whether the resource may have a status, as far as that is known."""
+    return not (isinstance(named, type) and issubclass(named, CustomResource)) or (
+        "status" in named.__struct_fields__
+    )
+
+
+def shown(named: Named) -> str:
+    """Return how a program names the resource, for messages."""
+    return repr(named) if isinstance(named, str) else named.__name__

@@ -12,10 +12,12 @@ from ..events import EventRecorder
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..tracing import Trace
+from ..typed import CustomResource
+from ..typed.names import resource_of_class
 from .context import Context
 from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, unique
 from .declared import Declared
-from .kinds import Kind, Named
+from .kinds import Named, is_discovered
 from .manager import Manager
 from .protocols import LeaderElection
 from .requests import Request
@@ -108,9 +110,31 @@ class Operator:
         return _Registers(register)
 
     @property
-    def kinds(self) -> list[Kind]:
-        """The resources that its controllers reconcile."""
-        return list(unique(each.kind for each in self._declared))
+    def resources(self) -> list[Named]:
+        """The resources that it reconciles, owns, watches or uses, as they were declared."""
+        return unique([*self._triggers, *(each.named for each in self._uses)])
+
+    @property
+    def reconciled(self) -> list[Named]:
+        """The resources that it reconciles."""
+        return unique(each.resource for each in self._declared)
+
+    @property
+    def _triggers(self) -> list[Named]:
+        return [named for each in self._declared for named in each.triggers]
+
+    @property
+    def _uses(self) -> list[Uses]:
+        return [*self.uses, *(use for each in self._declared for use in each.uses)]
+
+    def custom_resources(self) -> list[tuple[type[CustomResource], ...]]:
+        """Return the CustomResource classes among its resources; classes that are versions of one kind together."""
+        versions: dict[tuple[str, str], list[type[CustomResource]]] = {}
+        for each in self.resources:
+            if isinstance(each, type) and issubclass(each, CustomResource):
+                resource = resource_of_class(each)
+                versions.setdefault((resource.group, resource.plural), []).append(each)
+        return [tuple(each) for each in versions.values()]
 
     def rights(self, *, leader_election: bool = True) -> list[Right]:
         """Return what the operator's service account has to be permitted.
@@ -140,6 +164,8 @@ class Operator:
     ) -> Manager:
         """Return a new Manager with all controllers, for one run.
 
+        If it names custom resources by their plural and group, ``await operator.discover(client)`` first.
+
         Args:
             client: As for Manager.
             namespace: The namespace to work in; None for all.
@@ -161,14 +187,23 @@ class Operator:
             on_trace=on_trace,
             **options,
         )
-        uses = [*self.uses, *(use for each in self._declared for use in each.uses)]
-        triggers = (kind for each in self._declared for kind in each.cached)
-        cached = list(unique([*triggers, *(each.kind for each in uses if each.is_cached)]))
-        direct = [each for each in unique(use.kind for use in uses) if each not in cached]
+        cached = unique([*self._triggers, *(each.named for each in self._uses if each.is_cached)])
+        direct = unique([*cached, *(use.named for use in self._uses)])[len(cached) :]
         context = Context(self.name, manager, cached, direct, recorder)
         for each in self._declared:
             manager.add(each.controller(context))
         return manager
+
+    async def discover(self, client: Client) -> None:
+        """Find the custom resources that the operator names by plural and group, at the server.
+
+        Raises:
+            ConfigError: The server does not have one.
+            AioInformerError: The server does not answer.
+        """
+        for each in self.resources:
+            if isinstance(each, str) and is_discovered(each):
+                await client.discovery.find(each)
 
     @asynccontextmanager
     async def running(
@@ -181,6 +216,8 @@ class Operator:
             namespace: The namespace to work in; None for all.
             grace_period: As for Manager.
         """
+        client = Client.of(client)
+        await self.discover(client)
         async with self.manager(client, namespace=namespace, grace_period=grace_period) as manager:
             yield manager
 

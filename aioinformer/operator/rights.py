@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from .kinds import Kind
+from ..objects.api_resources import APIResource
 
 READ = ("get", "list", "watch")
 WRITE = ("create", "update", "patch", "delete")
 
-EVENTS = Kind("events.k8s.io", "v1", "events", "Event", namespaced=True)
-LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+EVENTS = APIResource("events.k8s.io/v1", "events", "Event", True)
+LEASES = APIResource("coordination.k8s.io/v1", "leases", "Lease", True)
 
 _ORDER = (*READ, *WRITE, "deletecollection")
 
@@ -35,9 +35,9 @@ class Right(msgspec.Struct, frozen=True):
     subresource: str = ""
 
     @classmethod
-    def of(cls, kind: Kind, verbs: Iterable[str], subresource: str = "") -> Right:
+    def of(cls, resource: APIResource, verbs: Iterable[str], subresource: str = "") -> Right:
         """Return the right to use a resource by some verbs."""
-        return cls(kind.group, kind.plural, kind.namespaced, tuple(verbs), subresource)
+        return cls(resource.group, resource.plural, resource.namespaced, tuple(verbs), subresource)
 
     @property
     def resource(self) -> str:

@@ -113,7 +113,7 @@ async def test_resources_that_are_not_declared_are_refused() -> None:
             assert (await context.uncached("nodes").get("n")).name == "n"
             assert await context.resource("secrets").list() == []
             assert await context.uncached("configmaps").list("none") == []
-            with pytest.raises(ConfigError, match=r"pods: add 'pods' to owns=.*Uses\('pods', verbs="):
+            with pytest.raises(ConfigError, match=r"declare 'pods': add it to owns=.*Uses\('pods', verbs="):
                 context.resource("pods")
             with pytest.raises(ConfigError, match=r"no cache of it: use context.uncached\('nodes'\)"):
                 context.resource("nodes")
@@ -131,7 +131,7 @@ def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
             reconcile  # type: ignore[arg-type]
         )
     text = str(caught.value)
-    assert text.startswith("wrong: the controller sites: 6 mistakes:\n")
+    assert text.startswith("wrong: the controller sites has 6 mistakes:\n")
     for each in (
         "reconcile is called with (request)",
         "'confgmaps'",
@@ -155,7 +155,7 @@ def test_two_controllers_of_one_name_or_finalizer_are_refused() -> None:
     operator.controller("configmaps", finalizer="example.com/one", cleanup=cleanup)(reconcile)
     with pytest.raises(ConfigError) as caught:
         operator.controller("cm", finalizer="example.com/one", cleanup=cleanup)(reconcile)
-    assert "2 mistakes" in str(caught.value)
+    assert "has 2 mistakes" in str(caught.value)
     assert "pass name=" in str(caught.value)
     assert "give each its own" in str(caught.value)
 

@@ -1,0 +1,27 @@
+"""Typed resources: classes that are kinds of the API, their CustomResourceDefinitions, names of resources, and
+differences between objects.
+"""
+
+from ..objects.api_resources import APIResource
+from .annotations import Column, IntOrString, MapOf, PreserveUnknown, Quantity, Rule, Scale, SetOf
+from .custom_resource import CamelStruct, CustomResource, Metadata
+from .definition import crd
+from .diff import Change, diff
+
+__all__ = [
+    "APIResource",
+    "CamelStruct",
+    "Change",
+    "Column",
+    "CustomResource",
+    "IntOrString",
+    "MapOf",
+    "Metadata",
+    "PreserveUnknown",
+    "Quantity",
+    "Rule",
+    "Scale",
+    "SetOf",
+    "crd",
+    "diff",
+]
