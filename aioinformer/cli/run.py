@@ -16,6 +16,7 @@ from ..client import Client
 from ..errors import AioInformerError, ConfigError, said
 from ..leaderelection import LeaderElector
 from ..operator import Manager, Operator
+from ..operator.definitions import differences, install
 from ..operator.preflight import (
     Needed,
     missing_rights,
@@ -83,6 +84,10 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
         if asked.leader_elect:
             elector = LeaderElector(client, name.replace("_", "-"), asked.lease_namespace or client.namespace)
         stages = StageTimes(TRACES) if asked.trace else None
+        if isinstance(found, Operator):
+            if asked.install_crds:
+                await install(client, found)
+            await found.discover(client)
         manager = await _manager(found, asked, client, elector, stages)
         debug = Debug(manager, name, elector=elector, stages=stages)
         async with Serving(
@@ -139,6 +144,11 @@ async def _check(
             else "Install its CustomResourceDefinition"
         )
         await require_collections(client, manager, advice)
+        if isinstance(found, Operator) and not asked.install_crds:
+            for difference in await differences(client, found):
+                logger.warning(
+                    "%s. If the class is newer: aioinformer manifests %s", difference, asked.target
+                )
         missing = await missing_rights(client, _needed(found, asked, client, manager, elector))
     except ConfigError:
         raise

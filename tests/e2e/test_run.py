@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from aioinformer import Client
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
 
@@ -49,6 +50,36 @@ def manager(client: Client, namespace: str | None = None) -> Manager:
     return made
 """
 
+SITES = """
+import msgspec
+from aioinformer.operator import Context, Operator, Request
+from aioinformer.typed import CustomResource
+
+
+class Spec(msgspec.Struct):
+    text: str
+    replicas: int = 1
+
+
+class Status(msgspec.Struct):
+    length: int = 0
+
+
+class Site(CustomResource, group="example.com", version="v1"):
+    spec: Spec
+    status: Status | None = None
+
+
+operator = Operator("sites", events=False)
+
+
+@operator.controller(Site, owns=["configmaps"])
+async def reconcile(request: Request[Site], context: Context) -> None:
+    if request.object is not None:
+        status = {"status": {"length": len(request.object.spec.text) * request.object.spec.replicas}}
+        await context.resource(Site).patch_status(request.object, status)
+"""
+
 SLOW = """
 import asyncio
 from aioinformer import KubeObject, NotFoundError
@@ -75,6 +106,7 @@ async def server() -> AsyncIterator[APIServer]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "copies.py").write_text(COPIES)
+    (tmp_path / "sites.py").write_text(SITES)
     (tmp_path / "slow.py").write_text(SLOW)
     return tmp_path
 
@@ -195,8 +227,8 @@ async def test_missing_rights_are_one_line(server: APIServer, folder: Path) -> N
     ended = await outcome(folder, "copies", *on(server))
     assert (ended.code, ended.output) == (1, "")
     assert ended.errors == (
-        "aioinformer: system:anonymous may not list configmaps in all namespaces. Grant it: aioinformer manifests copies "
-        "prints the rules, or pass --namespace to work in a single one\n"
+        "aioinformer: system:anonymous may not list configmaps in all namespaces. Grant it: aioinformer manifests "
+        "copies prints the rules, or pass --namespace to work in a single one\n"
     )
     ended = await outcome(folder, "copies:manager", *on(server), "-n", "one")
     assert ended.errors.endswith(" may not list configmaps in one. Grant it by a Role or ClusterRole\n")
@@ -245,12 +277,40 @@ async def test_a_missing_collection_is_one_line(server: APIServer, folder: Path)
                      "its CustomResourceDefinition\n")  # fmt: skip
 
 
+async def test_definitions_are_installed_required_and_compared(server: APIServer, folder: Path) -> None:
+    ended = await outcome(folder, "sites", *on(server))
+    missing = f"the server {server.url} has no sites.example.com in example.com/v1"
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors.startswith(f"aioinformer: {missing}. Install it: aioinformer manifests sites ")
+    async with aioinformer(folder, "sites", *on(server), "--install-crds") as program:
+        await line_with(program.errors, "starts its controllers")
+        server.create("example.com/v1", "sites", {"metadata": {"name": "a"}, "spec": {"text": "four"}})
+        await eventually(lambda: "status" in server.get("example.com/v1", "sites", "a"))
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+    (folder / "sites.py").write_text(
+        SITES.replace("replicas: int = 1", "replicas: int = 2\n    color: str | None = None")
+    )
+    async with aioinformer(folder, "sites", *on(server)) as program:
+        line = await line_with(program.errors, "differs from the class Site")
+        assert "WARNING" in line
+        assert "spec.replicas.default: 1 -> 2" in line
+        assert "spec.color: added" in line
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+    (folder / "sites.py").write_text(SITES.replace('version="v1"', 'version="v2"'))
+    ended = await outcome(folder, "sites", *on(server))
+    assert "has no sites.example.com in example.com/v2; it serves example.com/v1. Install it" in ended.errors
+
+
 async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder: Path) -> None:
     ports = ("--metrics-port", "0", "--probe-port", "0")
     async with aioinformer(folder, "copies:operator", "--dev", *ports) as program:
         line = await program.output.next()
-        kubeconfig = Path(line.rpartition("KUBECONFIG=")[2])
-        assert json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]["server"] in line
+        kubeconfig = line.rpartition("KUBECONFIG=")[2]
+        async with Client.from_kubeconfig(path=kubeconfig) as client:
+            assert f"an API server at {client.server};" in line
+            assert await client.get_json("/version")
         await line_with(program.errors, "starts its controllers")
         (folder / "copies.py").write_text(COPIES + "\nraise ValueError('no')\n")
         await line_with(program.errors, "copies.py has changed: restarting")
@@ -260,7 +320,7 @@ async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder:
         await line_with(program.errors, "starts its controllers")
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
-    assert not kubeconfig.exists()
+    assert not os.path.exists(kubeconfig)  # noqa: ASYNC240 - fast
 
 
 async def test_dev_and_a_server_exclude_each_other(folder: Path) -> None:

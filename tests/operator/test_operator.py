@@ -8,7 +8,9 @@ import pytest
 
 from aioinformer import CachedResource, Client, ConfigError, KubeObject, Resource
 from aioinformer.operator import Context, Operator, Owned, Request, Result, Uses, Watched, owner_reference
-from aioinformer.testing import APIServer, eventually
+from aioinformer.operator.definitions import differences, install
+from aioinformer.testing import APIServer, ResourceType, eventually
+from aioinformer.typed import CustomResource
 
 
 async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
@@ -119,6 +121,69 @@ async def test_resources_that_are_not_declared_are_refused() -> None:
                 context.resource("nodes")
             with pytest.raises(ConfigError, match="events=False"):
                 _ = context.events
+
+
+class Site(CustomResource, group="example.com", version="v1"):
+    spec: dict[str, int]
+
+
+class SiteWithStatus(Site, version="v2", kind="Site", plural="sites"):
+    status: dict[str, str] | None = None
+
+
+async def test_classes_are_the_types_of_objects() -> None:
+    operator = Operator("sites", events=False)
+    seen: list[Site | None] = []
+
+    @operator.controller(Site)
+    async def reconcile(request: Request[Site], context: Context) -> None:
+        seen.append(request.object)
+        assert_type(context.resource(Site), CachedResource[Site])
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await install(client, operator)
+        server.create("example.com/v1", "sites", {"metadata": {"name": "a"}, "spec": {"size": 3}})
+        async with operator.running(client):
+            await eventually(lambda: seen)
+        assert await differences(client, operator) == []
+    (site,) = seen
+    assert isinstance(site, Site)
+    assert (site.key, site.spec) == ("default/a", {"size": 3})
+
+
+async def test_custom_resources_may_be_named_by_plural_and_group() -> None:
+    operator = Operator("sites", events=False)
+    seen: list[str] = []
+
+    @operator.controller("farms.example.com")
+    async def reconcile(request: Request[KubeObject]) -> None:
+        seen.append(request.key)
+
+    assert [str(each) for each in operator.rights(leader_election=False)] == [
+        "get, list, watch farms.example.com",
+        "update, patch farms/status.example.com",
+    ]
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        with pytest.raises(ConfigError, match=r"no resource 'farms\.example\.com'"):
+            async with operator.running(client):
+                pass
+        server.register(ResourceType("example.com", "v1", "farms", "Farm", namespaced=False))
+        server.create("example.com/v1", "farms", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: seen == ["a"])
+
+
+def test_versions_of_a_kind_make_one_definition() -> None:
+    operator = Operator("sites", events=False)
+
+    async def reconcile(request: Request[Any]) -> None: ...
+
+    operator.controller(SiteWithStatus, uses=[Uses(Site, ("get",))])(reconcile)
+    assert operator.custom_resources() == [(SiteWithStatus, Site)]
+    assert [str(each) for each in operator.rights(leader_election=False)] == [
+        "get, list, watch sites.example.com",
+        "update, patch sites/status.example.com",
+    ]
 
 
 def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:

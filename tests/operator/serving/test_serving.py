@@ -83,9 +83,7 @@ async def test_probes_follow_the_manager() -> None:
         assert await world.get("/healthz") == (200, "ok\n")
         assert await world.get("/readyz") == (200, "ok\n")
         running.cancel()
-        await asyncio.sleep(0)
-        while (await world.get("/readyz"))[0] == 200:  # it has not begun to stop
-            await asyncio.sleep(0)
+        await eventually(lambda: not world.manager.ready())
         assert await world.get("/readyz") == (503, "the manager is stopping\n")
         assert (await world.get("/healthz"))[0] == 200
         may_end.set()
