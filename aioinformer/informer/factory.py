@@ -205,14 +205,14 @@ class SharedInformerFactory(InOneLoop):
             WrongEventLoopError: The factory runs in another event loop or thread, and has no such informer.
         """
         found = named(self._client, api_version, plural, object_type)
-        api_version, plural, object_type = found.api_version, found.plural, found.object_type
+        api_version, plural, kind = found.api_version, found.plural, found.object_type
         chosen = self._namespaces(namespace, namespaces, found.is_namespaced(namespaced), plural)
         require_selectors(label_selector or "", field_selector or "")
         label_selector, field_selector = label_selector or None, field_selector or None
-        if protobuf and not is_kube_object_type(object_type):
-            raise ConfigError(f"protobuf works with KubeObjects only: {object_type!r} is read from JSON")
+        if protobuf and not is_kube_object_type(kind):
+            raise ConfigError(f"protobuf works with KubeObjects only: {kind!r} is read from JSON")
         asked = (
-            api_version, plural, object_type, frozenset(chosen), label_selector, field_selector,
+            api_version, plural, kind, frozenset(chosen), label_selector, field_selector,
             metadata_only, protobuf, compress,
         )  # fmt: skip
         informer = self._informers.get(asked)
@@ -246,7 +246,7 @@ class SharedInformerFactory(InOneLoop):
             options["name"] = distinct
         informer = SharedIndexInformer(
             list_watches,
-            object_type,
+            kind,
             self._default_resync_period,
             {NAMESPACE_INDEX: meta_namespace_index_func},
             compress=compress,

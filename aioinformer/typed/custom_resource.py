@@ -39,7 +39,7 @@ class Metadata(CamelStruct, omit_defaults=True, kw_only=True):
 class StructOptions(TypedDict, total=False):
     """Options of msgspec that a CustomResource may use."""
 
-    frozen: bool
+    rename: str | None
     eq: bool
     order: bool
     kw_only: bool
@@ -120,7 +120,7 @@ class CustomResource(msgspec.Struct, metaclass=_CustomResourceMeta, rename="came
         scale: The scale subresource.
         columns: The columns of ``kubectl get``.
         rules: CEL rules about whole objects, each a ``Rule``.
-        **options: Options of ``msgspec.Struct``, such as ``frozen=True``.
+        **options: Options of ``msgspec.Struct``, such as ``kw_only=True``.
     """
 
     api_version: str = ""

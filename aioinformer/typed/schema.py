@@ -22,12 +22,15 @@ _INT_OR_STRING: Schema = {
 }
 _LIST_TYPE, _MAP_KEYS = f"{EXTENSION}list-type", f"{EXTENSION}list-map-keys"
 
+_BASE64: Schema = {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==|[A-Za-z0-9+/]=))?$"}
+"""Not the format "byte", which refuses no bytes at all."""
+
 _TEXTS: dict[type, Schema] = {
     inspect.StrType: {"type": "string"},
     inspect.DateTimeType: {"type": "string", "format": "date-time"},
     inspect.DateType: {"type": "string", "format": "date"},
-    inspect.BytesType: {"type": "string", "format": "byte"},
-    inspect.ByteArrayType: {"type": "string", "format": "byte"},
+    inspect.BytesType: _BASE64,
+    inspect.ByteArrayType: _BASE64,
     inspect.UUIDType: {"type": "string", "format": "uuid"},
     inspect.TimeType: {"type": "string"},
     inspect.TimeDeltaType: {"type": "string"},
@@ -64,7 +67,11 @@ class SchemaBuilder:
         try:
             found = inspect.type_info(struct)
         except Exception as error:  # annotations are evaluated, which may raise anything
-            self._mistake(struct.__name__, f"msgspec cannot read the class: {error}")
+            hint = "; annotations may name what is defined in the module, not in a function"
+            self._mistake(
+                struct.__name__,
+                f"msgspec cannot read the class: {error}{hint if isinstance(error, NameError) else ''}",
+            )
             return {}
         return self._of(found, struct.__name__)
 
@@ -90,6 +97,10 @@ class SchemaBuilder:
     def _text_limits(self, kind: Any, path: str) -> Schema:
         if isinstance(kind, inspect.StrType) and kind.pattern and (found := _NOT_IN_GO.search(kind.pattern)):
             self._mistake(path, f"pattern: Go's regular expressions have no {found[0]!r}: use a Rule")
+        if isinstance(kind, (inspect.BytesType, inspect.ByteArrayType)) and (
+            kind.min_length or kind.max_length
+        ):
+            return self._mistake(path, "a schema cannot limit the length of bytes, only of a str")
         return _given(
             minLength=getattr(kind, "min_length", None),
             maxLength=getattr(kind, "max_length", None),
@@ -141,7 +152,9 @@ class SchemaBuilder:
                 path,
                 "a schema has one type for a field, or int | str: use optional fields, or Any and a Rule",
             )
-        return {**schema, "nullable": True} if len(types) < len(kind.types) else schema
+        # Servers take no null for an enum, even a nullable one; of a field that is not nullable they drop it.
+        is_nullable = len(types) < len(kind.types) and "enum" not in schema
+        return {**schema, "nullable": True} if is_nullable else schema
 
     def _annotated(self, kind: inspect.Metadata, path: str) -> Schema:
         schema = self._of(kind.type, path)

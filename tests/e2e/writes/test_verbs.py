@@ -22,7 +22,6 @@ from aioinformer import (
     set_status_condition,
 )
 from aioinformer.errors import ObjectNotFoundError, RefusedError, TooManyRequestsError
-from aioinformer.listwatch.collection import Collection
 from aioinformer.objects.api_resources import is_cluster_scoped
 
 from ..clusters import Cluster, pod
