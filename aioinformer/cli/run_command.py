@@ -6,17 +6,18 @@ import asyncio
 import logging
 import os
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .._core.checks import require_namespace
 from ..client import Client
 from .app import Context, Kubeconfig, Verbose, app, find_target
-from .loading import load
 from .logs import set_up
 from .reporting import fail, reporting_errors, usage, uvloop_factory
-from .run import Run, run
+
+if TYPE_CHECKING:
+    from .run import Run
 
 
 class LogFormat(StrEnum):
@@ -101,6 +102,9 @@ def run_command(
         for option, value in (("-n", namespace), ("--lease-namespace", lease_namespace)):
             if value is not None:
                 require_namespace(option, value)
+    from .loading import load  # these need half as long again as the other commands
+    from .run import Run, run
+
     asked = Run(
         target=target,
         namespace=namespace,

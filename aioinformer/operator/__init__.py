@@ -8,6 +8,7 @@ declares both in a module, for ``aioinformer run``.
 
 from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
 from ..informer import Health
+from ..typed import CustomResource
 from .context import Context
 from .controller import Controller
 from .declarations import Owned, Uses, Watched
@@ -42,6 +43,7 @@ __all__ = [
     "Context",
     "Controller",
     "ControllerState",
+    "CustomResource",
     "Deleting",
     "FailingKey",
     "FieldsChanged",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from ..errors import AioInformerError
 from ..handlers import require_callback
 from ..objects.api_resources import APIResource
 from ..typed.declaration import mistakes_error
 from ..workqueue import RateLimiter
+from .context import Context
 from .informer_triggers import Requests
 from .kinds import Named, declared
 from .predicates import PredicateFunc
@@ -19,20 +20,16 @@ from .requests import Request, Result
 from .rights import READ, Right
 from .source_trigger import Source
 
-if TYPE_CHECKING:
-    from .context import Context
-
 T = TypeVar("T")
 
 Outcome = Awaitable[Result | None] | Result | None
 """What a reconciler returns."""
 
-Handler = Callable[[Request[T]], Outcome] | Callable[[Request[T], "Context"], Outcome]
+Handler = Callable[[Request[T]], Outcome] | Callable[[Request[T], Context], Outcome]
 """A reconciler, or a cleanup. It may leave out the context."""
 
 Mapper = (
-    Callable[[Any], Requests | Awaitable[Requests]]
-    | Callable[[Any, "Context"], Requests | Awaitable[Requests]]
+    Callable[[Any], Requests | Awaitable[Requests]] | Callable[[Any, Context], Requests | Awaitable[Requests]]
 )
 """Returns the requests for an object. It may leave out the context."""
 
