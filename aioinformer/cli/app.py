@@ -116,6 +116,9 @@ def watch(
         Output, typer.Option("-o", "--output", help="The format of the events.")
     ] = Output.TABLE,
     full: Annotated[bool, typer.Option("--full", help="With -o jsonl: add the object to each line.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print which fields a change changed, with -o jsonl in each line.")
+    ] = False,
     until_synced: Annotated[
         bool, typer.Option("--until-synced", help="Exit when the whole list is printed.")
     ] = False,
@@ -150,6 +153,7 @@ def watch(
         field_selector=field_selector,
         output=output.value,
         full=full,
+        diff=diff,
         until_synced=until_synced,
         timeout=timeout,
     )
