@@ -2,15 +2,20 @@
 
     informers ─► triggers, with predicates ─► work queue ─► workers ─► your reconciler
 
-A ``Controller`` runs one reconciler. A ``Manager`` runs several controllers on shared informers.
+A ``Controller`` runs one reconciler. A ``Manager`` runs several controllers on shared informers. An ``Operator``
+declares both in a module, for ``aioinformer run``.
 """
 
 from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
 from ..informer import Health
+from ..typed import CustomResource
+from .context import Context
 from .controller import Controller
+from .declarations import Owned, Uses, Watched
 from .informer_triggers import LOW_PRIORITY, Owns, Watch
 from .manager import Manager
 from .metadata import controller_of, owner_reference
+from .operator import Operator
 from .predicates import (
     AnnotationsChanged,
     Change,
@@ -25,8 +30,9 @@ from .predicates import (
 )
 from .protocols import LeaderElection, WrittenResource
 from .requests import Reconciler, Request, Result
+from .rights import Right
 from .runs import RunState
-from .state import ControllerState, ManagerState
+from .state import ControllerState, FailingKey, ManagerState
 from .threads import in_thread
 from .triggers import TriggerState
 
@@ -34,9 +40,12 @@ __all__ = [
     "LOW_PRIORITY",
     "AnnotationsChanged",
     "Change",
+    "Context",
     "Controller",
     "ControllerState",
+    "CustomResource",
     "Deleting",
+    "FailingKey",
     "FieldsChanged",
     "FinalizersChanged",
     "GenerationChanged",
@@ -47,6 +56,8 @@ __all__ = [
     "LeaderElection",
     "Manager",
     "ManagerState",
+    "Operator",
+    "Owned",
     "Owns",
     "Predicate",
     "ReconcileError",
@@ -54,10 +65,13 @@ __all__ = [
     "Reconciler",
     "Request",
     "Result",
+    "Right",
     "RunState",
     "TerminalError",
     "TriggerState",
+    "Uses",
     "Watch",
+    "Watched",
     "When",
     "WrittenResource",
     "controller_of",
