@@ -1,4 +1,4 @@
-"""The command line: ``aioinformer run``, ``watch``, ``demo`` and ``bench``."""
+"""The command line: ``aioinformer run``, ``manifests``, ``watch``, ``demo`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
     try:
-        from . import run_command  # noqa: F401 - registers its command
+        from . import manifests_command, run_command  # noqa: F401 - they register their commands
         from .app import app
         from .output import OutputError, redirect_to_null
     except ModuleNotFoundError as error:

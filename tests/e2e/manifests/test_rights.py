@@ -1,0 +1,154 @@
+"""The rights that an operator's declarations give suffice, and none is too much."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioinformer import Client
+from aioinformer.operator import Right
+from aioinformer.operator.definitions import install as install_definitions
+from aioinformer.operator.manifests import Installation, manifests
+from aioinformer.testing import APIServer, Request, assert_rbac_covers
+from aioinformer.testing.rbac import refused_requests
+from tests.e2e.conftest import REAL
+
+from . import websites
+from .audit import Audited
+from .installing import Object, install, kubeconfig_of
+from .websites import operator
+
+OWNERS = "update websites/finalizers.rights.example.com"
+"""Admission asks for this right, so no request shows it."""
+
+
+def real(test: Any) -> Any:
+    """Mark a test of the real server; the event loop makes no difference."""
+    for mark in (*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])):
+        test = mark(test)
+    return test
+
+
+def single(rights: list[Right]) -> Iterator[Right]:
+    """Yield each verb of each right."""
+    for right in rights:
+        for verb in right.verbs:
+            yield msgspec.structs.replace(right, verbs=(verb,))
+
+
+def unneeded(requests: list[Request], rights: list[Right]) -> list[str]:
+    """Return the verbs without which all requests would be permitted, too."""
+    every = [*single(rights)]
+    return [
+        str(left_out)
+        for left_out in every
+        if not refused_requests(requests, [each for each in every if each is not left_out])
+    ]
+
+
+@asynccontextmanager
+async def working(
+    client: Client, admin: Client, namespace: str, *, only: bool, home: str
+) -> AsyncIterator[None]:
+    """Run the operator, and give it a Website."""
+    running = asyncio.create_task(websites.run(client, namespace if only else None, home))
+    living = asyncio.create_task(websites.live(admin, namespace))
+    try:
+        yield
+        await living
+    finally:
+        for task in (living, running):
+            task.cancel()
+        await asyncio.wait([living, running])
+
+
+async def test_on_the_embedded_server_every_verb_is_needed_and_no_other() -> None:
+    async with APIServer(token="admin") as server, Client.from_url(server.url, "admin") as admin:
+        server.users["operator-token"] = "operator"
+        await install_definitions(admin, operator)
+        async with (
+            Client.from_url(server.url, "operator-token") as client,
+            working(client, admin, "default", only=False, home="default"),
+        ):
+            pass
+        assert_rbac_covers(server, operator.rights(), user="operator")
+        requests = [each for each in server.requests if each.user == "operator"]
+        assert unneeded(requests, operator.rights()) == [OWNERS]
+
+
+@real
+@pytest.mark.parametrize("only", [False, True], ids=["all namespaces", "one namespace"])
+async def test_on_the_real_server_every_verb_is_needed_and_no_other(
+    audited: Audited, admin: Client, tmp_path: Path, only: bool
+) -> None:
+    namespace = audited.create_namespace()
+    installation = Installation(
+        target="websites:operator",
+        name="suffices-in-one" if only else "suffices-in-all",
+        image="example.com/websites:1",
+        watched=namespace if only else None,
+        replicas=2,
+    )
+    home = installation.home
+    await install(audited, admin, operator, manifests(operator, installation), tmp_path)
+    config = await kubeconfig_of(audited, installation, tmp_path)
+    async with (
+        Client.from_kubeconfig(path=config) as client,
+        working(client, admin, namespace, only=only, home=home),
+    ):
+        pass
+    account = f"{home}/{installation.name}"
+    assert audited.refused(account) == []
+    requests = audited.requests(account)
+    assert refused_requests(requests, operator.rights()) == {}
+    assert unneeded(requests, operator.rights()) == [OWNERS]
+
+
+@real
+@pytest.mark.parametrize(
+    "removed",
+    [each.resource for each in operator.rights() if each.plural != "leases"]
+    + ["create leases", "update leases"],
+)
+async def test_without_a_rule_the_real_server_refuses_a_request(
+    audited: Audited, admin: Client, tmp_path: Path, removed: str
+) -> None:
+    verb, _, resource = removed.rpartition(" ")
+    namespace = audited.create_namespace()
+    installation = Installation(
+        target="websites:operator",
+        name="lacks-" + re.sub("[^a-z]", "-", removed),
+        image="example.com/websites:1",
+        watched=namespace,
+        replicas=2,
+    )
+    objects = [_without(each, verb, resource) for each in manifests(operator, installation)]
+    await install(audited, admin, operator, objects, tmp_path)
+    config = await kubeconfig_of(audited, installation, tmp_path)
+    async with Client.from_kubeconfig(path=config) as client:
+        running = asyncio.create_task(websites.run(client, namespace, namespace))
+        await websites.create(admin, namespace)
+        refused = await audited.until_refused(f"{namespace}/{installation.name}")
+        running.cancel()
+        await asyncio.wait([running])
+    assert resource.partition("/")[0] in refused
+
+
+def _without(obj: Object, verb: str, resource: str) -> Object:
+    """Return a role without the rules for a resource, and for a verb if one is given; other objects as they are."""
+    if "rules" not in obj:
+        return obj
+    kept = [
+        {**rule, "resources": [name]}
+        for rule in obj["rules"]
+        for name in rule["resources"]
+        if name != resource or (verb and verb not in rule["verbs"])
+    ]
+    return {**obj, "rules": kept}
