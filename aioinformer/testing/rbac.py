@@ -49,13 +49,14 @@ class _Access(NamedTuple):
 
 
 def assert_rbac_covers(server: APIServer, rules: Iterable[Rule], *, user: str | None = None) -> None:
-    """Check that rules permit all requests that the server got: the latest 10,000.
+    """Check that rules permit all requests that the server got.
 
         assert_rbac_covers(server, operator.rights())
         assert_rbac_covers(server, yaml.safe_load(Path("rbac.yaml").read_text())["rules"])
 
     An apply that creates an object needs ``create`` and ``patch``. Requests that every user may send, such as
-    discovery, are skipped. The namespaces in which the rules apply are not checked.
+    discovery, are skipped. The namespaces in which the rules apply are not checked. The server keeps its latest 10,000
+    requests.
 
     Args:
         server: The server that the operator ran on. Calls of its own methods, such as ``create``, are no requests.

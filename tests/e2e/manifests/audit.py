@@ -51,12 +51,11 @@ class Audited(ControlPlane):
             if entry["responseStatus"]["code"] == 403
         ]
 
-    async def until_refused(self, account: str) -> str:
-        """Wait until a request of a service account is refused, and return it."""
+    async def until_refused(self, account: str, resource: str) -> None:
+        """Wait until a request of a service account is refused for a resource."""
         async with asyncio.timeout(PATIENCE):
-            while not (refused := self.refused(account)):  # noqa: ASYNC110 - another process writes it
+            while not any(resource in each for each in self.refused(account)):  # noqa: ASYNC110 - a file
                 await asyncio.sleep(0.05)
-        return refused[0]
 
     def _entries(self, account: str) -> Iterator[dict[str, Any]]:
         user = f"system:serviceaccount:{account.replace('/', ':')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,10 +12,23 @@ from aioinformer import Client
 from aioinformer.operator import Operator
 from aioinformer.operator.definitions import install as install_definitions
 from aioinformer.operator.manifests import Installation, write_kustomization
+from aioinformer.operator.preflight import Needed, missing_rights
 
-from .audit import Audited
+from .audit import PATIENCE, Audited
 
 Object = dict[str, Any]
+
+
+def installation(name: str, watched: str | None = None, home: str = "") -> Installation:
+    """Return how two replicas of the websites operator are deployed."""
+    return Installation(
+        target="tests.e2e.manifests.websites:operator",
+        name=name,
+        image="example.com/websites:1",
+        namespace=home,
+        watched=watched,
+        replicas=2,
+    )
 
 
 async def install(
@@ -26,19 +40,32 @@ async def install(
     await install_definitions(admin, operator)
 
 
-async def kubeconfig_of(audited: Audited, installation: Installation, folder: Path) -> Path:
+async def kubeconfig_of(audited: Audited, installed: Installation, folder: Path) -> Path:
     """Return a kubeconfig of the operator's ServiceAccount."""
-    namespace = f"--namespace={installation.home}"
-    token = (await audited.kubectl("create", "token", namespace, installation.name)).strip()
+    namespace = f"--namespace={installed.home}"
+    token = (await audited.kubectl("create", "token", namespace, installed.name)).strip()
     config = json.loads(audited.kubeconfig.read_text())
     config["users"] = [{"name": "operator", "user": {"token": token}}]
     config["contexts"] = [
         {
             "name": "operator",
-            "context": {"cluster": "tests", "user": "operator", "namespace": installation.home},
+            "context": {"cluster": "tests", "user": "operator", "namespace": installed.home},
         }
     ]
     config["current-context"] = "operator"
     path = folder / "operator.kubeconfig"
     path.write_text(json.dumps(config))
     return path
+
+
+async def until_permitted(client: Client, operator: Operator, installed: Installation) -> None:
+    """Wait until the server's authorizer has seen the roles."""
+    needed = [
+        Needed(right, installed.home, operator.name)
+        if right.plural == "leases"
+        else Needed(right, (installed.watched or "") if right.namespaced else "")
+        for right in operator.rights()
+    ]
+    async with asyncio.timeout(PATIENCE):
+        while await missing_rights(client, needed):
+            pass

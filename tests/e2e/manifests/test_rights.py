@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from tests.e2e.conftest import REAL
 
 from . import websites
 from .audit import Audited
-from .installing import Object, install, kubeconfig_of
+from .installing import Object, install, installation, kubeconfig_of, until_permitted
 from .websites import operator
 
 OWNERS = "update websites/finalizers.rights.example.com"
@@ -53,31 +52,22 @@ def unneeded(requests: list[Request], rights: list[Right]) -> list[str]:
     ]
 
 
-@asynccontextmanager
-async def working(
-    client: Client, admin: Client, namespace: str, *, only: bool, home: str
-) -> AsyncIterator[None]:
-    """Run the operator, and give it a Website."""
-    running = asyncio.create_task(websites.run(client, namespace if only else None, home))
-    living = asyncio.create_task(websites.live(admin, namespace))
+async def work(client: Client, admin: Client, namespace: str, installation: Installation) -> None:
+    """Run the operator for the life of a Website."""
+    running = asyncio.create_task(websites.run(client, installation.watched, installation.home))
     try:
-        yield
-        await living
+        await websites.live(admin, namespace)
     finally:
-        for task in (living, running):
-            task.cancel()
-        await asyncio.wait([living, running])
+        running.cancel()
+        await asyncio.wait([running])
 
 
 async def test_on_the_embedded_server_every_verb_is_needed_and_no_other() -> None:
     async with APIServer(token="admin") as server, Client.from_url(server.url, "admin") as admin:
         server.users["operator-token"] = "operator"
         await install_definitions(admin, operator)
-        async with (
-            Client.from_url(server.url, "operator-token") as client,
-            working(client, admin, "default", only=False, home="default"),
-        ):
-            pass
+        async with Client.from_url(server.url, "operator-token") as client:
+            await work(client, admin, "default", installation("websites", home="default"))
         assert_rbac_covers(server, operator.rights(), user="operator")
         requests = [each for each in server.requests if each.user == "operator"]
         assert unneeded(requests, operator.rights()) == [OWNERS]
@@ -89,22 +79,13 @@ async def test_on_the_real_server_every_verb_is_needed_and_no_other(
     audited: Audited, admin: Client, tmp_path: Path, only: bool
 ) -> None:
     namespace = audited.create_namespace()
-    installation = Installation(
-        target="websites:operator",
-        name="suffices-in-one" if only else "suffices-in-all",
-        image="example.com/websites:1",
-        watched=namespace if only else None,
-        replicas=2,
-    )
-    home = installation.home
-    await install(audited, admin, operator, manifests(operator, installation), tmp_path)
-    config = await kubeconfig_of(audited, installation, tmp_path)
-    async with (
-        Client.from_kubeconfig(path=config) as client,
-        working(client, admin, namespace, only=only, home=home),
-    ):
-        pass
-    account = f"{home}/{installation.name}"
+    installed = installation("suffices-in-one" if only else "suffices-in-all", namespace if only else None)
+    await install(audited, admin, operator, manifests(operator, installed), tmp_path)
+    config = await kubeconfig_of(audited, installed, tmp_path)
+    async with Client.from_kubeconfig(path=config) as client:
+        await until_permitted(client, operator, installed)
+        await work(client, admin, namespace, installed)
+    account = f"{installed.home}/{installed.name}"
     assert audited.refused(account) == []
     requests = audited.requests(account)
     assert refused_requests(requests, operator.rights()) == {}
@@ -122,23 +103,16 @@ async def test_without_a_rule_the_real_server_refuses_a_request(
 ) -> None:
     verb, _, resource = removed.rpartition(" ")
     namespace = audited.create_namespace()
-    installation = Installation(
-        target="websites:operator",
-        name="lacks-" + re.sub("[^a-z]", "-", removed),
-        image="example.com/websites:1",
-        watched=namespace,
-        replicas=2,
-    )
-    objects = [_without(each, verb, resource) for each in manifests(operator, installation)]
+    installed = installation("lacks-" + re.sub("[^a-z]", "-", removed), namespace)
+    objects = [_without(each, verb, resource) for each in manifests(operator, installed)]
     await install(audited, admin, operator, objects, tmp_path)
-    config = await kubeconfig_of(audited, installation, tmp_path)
+    config = await kubeconfig_of(audited, installed, tmp_path)
     async with Client.from_kubeconfig(path=config) as client:
         running = asyncio.create_task(websites.run(client, namespace, namespace))
         await websites.create(admin, namespace)
-        refused = await audited.until_refused(f"{namespace}/{installation.name}")
+        await audited.until_refused(f"{namespace}/{installed.name}", resource.partition("/")[0])
         running.cancel()
         await asyncio.wait([running])
-    assert resource.partition("/")[0] in refused
 
 
 def _without(obj: Object, verb: str, resource: str) -> Object:
