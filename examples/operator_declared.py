@@ -3,7 +3,7 @@
     python examples/operator_declared.py
     aioinformer run examples.operator_declared:operator --dev
 
-The first prints the rights that follow from the declarations, and runs on an API server inside this process. It ends with the
+The first runs on an API server inside this process. It prints the rights that follow from the declarations, and the
 objects that fail.
 """
 

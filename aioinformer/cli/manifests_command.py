@@ -1,4 +1,4 @@
-"""``aioinformer manifests`` and its options."""
+"""The options of ``aioinformer manifests``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
-from .app import app
 from .output import print_error, printing, write
 from .reporting import reporting_errors
 
 
-@app.command("manifests")
 def manifests_command(
     target: Annotated[
         str,

@@ -4,7 +4,7 @@ differences between objects.
 
 from ..objects.api_resources import APIResource
 from .annotations import Column, IntOrString, MapOf, PreserveUnknown, Quantity, Rule, Scale, SetOf
-from .custom_resource import CamelStruct, CustomResource, Metadata
+from .custom_resource import CamelStruct, Condition, CustomResource, Metadata
 from .definition import crd
 from .diff import Change, diff
 
@@ -13,6 +13,7 @@ __all__ = [
     "CamelStruct",
     "Change",
     "Column",
+    "Condition",
     "CustomResource",
     "IntOrString",
     "MapOf",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import msgspec
 from msgspec import StructMeta
@@ -36,10 +36,24 @@ class Metadata(CamelStruct, omit_defaults=True, kw_only=True):
     deletion_grace_period_seconds: int | None = None
 
 
+class Condition(CamelStruct, kw_only=True):
+    """A condition of a status (``metav1.Condition``): ``conditions: Annotated[list[Condition], MapOf("type")] = []``.
+
+    ``set_status_condition`` and its kin read and set them.
+    """
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+    observed_generation: int = 0
+
+
 class StructOptions(TypedDict, total=False):
     """Options of msgspec that a CustomResource may use."""
 
-    rename: str | None
+    rename: Literal["lower", "upper", "camel", "pascal", "kebab"] | None
     eq: bool
     order: bool
     kw_only: bool

@@ -20,7 +20,7 @@ GROUP = "gateway.example.com"
 
 
 def asking_for(resource: str, timeout: float) -> Watching:
-    return Watching(resource, None, True, None, None, "jsonl", False, True, timeout)
+    return Watching(resource, None, True, None, None, "jsonl", False, False, True, timeout)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from aioinformer import Client
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
 
+from .api import CONFIGMAPS
+from .clusters import Cluster, configmap
 from .processes import Ended, Lines, Running, running
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
@@ -232,6 +234,24 @@ async def test_missing_rights_are_one_line(server: APIServer, folder: Path) -> N
     )
     ended = await outcome(folder, "copies:manager", *on(server), "-n", "one")
     assert ended.errors.endswith(" may not list configmaps in one. Grant it by a Role or ClusterRole\n")
+
+
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+async def test_rights_at_the_real_server(real: Cluster, folder: Path) -> None:
+    await real.create(CONFIGMAPS, configmap("a"))
+    ports = ("--metrics-port", "0", "--probe-port", "0", "-n", real.namespace)
+    args = ("copies:manager", "--kubeconfig", str(real.kubeconfig), "--context", "powerless", *ports)
+    assert (await outcome(folder, *args)).errors == (
+        f"aioinformer: powerless may not list, watch configmaps in {real.namespace}. "
+        "Grant it by a Role or ClusterRole\n"
+    )
+    await real.permit()
+    async with aioinformer(folder, *args) as program:
+        assert await program.output.next() == f"reconciled {real.key('a')}"
+        program.signal(signal.SIGTERM)
+        ended = await program.end()
+    assert (ended.code, "WARNING" in ended.errors) == (0, False)
 
 
 async def test_rights_that_only_some_reconciles_need_are_a_warning(server: APIServer, folder: Path) -> None:

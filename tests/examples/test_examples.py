@@ -18,6 +18,7 @@ from aioinformer.testing import APIServer
 from examples import (
     aiohttp_app,
     claim_backup,
+    custom_resource,
     event_recorder,
     factory,
     fastapi_app,
@@ -210,6 +211,16 @@ async def test_volume_wipe(capsys: Printed) -> None:
         "the claim goes",
         "wiped /photos of disk",
         "disk is gone",
+    ]
+
+
+async def test_custom_resource(capsys: Printed) -> None:
+    changes = await custom_resource.main()
+    assert [each.path for each in changes] == [("replicas",), ("ports", "http")]
+    assert lines(capsys) == [
+        "the server has websites.example.com, version v1",
+        "replicas: 1 -> 3",
+        'ports[http]: added {"name":"http","target":"web"}',
     ]
 
 

@@ -50,7 +50,7 @@ class Serving:
         self._debug = debug
         self._host = host
         self._metrics_port, self._probe_port = metrics_port, probe_port
-        self._page = files(__package__).joinpath("debug.html").read_bytes()
+        self._page = files(__name__.rpartition(".")[0]).joinpath("debug.html").read_bytes()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

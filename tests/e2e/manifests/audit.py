@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
+
+from aioinformer.operator import Right
 from aioinformer.testing import Request
+from aioinformer.testing.rbac import refused_requests
 from tests.kubernetes.controlplane import ControlPlane
 
 PATIENCE = 20.0
@@ -78,3 +82,20 @@ def _request(entry: dict[str, Any]) -> Request:
         subresource=about.get("subresource", ""),
         status=entry["responseStatus"]["code"],
     )
+
+
+def _single(rights: list[Right]) -> Iterator[Right]:
+    """Yield each verb of each right."""
+    for right in rights:
+        for verb in right.verbs:
+            yield msgspec.structs.replace(right, verbs=(verb,))
+
+
+def unneeded(requests: list[Request], rights: list[Right]) -> list[str]:
+    """Return the verbs without which all requests would be permitted, too."""
+    every = [*_single(rights)]
+    return [
+        str(left_out)
+        for left_out in every
+        if not refused_requests(requests, [each for each in every if each is not left_out])
+    ]

@@ -13,6 +13,7 @@ from aioinformer.operator import Operator
 from aioinformer.operator.definitions import install as install_definitions
 from aioinformer.operator.manifests import Installation, write_kustomization
 from aioinformer.operator.preflight import Needed, missing_rights
+from tests.kubernetes.kubectl import KubectlError
 
 from .audit import PATIENCE, Audited
 
@@ -34,10 +35,12 @@ def installation(name: str, watched: str | None = None, home: str = "") -> Insta
 async def install(
     audited: Audited, admin: Client, operator: Operator, objects: Iterable[Object], folder: Path
 ) -> None:
-    """Apply an operator's manifests, and wait until its resources are served."""
+    """Apply an operator's manifests, and wait until its resources are served, and known to admission."""
     write_kustomization(objects, folder)
     await audited.kubectl("apply", "-k", str(folder))
     await install_definitions(admin, operator)
+    for each in operator.custom_resources():
+        await until_owners(audited, each[0].api_version, each[0].kind)
 
 
 async def kubeconfig_of(audited: Audited, installed: Installation, folder: Path) -> Path:
@@ -69,3 +72,18 @@ async def until_permitted(client: Client, operator: Operator, installed: Install
     async with asyncio.timeout(PATIENCE):
         while await missing_rights(client, needed):
             pass
+
+
+async def until_owners(audited: Audited, api_version: str, kind: str) -> None:
+    """Wait until admission knows a kind as an owner: it looks for new ones every ten seconds."""
+    owner = {"apiVersion": api_version, "kind": kind, "name": "a", "uid": "a", "blockOwnerDeletion": True}
+    metadata = {"name": "owned", "ownerReferences": [owner]}
+    owned = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await audited.kubectl("create", "--dry-run=server", "-f", "-", stdin=owned)
+            except KubectlError as error:
+                assert "no matches for kind" in str(error)  # noqa: PT017
+            else:
+                return

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from aioinformer import Client
-from aioinformer.operator import Right
 from aioinformer.operator.definitions import install as install_definitions
 from aioinformer.operator.manifests import Installation, manifests
-from aioinformer.testing import APIServer, Request, assert_rbac_covers
+from aioinformer.testing import APIServer, assert_rbac_covers
 from aioinformer.testing.rbac import refused_requests
 from tests.e2e.conftest import REAL
 
 from . import websites
-from .audit import Audited
+from .audit import Audited, unneeded
 from .installing import Object, install, installation, kubeconfig_of, until_permitted
 from .websites import operator
 
@@ -33,23 +30,6 @@ def real(test: Any) -> Any:
     for mark in (*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])):
         test = mark(test)
     return test
-
-
-def single(rights: list[Right]) -> Iterator[Right]:
-    """Yield each verb of each right."""
-    for right in rights:
-        for verb in right.verbs:
-            yield msgspec.structs.replace(right, verbs=(verb,))
-
-
-def unneeded(requests: list[Request], rights: list[Right]) -> list[str]:
-    """Return the verbs without which all requests would be permitted, too."""
-    every = [*single(rights)]
-    return [
-        str(left_out)
-        for left_out in every
-        if not refused_requests(requests, [each for each in every if each is not left_out])
-    ]
 
 
 async def work(client: Client, admin: Client, namespace: str, installation: Installation) -> None:
