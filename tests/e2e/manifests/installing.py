@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +32,15 @@ def installation(name: str, watched: str | None = None, home: str = "") -> Insta
 
 
 async def install(
-    audited: Audited, admin: Client, operator: Operator, objects: Iterable[Object], folder: Path
+    audited: Audited, admin: Client, operator: Operator, objects: list[Object], folder: Path
 ) -> None:
     """Apply an operator's manifests, and wait until its resources are served, and known to admission."""
     write_kustomization(objects, folder)
     await audited.kubectl("apply", "-k", str(folder))
     await install_definitions(admin, operator)
-    for each in operator.custom_resources():
-        await until_owners(audited, each[0].api_version, each[0].kind)
+    for each in objects:
+        if each["kind"] == "CustomResourceDefinition":
+            await until_owners(audited, each)
 
 
 async def kubeconfig_of(audited: Audited, installed: Installation, folder: Path) -> Path:
@@ -74,9 +74,11 @@ async def until_permitted(client: Client, operator: Operator, installed: Install
             pass
 
 
-async def until_owners(audited: Audited, api_version: str, kind: str) -> None:
+async def until_owners(audited: Audited, definition: Object) -> None:
     """Wait until admission knows a kind as an owner: it looks for new ones every ten seconds."""
-    owner = {"apiVersion": api_version, "kind": kind, "name": "a", "uid": "a", "blockOwnerDeletion": True}
+    spec = definition["spec"]
+    version = {"apiVersion": f"{spec['group']}/{spec['versions'][0]['name']}", "kind": spec["names"]["kind"]}
+    owner = {**version, "name": "a", "uid": "a", "blockOwnerDeletion": True}
     metadata = {"name": "owned", "ownerReferences": [owner]}
     owned = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
     async with asyncio.timeout(PATIENCE):

@@ -15,7 +15,7 @@ from aioinformer.testing.rbac import refused_requests
 from tests.e2e.api import API
 from tests.e2e.clusters import KubernetesCluster
 from tests.e2e.conftest import REAL
-from tests.examples.storage_operator.objects import API_VERSION, DEFINITIONS, PROTECTION
+from tests.examples.storage_operator.objects import DEFINITIONS, PROTECTION
 from tests.examples.storage_operator.test_kubernetes import tell
 
 from .audit import Audited, unneeded
@@ -49,8 +49,8 @@ async def test_it_works_with_the_rights_of_its_declarations_and_needs_every_rule
 ) -> None:
     for definition in DEFINITIONS:
         await audited.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(definition))
-    for kind in ("Cave", "Backend"):
-        await until_owners(audited, API_VERSION, kind)
+    for definition in DEFINITIONS:
+        await until_owners(audited, definition)
     audited.start_controller_manager()
     namespace = audited.create_namespace()
     installed = Installation(
