@@ -68,7 +68,7 @@ class Uses:
         """What a Role has to permit.
 
         Raises:
-            ConfigError: The resource is unknown.
+            ConfigError: The resource is unknown, or the verbs are invalid.
         """
         return Right.of(declared(self.named), self.verbs, self.subresource)
 
@@ -91,12 +91,12 @@ class Owned:
 
     @property
     def right(self) -> Right:
-        """What a Role has to permit.
+        """What a Role has to permit beside reading.
 
         Raises:
-            ConfigError: The resource is unknown.
+            ConfigError: The resource is unknown, or the verbs are invalid.
         """
-        return Right.of(declared(self.resource), (*READ, *self.verbs))
+        return Right.of(declared(self.resource), self.verbs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,7 @@ class Declared:
         if self.owns:  # for the blockOwnerDeletion of owner references
             yield Right.of(primary, ("update",), "finalizers")
         for owned in self.owned:
+            yield Right.of(declared(owned.resource), READ)
             yield owned.right
         for watched in self.watches:
             yield Right.of(declared(watched.resource), READ)
