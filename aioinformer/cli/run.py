@@ -177,7 +177,7 @@ def _needed(
         return
     for right in found.rights(leader_election=elector is not None):
         if right.plural == "leases" and elector is not None:
-            yield Needed(right, asked.lease_namespace or client.namespace)
+            yield Needed(right, asked.lease_namespace or client.namespace, found.name)
         else:
             yield Needed(right, (asked.namespace or "") if right.namespaced else "")
 

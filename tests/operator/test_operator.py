@@ -208,6 +208,14 @@ def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
         assert each in text
     with pytest.raises(ConfigError, match="name must be a name"):
         Operator("Not A Name")
+    with pytest.raises(ConfigError, match=r"pods: verbs must be a tuple such as .*, not 'get'"):
+        Operator("wrong", uses=[Uses("pods", verbs="get")])
+    with pytest.raises(
+        ConfigError, match=r"pods: verbs must .*, not 'create'\n.*nodes: verbs must .*, not \(\)"
+    ):
+        operator.controller("secrets", owns=[Owned("pods", verbs="create")], uses=[Uses("nodes", verbs=())])(
+            lambda request: None
+        )
 
 
 def test_two_controllers_of_one_name_or_finalizer_are_refused() -> None:
