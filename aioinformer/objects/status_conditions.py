@@ -74,7 +74,9 @@ def remove_status_condition(obj: T, kind: str) -> tuple[T, bool]:
     return _with_conditions(obj, remaining), True
 
 
-def find_status_condition(obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str) -> dict[str, Any] | None:
+def find_status_condition(
+    obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str
+) -> dict[str, Any] | None:
     """Return the condition of a type in an object's status; None if there is none.
 
     Raises:
