@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import ssl
 from collections.abc import AsyncIterator
@@ -22,6 +23,9 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+
+LARGE = 1 << 20
+"""Bytes above which aiohttp wants a body as a file."""
 
 
 class Resource(NamedTuple):
@@ -95,9 +99,10 @@ class API:
     ) -> Answer:
         """Send a request and return any answer."""
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = io.BytesIO(data) if data is not None and len(data) > LARGE else data
         headers = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
         async with self._session.request(
-            method, path, data=data, params=query or {}, headers=headers
+            method, path, data=sent, params=query or {}, headers=headers
         ) as response:
             said = await response.read()
             kind = response.headers.get("Content-Type", "").partition(";")[0]
