@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema docs-tables clean
+.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos conformance fuzz simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,19 +39,20 @@ test-all:        ## Run the tests on every Python version found.
 	  else echo "python$$version not found: skipped"; fi; \
 	done
 
-# Both environments are made again at each run. aiohttp 3.10 has wheels up to Python 3.12.
+# Both environments are made again at each run. aiohttp 3.10 has wheels up to Python 3.12, and warns of TLS through a
+# TLS proxy on uvloop, where that works.
 test-versions:   ## Run the tests of client, listwatch and e2e (embedded server) on the lowest and newest libraries.
 	for versions in lowest newest; do \
 	  $(PYTHON) -m venv --clear .venv-$$versions && \
 	  .venv-$$versions/bin/python -m pip install --quiet --upgrade 'pip>=25.1' || exit 1; \
 	done
 	.venv-lowest/bin/python -m pip install --quiet --constraint tests/constraints-lowest.txt --editable . --group wire
-	.venv-newest/bin/python -m pip install --quiet --editable . --group wire
+	.venv-newest/bin/python -m pip install --quiet --editable '.[kubernetes]' --group wire
 	for versions in lowest newest; do \
 	  echo "with the $$versions versions:" && \
 	  .venv-$$versions/bin/python -m pip list | grep -iE '^(aiohttp|anyio|kubernetes.*|msgspec) ' && \
 	  .venv-$$versions/bin/python -m pytest tests/client tests/listwatch tests/e2e -m 'not kubernetes' \
-	    -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
+	    -W 'ignore:An HTTPS request is being sent:RuntimeWarning' -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
 	done
 
 test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read protobuf.
@@ -95,6 +96,9 @@ soak: $(STAMP)   ## Run informers under load and faults for MINUTES (30), look f
 chaos: $(STAMP)  ## Run every fault on a real kube-apiserver REPEAT (3) times, next to client-go: recovery and requests.
 	$(BIN)/python -m pytest tests/chaos --chaos $(or $(REPEAT),3) --reruns 0 $(PYTEST_ARGS)
 
+conformance: $(STAMP) ## Compare the embedded server with the real one in ten minutes; writes docs/conformance.md (CONFORMANCE_ARGS).
+	$(BIN)/python -m tests.conformance $(CONFORMANCE_ARGS)
+
 fuzz: $(STAMP)   ## Compare client-go and aioinformer on random scripts for MINUTES (1), from SEED.
 	$(BIN)/python -m tests.oracle.fuzz fuzz --minutes $(or $(MINUTES),1) $(if $(SEED),--seed '$(SEED)')
 
@@ -105,9 +109,14 @@ simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), J
 mutants: $(STAMP) ## Plant bugs in a copy of the package and measure how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations
 
-schema:          ## Write aioinformer/objects/protobuf/schema.json for the Kubernetes version in tests/kubernetes/go.mod.
+schema: $(STAMP) ## Write the data files of Kubernetes' types, for the Kubernetes version in tests/kubernetes/go.mod.
 	cd tests/kubernetes && go run ./cmd/protobuf-schema > ../../.schema.partial
 	mv .schema.partial aioinformer/objects/protobuf/schema.json
+	cd tests/kubernetes && go run ./cmd/builtin-schema > ../../.schema.partial
+	mv .schema.partial aioinformer/testing/schema/types.json
+	$(BIN)/python -m tests.kubernetes.openapi aioinformer/testing/schema/openapi.json.xz
+	$(BIN)/python -m tests.kubernetes.resources aioinformer/testing/schema/resources.json
+	$(BIN)/python -m tests.kubernetes.server_data
 
 docs-tables: $(STAMP) ## Write the generated tables of the docs: tests by corner, public names.
 	$(BIN)/python -m tests.docs_tables

@@ -20,6 +20,7 @@ from aioinformer.typed import (
     CamelStruct,
     Change,
     Column,
+    Condition,
     CustomResource,
     IntOrString,
     MapOf,
@@ -52,6 +53,7 @@ class WebsiteSpec(CamelStruct, kw_only=True):
 
 class WebsiteStatus(CamelStruct, kw_only=True):
     replicas: int = 0
+    conditions: Annotated[list[Condition], MapOf("type")] = field(default_factory=list)
 
 
 class Website(

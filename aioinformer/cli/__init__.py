@@ -17,7 +17,6 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
     try:
-        from . import run_command  # noqa: F401 - registers its command
         from .app import app
         from .output import OutputError, redirect_to_null
     except ModuleNotFoundError as error:

@@ -20,9 +20,10 @@ from .._core.checks import require_namespace
 from ..client import health
 from ..client.discovery import check_name
 from .messages import LIST_UNFINISHED, NO_REPORT
+from .options import Context, Kubeconfig, Verbose, find_target
 from .output import LogLines, OutputError, interrupt_writes, printing, replace_unencodable
 from .reporting import LoopFactory, fail, reporting_errors, usage, uvloop_factory
-from .target import Target
+from .run_command import run_command
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -50,14 +51,7 @@ class Loop(StrEnum):
     UVLOOP = "uvloop"
 
 
-Kubeconfig = Annotated[
-    str | None,
-    typer.Option("--kubeconfig", metavar="PATH", help="Default: $KUBECONFIG, then ~/.kube/config."),
-]
-Context = Annotated[
-    str | None, typer.Option("--context", help="The kubeconfig's context. Default: the current one.")
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
+app.command("run")(run_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -75,15 +69,14 @@ def _root(
     )
     # Its INFO line says that the server is reachable again, after a warning that it was not.
     logging.getLogger(health.__name__).setLevel(logging.INFO)
-    log_more(verbose)
+    _log_more(verbose)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.getLogger("kubernetes_asyncio").setLevel(
         logging.ERROR
     )  # we report its warnings as errors ourselves
 
 
-def log_more(verbose: bool) -> None:
-    """Log debug messages if that is asked for."""
+def _log_more(verbose: bool) -> None:
     if verbose:  # the option may come before or after the command
         logging.getLogger().setLevel(logging.DEBUG)
         logging.getLogger(health.__name__).setLevel(logging.NOTSET)
@@ -133,7 +126,7 @@ def watch(
     verbose: Verbose = False,
 ) -> None:
     """Print all objects of a resource, then every change, until Ctrl-C."""
-    log_more(verbose)
+    _log_more(verbose)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
     if full and output is not Output.JSONL:
@@ -177,7 +170,7 @@ def demo(
     verbose: Verbose = False,
 ) -> None:
     """Run an informer against a busy embedded API server that injects faults."""
-    log_more(verbose)
+    _log_more(verbose)
     try:
         from .demo import run_demo
     except ModuleNotFoundError as error:
@@ -218,7 +211,7 @@ def bench(
     verbose: Verbose = False,
 ) -> None:
     """Measure how long changes take to reach a handler, and how long each stage takes."""
-    log_more(verbose)
+    _log_more(verbose)
     elsewhere = any(each is not None for each in (server, kubeconfig, context))
     if elsewhere and embedded:
         raise typer.BadParameter("use either --embedded or --server, --kubeconfig and --context")
@@ -234,16 +227,6 @@ def bench(
         target, namespace, objects, rate, seconds, loop.value, protobuf, output is Form.JSON
     )
     _run(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
-
-
-def find_target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
-    """Return the server that options name."""
-    if server is not None and (kubeconfig is not None or context is not None):
-        raise typer.BadParameter("use either --server or --kubeconfig and --context")
-    with usage():
-        return Target(
-            server, kubeconfig or None, context or None
-        )  # an empty one counts as missing, as for kubectl
 
 
 def _run(

@@ -12,8 +12,8 @@ import typer
 
 from .._core.checks import require_namespace
 from ..client import Client
-from .app import Context, Kubeconfig, Verbose, app, find_target
 from .logs import set_up
+from .options import Context, Kubeconfig, Verbose, find_target
 from .reporting import fail, reporting_errors, usage, uvloop_factory
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-@app.command("run")
 def run_command(
     target: Annotated[
         str,

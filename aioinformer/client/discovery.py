@@ -101,11 +101,12 @@ class Discovery:
 
     Args:
         client: The server's client.
+        found: The resources that were found, by name.
     """
 
-    def __init__(self, client: Server) -> None:
+    def __init__(self, client: Server, found: dict[str, APIResource]) -> None:
         self._client = client
-        self._found: dict[str, APIResource] = {}
+        self._found = found
 
     async def find(self, name: str, *, refresh: bool = False) -> APIResource:
         """Return the resource that a name means, by kubectl's rules; see ``find_resource``.

@@ -267,7 +267,7 @@ class SharedInformerFactory(InOneLoop):
         if not namespaced:
             if namespace or namespaces is not None:
                 raise ConfigError(
-                    f"{plural} are cluster-scoped (namespaced=False), which excludes namespace and namespaces"
+                    f"{plural} are cluster-scoped: namespaced=False excludes namespace and namespaces"
                 )
             return (EVERYWHERE,)
         if namespaces is None:

@@ -22,7 +22,7 @@ from aioinformer.testing.errors import (
 )
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.requests import Request
-from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
+from aioinformer.testing.resources import FieldLabel, PrinterColumn, ResourceType, ScalePaths
 from aioinformer.testing.server import APIServer
 from aioinformer.testing.simulation import TROUBLES, Simulation, SimulationError, simulate
 from aioinformer.testing.waiting import eventually
@@ -33,6 +33,7 @@ __all__ = [
     "Faults",
     "Fault",
     "Request",
+    "PrinterColumn",
     "ResourceType",
     "eventually",
     "simulate",

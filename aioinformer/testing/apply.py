@@ -1,9 +1,9 @@
 """Server-side apply: fields have owners, and applying a field of another owner is a conflict.
 
-The server tracks the owners of an object from its first apply on, which saves work for all other objects. Fields that
-exist at the first apply belong to `before-first-apply`, as on the real server, except zeros in the status, which the
-server added itself. Lists merge by the keys of strategic merge patches. Lists of custom resources outside of metadata
-are replaced as a whole, as without a schema.
+The server tracks the owners of an object from its first apply or its first write by kubectl on, which saves work for
+all other objects. `kubectl apply --server-side` takes over the fields that `kubectl apply` owns. Fields that exist
+when tracking begins belong to `before-first-apply`, as on the real server, except zeros in the status, which the server
+added itself. Lists merge as the schema says.
 """
 
 from __future__ import annotations
@@ -11,11 +11,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.testing.errors import StatusError, bad_request, cause
-from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, remove, show, with_parents
+from aioinformer.testing.fieldsets import (
+    Path,
+    decode,
+    encode,
+    merge,
+    paths,
+    remove,
+    show,
+    undeclared,
+    with_parents,
+)
+from aioinformer.testing.last_applied import KUBECTL, taken_over
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.schema.node import Node
 
 _APPLY, _UPDATE = "Apply", "Update"
 _MISSING = object()
@@ -30,10 +42,12 @@ class Owner(NamedTuple):
     subresource: str = ""
 
 
-def is_tracked(obj: Object) -> bool:
-    """Return whether the object was ever applied, so that the server tracks its owners."""
-    entries = obj["metadata"].get("managedFields") or ()
-    return any(entry.get("operation") == _APPLY for entry in entries)
+def is_tracked(obj: Object | None, manager: str) -> bool:
+    """Return whether the server tracks the owners of an object in a write by a manager."""
+    entries = (() if obj is None else obj["metadata"].get("managedFields")) or ()
+    return manager.startswith(KUBECTL) or any(
+        entry.get("operation") == _APPLY or entry.get("manager", "").startswith(KUBECTL) for entry in entries
+    )
 
 
 def check_type(applied: Object, api_version: str, kind: str) -> None:
@@ -50,6 +64,7 @@ def check_type(applied: Object, api_version: str, kind: str) -> None:
 
 def apply_configuration(
     resource: ResourceType,
+    node: Node,
     live: Object | None,
     applied: Object,
     *,
@@ -74,23 +89,23 @@ def apply_configuration(
     Raises:
         StatusError: 409 with the fields of other owners, 500 for a list with a duplicate key.
     """
-    wanted = paths(resource, applied)
+    wanted = paths(node, applied)
     _check_unique(resource, applied["metadata"], wanted)
     me = Owner(manager, _APPLY, resource.api_version, subresource)
-    owners, current = _Owners(live), {} if live is None else paths(resource, live)
-    if live is not None and not owners.fields:
-        before = {path for path, value in current.items() if value or path[0] != "f:status"}
-        owners.fields[Owner("before-first-apply", _UPDATE, resource.api_version)] = before
-    result: Object = merge(resource, live, applied) if live is not None else dict(applied)
-    touched = _differing(current, paths(resource, result))
+    current = {} if live is None else paths(node, live)
+    owners = _Owners(resource, live, current)
+    result: Object = merge(node, live, applied) if live is not None else dict(applied)
+    touched = _differing(current, paths(node, result))
     conflicts = [
         (owner, path)
         for owner, owned in owners.fields.items()
         if owner != me
         for path in sorted(touched & owned)
     ]
-    if conflicts and not force:
-        raise _conflict(conflicts)
+    if conflicts and not force and live is not None:
+        allowed = taken_over(resource, node, live, current) if manager == KUBECTL else set()
+        if remaining := [(owner, path) for owner, path in conflicts if path not in allowed]:
+            raise _conflict(remaining)
     for owner, path in conflicts:
         owners.fields[owner].discard(path)
     left_out = owners.fields.get(me, set()) - set(wanted)
@@ -100,35 +115,68 @@ def apply_configuration(
         left_out - kept, key=lambda path: (path[-1] != ".", path)
     ):  # items before their fields
         result = remove(result, path, kept) or {}
-    gone = with_parents(current) - with_parents(paths(resource, result))
+    gone = with_parents(current) - with_parents(paths(node, result))
     for owned in owners.fields.values():
         owned -= gone
     result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
     return result
 
 
+def check_declared(resource: ResourceType, node: Node, applied: Object) -> None:
+    """Refuse a configuration with unknown fields.
+
+    Raises:
+        StatusError: 500, as on the real server.
+    """
+    faults = [f"{show(path)}: field not declared in schema" for path in undeclared(node, applied)]
+    if faults:
+        why = faults[0] if len(faults) == 1 else "errors:\n  " + "\n  ".join(faults)
+        raise _untyped(resource, applied["metadata"], why)
+
+
 def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, Any]) -> None:
     """Refuse lists with a duplicate merge key."""
     for path, count in wanted.items():
         if path[-1] == "." and count > 1:
-            group_version = resource.api_version if resource.group else f"/{resource.version}"
-            raise StatusError(
-                500,
-                "",
-                f"failed to create typed patch object ({metadata.get('namespace', '')}/{metadata['name']}; "
-                f"{group_version}, Kind={resource.kind}): {show(path[:-2])}: duplicate entries for key "
-                f"{show(path[-2:-1])}",
-            )
+            why = f"{show(path[:-2])}: duplicate entries for key {show(path[-2:-1])}"
+            raise _untyped(resource, metadata, why)
 
 
-def track_update(
-    resource: ResourceType, old: Object, new: Object, *, manager: str, subresource: str, now: str
+def _untyped(resource: ResourceType, metadata: Object, why: str) -> StatusError:
+    group_version = resource.api_version if resource.group else f"/{resource.version}"
+    return StatusError(
+        500,
+        "",
+        f"failed to create typed patch object ({metadata.get('namespace', '')}/{metadata['name']}; "
+        f"{group_version}, Kind={resource.kind}): {why}",
+    )
+
+
+def track_write(
+    resource: ResourceType,
+    node: Node,
+    old: Object | None,
+    new: Object,
+    *,
+    manager: str,
+    subresource: str,
+    now: str,
 ) -> list[Object]:
-    """Return the `managedFields` after an update: the manager becomes the only owner of changed fields."""
-    before, after = paths(resource, old), paths(resource, new)
+    """Return the `managedFields` after a create or an update: the manager becomes the only owner of changed fields.
+
+    Args:
+        resource: The object's type.
+        node: Its schema.
+        old: The object before; None if it is created.
+        new: The object with the `managedFields` that the client sent, or else the old ones.
+        manager: The field manager.
+        subresource: The subresource of the request.
+        now: The time.
+    """
+    before, after = {} if old is None else paths(node, old), _set_by_clients(paths(node, new))
     touched = _differing(before, after)
     changed = touched & set(after)
-    owners = _Owners(old)
+    owners = _Owners(resource, new, before)
     for owned in owners.fields.values():
         owned -= touched
     if changed:
@@ -152,10 +200,15 @@ def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
     return differing | (with_parents(before) ^ with_parents(after))
 
 
-class _Owners:
-    """The parsed `managedFields` of an object."""
+def _set_by_clients(fields: dict[Path, Any]) -> dict[Path, Any]:
+    """Return the fields without the zeros in the status, which the server adds."""
+    return {path: value for path, value in fields.items() if value or path[0] != "f:status"}
 
-    def __init__(self, obj: Object | None) -> None:
+
+class _Owners:
+    """The parsed `managedFields` of an object; without any, its fields belong to `before-first-apply`."""
+
+    def __init__(self, resource: ResourceType, obj: Object | None, current: dict[Path, Any]) -> None:
         self.fields: dict[Owner, set[Path]] = {}
         self._before: dict[Owner, Object] = {}
         metadata = {} if obj is None else obj["metadata"]
@@ -168,6 +221,9 @@ class _Owners:
             )
             self.fields[owner] = decode(entry.get("fieldsV1") or {})
             self._before[owner] = entry
+        if not self.fields and current:
+            before = Owner("before-first-apply", _UPDATE, resource.api_version)
+            self.fields[before] = set(_set_by_clients(current))
 
     def entries(self, now: str) -> list[Object]:
         """Return the entries of all owners with fields; an unchanged entry keeps its time."""

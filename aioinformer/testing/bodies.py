@@ -30,19 +30,22 @@ async def read_body(http: web.BaseRequest) -> bytes:
     return bytes(body)
 
 
-async def read_object(http: web.BaseRequest, resource: ResourceType) -> Object:
+def object_in(body: bytes, http: web.BaseRequest, resource: ResourceType) -> Object:
     """Return the object in the body of a request.
 
     Raises:
         StatusError: 400 for an invalid object, 415 for another media type or protobuf of an unknown kind.
     """
-    body = await read_body(http)
-    unrecognized = f"the object provided is unrecognized (must be of type {resource.kind})"
-    refusal = f"{unrecognized}: couldn't get version/kind; json parse error"
+    refusal = unrecognized(resource.kind)
     obj = value_in(body, http, resource.api_version, resource.kind, refusal)
     if not isinstance(obj, dict):
-        raise bad_request(unrecognized)
+        raise bad_request(refusal.partition(":")[0])
     return obj
+
+
+def unrecognized(kind: str) -> str:
+    """Return the start of the real server's message for a body that is no JSON."""
+    return f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error"
 
 
 def value_in(

@@ -1,10 +1,17 @@
-"""The resources that every cluster has."""
+"""The resources that every cluster has.
+
+``tests/kubernetes/resources.py`` writes ``schema/resources.json`` from the real server's discovery. What discovery does
+not tell is here.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from pathlib import Path
 
-from aioinformer.testing.resources import FieldLabel, ResourceType
+import msgspec
+
+from aioinformer.testing import events
+from aioinformer.testing.resources import Conversion, FieldLabel, ResourceType
 
 _POD_FIELDS = (
     FieldLabel("spec.nodeName"),
@@ -28,22 +35,22 @@ _EVENT_FIELDS = (
     FieldLabel("involvedObject.fieldPath"),
     FieldLabel("reason"),
     FieldLabel("reportingComponent"),
-    FieldLabel("source", "source.component"),
     FieldLabel("type"),
+    FieldLabel("source", "source.component"),
 )
 
 _NEW_EVENT_FIELDS = (
-    FieldLabel("regarding.kind"),
-    FieldLabel("regarding.namespace"),
-    FieldLabel("regarding.name"),
-    FieldLabel("regarding.uid"),
-    FieldLabel("regarding.apiVersion"),
-    FieldLabel("regarding.resourceVersion"),
-    FieldLabel("regarding.fieldPath"),
+    *(
+        FieldLabel(each.label.replace("involvedObject", "regarding"), each.label)
+        for each in _EVENT_FIELDS
+        if each.label.startswith("involvedObject")
+    ),
     FieldLabel("reason"),
-    FieldLabel("reportingController"),
+    FieldLabel("reportingController", "reportingComponent"),
     FieldLabel("type"),
+    FieldLabel("", "source.component"),  # not selectable, but its value is stored
 )
+"""The values of these fields are stored in the order of `_EVENT_FIELDS`."""
 
 _WITH_GENERATION = frozenset(
     [
@@ -57,6 +64,8 @@ _WITH_GENERATION = frozenset(
         "Ingress",
         "IngressClass",
         "Job",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
         "MutatingWebhookConfiguration",
         "NetworkPolicy",
         "Pod",
@@ -74,268 +83,117 @@ _WITH_GENERATION = frozenset(
     ]
 )
 
-_CONDITIONAL_UPDATE = frozenset(["CustomResourceDefinition", "Lease", "PodDisruptionBudget"])
-
-
-def _grouped(
-    group: str,
-    version: str,
-    plural: str,
-    kind: str,
-    *short_names: str,
-    namespaced: bool = True,
-    subresources: tuple[str, ...] = (),
-    categories: tuple[str, ...] = (),
-    fields: tuple[FieldLabel, ...] = (),
-    create_on_update: bool = False,
-    columns: tuple[tuple[str, str, str, int], ...] = (),
-) -> ResourceType:
-    return ResourceType(
-        group=group,
-        version=version,
-        plural=plural,
-        kind=kind,
-        namespaced=namespaced,
-        short_names=short_names,
-        subresources=subresources,
-        categories=categories,
-        fields=fields,
-        custom=False,
-        generation=kind in _WITH_GENERATION,
-        create_on_update=create_on_update,
-        unconditional_update=kind not in _CONDITIONAL_UPDATE,
-        columns=columns,
-    )
-
-
-_core = partial(_grouped, "", "v1")
-
-
-def _review(group: str, plural: str, kind: str, *, namespaced: bool = False) -> ResourceType:
-    return ResourceType(
-        group=group,
-        version="v1",
-        plural=plural,
-        kind=kind,
-        namespaced=namespaced,
-        subresources=(),
-        custom=False,
-        stored=False,
-    )
-
-
-_STATUS = ("status",)
-_SCALED = ("status", "scale")
-_ALL = ("all",)
-_EXTENSIONS = ("api-extensions",)
-_RBAC = "rbac.authorization.k8s.io"
-_ADMISSION = "admissionregistration.k8s.io"
-_AUTHENTICATION = "authentication.k8s.io"
-_AUTHORIZATION = "authorization.k8s.io"
-_FLOWCONTROL = "flowcontrol.apiserver.k8s.io"
-
-NAMESPACES = _core(
-    "namespaces",
-    "Namespace",
-    "ns",
-    namespaced=False,
-    subresources=("status", "finalize"),
-    fields=(FieldLabel("status.phase"),),
-)
-PODS = _core(
-    "pods", "Pod", "po", subresources=("status", "binding", "eviction"), categories=_ALL, fields=_POD_FIELDS
-)
-CLAIMS = _core("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", subresources=_STATUS)
-VOLUMES = _core("persistentvolumes", "PersistentVolume", "pv", namespaced=False, subresources=_STATUS)
-DEFINITIONS = _grouped(
-    "apiextensions.k8s.io",
-    "v1",
-    "customresourcedefinitions",
-    "CustomResourceDefinition",
-    "crd",
-    "crds",
-    namespaced=False,
-    subresources=_STATUS,
-    categories=_EXTENSIONS,
-    columns=(("Created At", ".metadata.creationTimestamp", "string", 0),),
-)
-
-BUILTIN: tuple[ResourceType, ...] = (
-    _core("configmaps", "ConfigMap", "cm"),
-    _core("endpoints", "Endpoints", "ep", create_on_update=True),
-    _core("events", "Event", "ev", fields=_EVENT_FIELDS, create_on_update=True),
-    _core("limitranges", "LimitRange", "limits", create_on_update=True),
-    NAMESPACES,
-    _core(
-        "nodes",
-        "Node",
-        "no",
-        namespaced=False,
-        subresources=_STATUS,
-        fields=(FieldLabel("spec.unschedulable", default="false"),),
-    ),
-    CLAIMS,
-    VOLUMES,
-    PODS,
-    _core("podtemplates", "PodTemplate"),
-    _core(
-        "replicationcontrollers",
-        "ReplicationController",
-        "rc",
-        subresources=_SCALED,
-        categories=_ALL,
-        fields=(FieldLabel("status.replicas", default="0"),),
-    ),
-    _core("resourcequotas", "ResourceQuota", "quota", subresources=_STATUS),
-    _core("secrets", "Secret", fields=(FieldLabel("type"),)),
-    _core("serviceaccounts", "ServiceAccount", "sa"),
-    _core(
-        "services",
-        "Service",
-        "svc",
-        subresources=_STATUS,
-        categories=_ALL,
-        fields=(FieldLabel("spec.clusterIP"), FieldLabel("spec.type")),
-        create_on_update=True,
-    ),
-    _grouped(
-        _ADMISSION,
-        "v1",
-        "mutatingwebhookconfigurations",
-        "MutatingWebhookConfiguration",
-        namespaced=False,
-        categories=_EXTENSIONS,
-    ),
-    _grouped(
-        _ADMISSION,
-        "v1",
-        "validatingadmissionpolicies",
-        "ValidatingAdmissionPolicy",
-        namespaced=False,
-        subresources=_STATUS,
-        categories=_EXTENSIONS,
-    ),
-    _grouped(
-        _ADMISSION,
-        "v1",
-        "validatingadmissionpolicybindings",
-        "ValidatingAdmissionPolicyBinding",
-        namespaced=False,
-        categories=_EXTENSIONS,
-    ),
-    _grouped(
-        _ADMISSION,
-        "v1",
-        "validatingwebhookconfigurations",
-        "ValidatingWebhookConfiguration",
-        namespaced=False,
-        categories=_EXTENSIONS,
-    ),
-    _grouped(
-        "apiregistration.k8s.io",
-        "v1",
-        "apiservices",
+_CONDITIONAL_UPDATE = frozenset(
+    [
         "APIService",
-        namespaced=False,
-        subresources=_STATUS,
-        categories=_EXTENSIONS,
-    ),
-    _grouped(
-        "apps",
-        "v1",
-        "controllerrevisions",
-        "ControllerRevision",
-    ),
-    _grouped("apps", "v1", "daemonsets", "DaemonSet", "ds", subresources=_STATUS, categories=_ALL),
-    _grouped("apps", "v1", "deployments", "Deployment", "deploy", subresources=_SCALED, categories=_ALL),
-    _grouped(
-        "apps",
-        "v1",
-        "replicasets",
-        "ReplicaSet",
-        "rs",
-        subresources=_SCALED,
-        categories=_ALL,
-    ),
-    _grouped("apps", "v1", "statefulsets", "StatefulSet", "sts", subresources=_SCALED, categories=_ALL),
-    _review(_AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview"),
-    _review(_AUTHENTICATION, "tokenreviews", "TokenReview"),
-    _review(_AUTHORIZATION, "localsubjectaccessreviews", "LocalSubjectAccessReview", namespaced=True),
-    _review(_AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    _review(_AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
-    _review(_AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview"),
-    _grouped(
-        "autoscaling",
-        "v2",
-        "horizontalpodautoscalers",
-        "HorizontalPodAutoscaler",
-        "hpa",
-        subresources=_STATUS,
-        categories=_ALL,
-    ),
-    _grouped("batch", "v1", "cronjobs", "CronJob", "cj", subresources=_STATUS, categories=_ALL),
-    _grouped(
-        "batch",
-        "v1",
-        "jobs",
-        "Job",
-        subresources=_STATUS,
-        categories=_ALL,
-        fields=(FieldLabel("status.successful", "status.succeeded", "0"),),
-    ),
-    _grouped(
-        "certificates.k8s.io",
-        "v1",
-        "certificatesigningrequests",
-        "CertificateSigningRequest",
-        "csr",
-        namespaced=False,
-        subresources=("approval", "status"),
-        fields=(FieldLabel("spec.signerName"),),
-    ),
-    _grouped("coordination.k8s.io", "v1", "leases", "Lease", create_on_update=True),
-    _grouped("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
-    _grouped("events.k8s.io", "v1", "events", "Event", "ev", fields=_NEW_EVENT_FIELDS, create_on_update=True),
-    _grouped(_FLOWCONTROL, "v1", "flowschemas", "FlowSchema", namespaced=False, subresources=_STATUS),
-    _grouped(
-        _FLOWCONTROL,
-        "v1",
-        "prioritylevelconfigurations",
-        "PriorityLevelConfiguration",
-        namespaced=False,
-        subresources=_STATUS,
-    ),
-    _grouped("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False),
-    _grouped("networking.k8s.io", "v1", "ingresses", "Ingress", "ing", subresources=_STATUS),
-    _grouped("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", "netpol"),
-    _grouped("networking.k8s.io", "v1", "ipaddresses", "IPAddress", "ip", namespaced=False),
-    _grouped(
-        "networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", namespaced=False, subresources=_STATUS
-    ),
-    _grouped("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
-    _grouped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", subresources=_STATUS),
-    _grouped(
-        _RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False, create_on_update=True
-    ),
-    _grouped(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False, create_on_update=True),
-    _grouped(_RBAC, "v1", "rolebindings", "RoleBinding", create_on_update=True),
-    _grouped(_RBAC, "v1", "roles", "Role", create_on_update=True),
-    _grouped("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False),
-    _grouped("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", subresources=_STATUS),
-    _grouped("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
-    _grouped("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False),
-    _grouped("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc", namespaced=False),
-    _grouped("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
-    _grouped("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
-    _grouped("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
-    _grouped("storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc", namespaced=False),
-    _grouped(
-        "storage.k8s.io",
-        "v1",
-        "volumeattachments",
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "CustomResourceDefinition",
+        "Lease",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "MutatingWebhookConfiguration",
+        "PodDisruptionBudget",
+        "RuntimeClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
         "VolumeAttachment",
-        namespaced=False,
-        subresources=_STATUS,
-    ),
-    DEFINITIONS,
+    ]
 )
+
+
+_CREATE_ON_UPDATE = frozenset(
+    [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Endpoints",
+        "Event",
+        "Lease",
+        "LimitRange",
+        "Role",
+        "RoleBinding",
+        "RuntimeClass",
+        "Service",
+    ]
+)
+
+_FIELDS = {
+    ("", "Event"): _EVENT_FIELDS,
+    ("", "Namespace"): (FieldLabel("status.phase"),),
+    ("", "Node"): (FieldLabel("spec.unschedulable", default="false"),),
+    ("", "Pod"): _POD_FIELDS,
+    ("", "ReplicationController"): (FieldLabel("status.replicas", default="0"),),
+    ("", "Secret"): (FieldLabel("type"),),
+    ("", "Service"): (FieldLabel("spec.clusterIP"), FieldLabel("spec.type")),
+    ("batch", "Job"): (FieldLabel("status.successful", "status.succeeded", "0"),),
+    ("certificates.k8s.io", "CertificateSigningRequest"): (FieldLabel("spec.signerName"),),
+    (events.GROUP, "Event"): _NEW_EVENT_FIELDS,
+}
+
+_CONVERSIONS = {(events.GROUP, "Event"): Conversion("", events.to_core, events.from_core)}
+
+
+_SUBRESOURCES = frozenset(["approval", "binding", "eviction", "finalize", "scale", "status", "token"])
+"""Those that this server has."""
+
+_NOT_SERVED = frozenset([("v1", "componentstatuses"), ("autoscaling/v1", "horizontalpodautoscalers")])
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """What discovery tells of a resource."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    subresources: tuple[str, ...]
+
+
+def _resource(listed: _Listed) -> ResourceType:
+    name = (listed.group, listed.kind)
+    return ResourceType(
+        group=listed.group,
+        version=listed.version,
+        plural=listed.plural,
+        kind=listed.kind,
+        namespaced=listed.namespaced,
+        short_names=listed.short_names,
+        subresources=tuple(each for each in listed.subresources if each in _SUBRESOURCES),
+        categories=listed.categories,
+        fields=_FIELDS.get(name, ()),
+        custom=False,
+        generation=listed.kind in _WITH_GENERATION,
+        create_on_update=listed.kind in _CREATE_ON_UPDATE,
+        unconditional_update=listed.kind not in _CONDITIONAL_UPDATE,
+        stored=listed.verbs != ("create",),
+        conversion=_CONVERSIONS.get(name),
+    )
+
+
+def _load() -> tuple[ResourceType, ...]:
+    file = Path(__file__).with_name("schema") / "resources.json"
+    listed = msgspec.json.decode(file.read_bytes(), type=list[_Listed])
+    resources = (_resource(each) for each in listed)
+    return tuple(each for each in resources if (each.api_version, each.plural) not in _NOT_SERVED)
+
+
+BUILTIN: tuple[ResourceType, ...] = _load()
+"""The resources in the order of the real server's discovery."""
+
+_BY_NAME = {resource.group_resource: resource for resource in BUILTIN}
+
+BINDINGS = _BY_NAME["bindings"]
+CLAIMS = _BY_NAME["persistentvolumeclaims"]
+DEFINITIONS = _BY_NAME["customresourcedefinitions.apiextensions.k8s.io"]
+NAMESPACES = _BY_NAME["namespaces"]
+NODES = _BY_NAME["nodes"]
+PODS = _BY_NAME["pods"]
+SECRETS = _BY_NAME["secrets"]
+SERVICE_ACCOUNTS = _BY_NAME["serviceaccounts"]
+VOLUMES = _BY_NAME["persistentvolumes"]

@@ -8,35 +8,50 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
-from aioinformer.testing.apply import apply_configuration, check_type, is_tracked, track_update
+from aioinformer.testing.addresses import Addresses
+from aioinformer.testing.apply import (
+    apply_configuration,
+    check_declared,
+    check_type,
+    is_tracked,
+    track_write,
+)
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
-from aioinformer.testing.defaults import fill_in, on_write
+from aioinformer.testing.defaults import admit, fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition
 from aioinformer.testing.events import check_event
+from aioinformer.testing.immutable import immutable_faults
+from aioinformer.testing.last_applied import KUBECTL, synchronize
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.checks import schema_faults
+from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.unknown import FieldCheck
+from aioinformer.testing.schema.zeros import missing
+from aioinformer.testing.seeds import seeded_objects
+from aioinformer.testing.spec_rules import spec_faults
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
 from aioinformer.testing.validation import (
     check_finalizers,
     check_immutable,
     check_kind,
-    check_metadata,
+    check_object,
     check_place,
-    check_secret,
 )
-from aioinformer.testing.values import decoded, unapplied
+from aioinformer.testing.values import decoded, unapplied, unpatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED_BASE = 58
-_INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +64,8 @@ class WriteOptions:
         dry_run: Check everything, change nothing.
         field_manager: The field manager.
         applied: The write is an apply, which has already set `managedFields`.
+        strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
+        fields: Collects the unknown fields.
     """
 
     subresource: str = ""
@@ -56,6 +73,8 @@ class WriteOptions:
     dry_run: bool = False
     field_manager: str = "unknown"
     applied: bool = False
+    strict: bool = False
+    fields: FieldCheck = field(default_factory=FieldCheck)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +113,9 @@ class Cluster:
         self.storage = Storage(history, watch_buffer)
         self.observers: list[Callable[[ResourceType, StoredEvent], None]] = []
         self._random = Random(seed)
+        self._addresses = Addresses()
         self._clock = clock
-        for name in _INITIAL_NAMESPACES:
-            self.create(NAMESPACES, "", {"metadata": {"name": name}})
+        self._seed()
 
     @property
     def resource_version(self) -> int:
@@ -105,7 +124,7 @@ class Cluster:
 
     def collection(self, resource: ResourceType) -> Collection:
         """Return the collection of a resource, shared by all its versions."""
-        return self.storage.collection(resource.group, resource.plural)
+        return self.storage.collection(resource.stored_group, resource.plural)
 
     def now(self) -> str:
         """Return the time in the format of metadata."""
@@ -114,6 +133,11 @@ class Cluster:
     def time(self) -> float:
         """Return the time in seconds."""
         return self._clock()
+
+    def schema_of(self, resource: ResourceType) -> Node:
+        """Return the schema of a resource's objects; without one only metadata has a schema."""
+        found = None if resource.custom else node_of(resource.api_version, resource.kind)
+        return found or _metadata_only()
 
     # Reading
 
@@ -148,10 +172,13 @@ class Cluster:
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, obj)
+        obj = decoded(resource, {**obj, "metadata": metadata}, fields=options.fields)
+        metadata = obj["metadata"]
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
-        if version.isdecimal() and int(version) and not options.whole:
+        if version.isdecimal() and options.dry_run:
+            metadata["resourceVersion"] = version  # a dry run does not reach the real server's storage
+        elif version.isdecimal() and int(version) and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
         if resource.custom:
             self._check_definition(resource, metadata.get("name", ""))
@@ -166,8 +193,8 @@ class Cluster:
             metadata["name"] = self._generate_name(metadata["generateName"])
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
-        check_metadata(resource, metadata)
-        metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        check_object(resource, metadata, self._faults(resource, None, obj, options))
+        metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
             metadata["generation"] = 1
@@ -175,10 +202,15 @@ class Cluster:
         if resource.has_status and not options.whole:
             new.pop("status", None)
         if not resource.custom:
-            if resource.has_status:
-                new.setdefault("status", {})
+            status = self.schema_of(resource).properties.get("status")
+            if status is not None and "status" not in new:
+                new["status"] = missing(status)
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
+            if options.strict:
+                admit(new, resource.kind)
+            if resource.kind == "Service":
+                self._addresses.fill_in(new, None)
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
@@ -188,6 +220,7 @@ class Cluster:
             raise errors.already_exists(
                 resource, metadata["name"], generated=generated, terminating=existing.terminating
             )
+        self._track(resource, None, new, options)
         return self._commit(resource, None, new, dry_run=options.dry_run)
 
     def modify(
@@ -207,7 +240,9 @@ class Cluster:
             StatusError: 400, 404, 409 (another version, another uid), 422.
         """
         stored = self.get(resource, namespace, name)
-        return self._replace(resource, stored, change(load(resource, stored)), options)
+        new = change(load(resource, stored))
+        new = decoded(resource, new, unpatched(new), options.fields)
+        return self._replace(resource, stored, new, options)
 
     def update(
         self,
@@ -222,7 +257,7 @@ class Cluster:
         Raises:
             StatusError: As for `modify` and `create`.
         """
-        metadata, obj = metadata_of(obj), decoded(resource, obj)
+        metadata, obj = metadata_of(obj), decoded(resource, obj, fields=options.fields)
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
@@ -250,7 +285,7 @@ class Cluster:
             StatusError: 409 if another manager owns an applied field, 500 for a value that does not fit its field;
                 otherwise as for `modify` and `create`.
         """
-        options = replace(options, applied=True)
+        options, configuration = replace(options, applied=True), applied
         stored = self.find(resource, namespace, name)
         metadata = metadata_of(applied)
         if (applied.get("metadata") or {}).get("managedFields") is not None:
@@ -261,6 +296,8 @@ class Cluster:
             metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
+        if not resource.custom:
+            check_declared(resource, self.schema_of(resource), {"metadata": {"name": name}} | applied)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
@@ -281,6 +318,7 @@ class Cluster:
             }
         result = apply_configuration(
             resource,
+            self.schema_of(resource),
             None if stored is None else load(resource, stored),
             applied,
             manager=options.field_manager,
@@ -288,6 +326,8 @@ class Cluster:
             force=force,
             now=self.now(),
         )
+        if options.field_manager == KUBECTL:
+            synchronize(result, configuration)
         result = decoded(resource, result)
         if stored is None:
             return self.create(resource, namespace, result, options), True
@@ -305,6 +345,23 @@ class Cluster:
 
     # Private
 
+    def _seed(self) -> None:
+        """Create what a new server has, without applying rules: the objects are the real server's.
+
+        Only namespaces get versions of their own. So a test's versions do not depend on the number of seeded objects.
+        """
+        for path, objects in seeded_objects(self.now()).items():
+            resource = self.registry.find(*f"/{path}".split("/")[-3:])
+            assert resource is not None
+            for obj in objects:
+                version = self.storage.next_version() if resource is NAMESPACES else self.resource_version
+                obj["metadata"] |= {"uid": self._new_uid(), "resourceVersion": str(version)}
+                event = StoredEvent(version, store(resource, obj), None, partial(reversioned, resource))
+                self.collection(resource).apply(event)
+
+    def _new_uid(self) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
     def _replace(
         self, resource: ResourceType, stored: StoredObject, new: Object, options: WriteOptions
     ) -> StoredObject:
@@ -315,24 +372,15 @@ class Cluster:
         self._check_version(resource, stored, metadata, options)
         check_immutable(resource, old["metadata"], metadata)
         result = self._merge(resource, old, {**new, "metadata": metadata}, options)
-        check_metadata(resource, result["metadata"])
+        check_object(resource, result["metadata"], self._faults(resource, old, result, options))
         check_finalizers(resource, old["metadata"], result["metadata"])
-        check_secret(resource, old, result)
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
             check_definition(result, old)
         if result == old:
             return stored
-        if not options.applied and is_tracked(old):
-            result["metadata"]["managedFields"] = track_update(
-                resource,
-                old,
-                result,
-                manager=options.field_manager,
-                subresource=options.subresource,
-                now=self.now(),
-            )
+        self._track(resource, old, result, options)
         ready = (
             stored.terminating
             and not result["metadata"].get("finalizers")
@@ -343,6 +391,19 @@ class Cluster:
             self.remove(resource, stored, dry_run=options.dry_run)
             return store(resource, result)
         return self._commit(resource, stored, result, dry_run=options.dry_run)
+
+    def _track(self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions) -> None:
+        """Set the `managedFields` of a written object, unless an apply has set them, or nothing needs them."""
+        if not options.applied and is_tracked(old, options.field_manager):
+            new["metadata"]["managedFields"] = track_write(
+                resource,
+                self.schema_of(resource),
+                old,
+                new,
+                manager=options.field_manager,
+                subresource=options.subresource,
+                now=self.now(),
+            )
 
     def _commit(
         self, resource: ResourceType, previous: StoredObject | None, obj: Object, *, dry_run: bool
@@ -357,12 +418,7 @@ class Cluster:
     def _emit(
         self, resource: ResourceType, current: StoredObject | None, previous: StoredObject | None
     ) -> StoredEvent:
-        event = StoredEvent(
-            self.storage.next_version(),
-            current,
-            previous,
-            lambda stored, version: reversioned(resource, stored, version),
-        )
+        event = StoredEvent(self.storage.next_version(), current, previous, partial(reversioned, resource))
         self.collection(resource).apply(event)
         for observer in self.observers:
             observer(resource, event)
@@ -389,13 +445,27 @@ class Cluster:
             result["metadata"]["namespace"] = old["metadata"]["namespace"]
         result["apiVersion"], result["kind"] = old["apiVersion"], old["kind"]
         if not resource.custom:
-            on_write(result, resource.kind)
+            on_write(result, resource.kind, old)
+            if options.strict and resource.kind == "Pod" and not options.subresource:
+                admit(result, resource.kind)
+            if resource.kind == "Service":
+                self._addresses.fill_in(result, old)
         _keep_system_fields(old["metadata"], result["metadata"])
         _keep_owners(old["metadata"], new["metadata"], result["metadata"], options)
         counts = resource.generation and options.subresource != "status"
         if counts and _counted(resource, old) != _counted(resource, result):
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
+
+    def _faults(
+        self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
+    ) -> list[dict[str, str]]:
+        """Return what the server says against the spec of a built-in object."""
+        if resource.custom or not options.strict or options.subresource or resource is DEFINITIONS:
+            return []
+        kind = resource.kind
+        faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]
+        return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
 
     def _check_version(
         self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
@@ -434,6 +504,13 @@ class Cluster:
     def _generate_name(self, base: str) -> str:
         suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
         return base[:_MAX_GENERATED_BASE] + suffix
+
+
+@cache
+def _metadata_only() -> Node:
+    config_map = node_of("v1", "ConfigMap")
+    assert config_map is not None
+    return Node(properties={"metadata": config_map.properties["metadata"]})
 
 
 def _version_number(version: str) -> int:

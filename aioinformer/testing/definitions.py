@@ -13,7 +13,7 @@ from aioinformer.testing.controller import Controller
 from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.naming import accepted_names, is_established, with_names
 from aioinformer.testing.objects import Object, load
-from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
+from aioinformer.testing.resources import FieldLabel, PrinterColumn, ResourceType, ScalePaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,10 +143,12 @@ def _scale_paths(entry: dict[str, Any]) -> ScalePaths:
     )
 
 
-def _column(entry: dict[str, Any]) -> tuple[str, str, str, int]:
-    return (
+def _column(entry: dict[str, Any]) -> PrinterColumn:
+    return PrinterColumn(
         str(entry.get("name", "")),
         str(entry.get("jsonPath", "")),
         str(entry.get("type", "string")),
         int(entry.get("priority") or 0),
+        str(entry.get("format", "")),
+        str(entry.get("description", "")),
     )

@@ -1,46 +1,26 @@
-"""Discovery: versions, groups, resources, health."""
+"""Discovery: groups, versions, resources."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from aiohttp import web
 
 from aioinformer.testing import errors
-from aioinformer.testing.openapi import document, index
+from aioinformer.testing.answers import headers
+from aioinformer.testing.encodings import JSON
+from aioinformer.testing.negotiation import encoding_of_document
 from aioinformer.testing.resources import verbs_of
 
 if TYPE_CHECKING:
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import Registry, ResourceType
 
-_VERSION = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.3",
-    "gitCommit": "",
-    "gitTreeState": "",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "",
-    "platform": "aioinformer/testing",
-}
-
-_HEALTH = frozenset(["/healthz", "/livez", "/readyz"])
-PUBLIC = _HEALTH | {"/version"}
-"""Paths that need no token."""
-
 _AGGREGATED = "APIGroupDiscoveryList"
-_OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class Discovery:
-    """Answers the paths without a resource."""
+    """Answers the paths below `/api` and `/apis` without a resource."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -49,45 +29,33 @@ class Discovery:
         """Return whether a group's version has any resource."""
         return version in self._registry.group_versions().get(group, ())
 
-    def has_builtin_group(self, group: str) -> bool:
-        """Return whether a group has a built-in resource; unknown paths in it then get a Status."""
-        return any(resource.group == group and not resource.custom for resource in self._registry)
-
     def answer(self, request: Request, accept: str) -> web.Response:
         """Return the answer to a path, or a 404.
 
         Raises:
-            StatusError: 405 for writing methods.
+            StatusError: 405 for writing methods, 406.
         """
         if request.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
         path = request.path.rstrip("/")
-        if path in _HEALTH:
-            return web.Response(text="ok")
-        if not path:
-            return _json({"paths": sorted([*PUBLIC, "/api", "/apis", "/openapi/v2", "/openapi/v3"])})
-        if path == "/version":
-            return _json(_VERSION)
         if path in ("/api", "/apis"):
             return self._root(path, accept)
-        if path == "/openapi/v3":
-            return _json(index(self._registry))
-        if path == "/openapi/v2":
-            return _openapi_v2(accept)
+        found = self._group_document(path, accept)
+        return found or web.Response(status=404, text="404 page not found\n")
+
+    def _group_document(self, path: str, accept: str) -> web.Response | None:
+        """Return the document of a group or of its version, or None for another path."""
         parts = path.strip("/").split("/")
-        if path.startswith("/openapi/v3/"):
-            group, version = _group_version(parts[2:])
-            if self.knows(group, version):
-                return _json(document(self._registry, group, version))
-        elif parts[0] == "api" or len(parts) == 3:
-            group, version = _group_version(parts)
-            if self.knows(group, version):
-                return _json(self._resources(group, version))
-            if self.has_builtin_group(group):
-                raise errors.path_not_found()
-        elif len(parts) == 2 and parts[0] == "apis" and parts[1] in self._registry.group_versions():
-            return _json({"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[1])})
-        return web.Response(status=404, text="404 page not found\n")
+        if parts[0] not in ("api", "apis"):
+            return None
+        if len(parts) == 2 and parts[0] == "apis" and parts[1] in self._registry.group_versions():
+            return _document({"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[1])}, accept)
+        group, version = _group_version(parts)
+        if self.knows(group, version):
+            return _document(self._resources(group, version), accept)
+        if version and self._registry.has_builtin(group):
+            raise errors.path_not_found()
+        return None
 
     def _root(self, path: str, accept: str) -> web.Response:
         if _AGGREGATED in accept:
@@ -102,11 +70,12 @@ class Discovery:
                 "metadata": {},
                 "items": items,
             }
-            return _json(listed, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+            return show_json(listed, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
         if path == "/api":
-            return _json({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+            known = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+            return _document(known, accept)
         groups = [self._group(name) for name in self._registry.group_versions() if name]
-        return _json({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+        return _document({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}, accept)
 
     def _group(self, group: str) -> dict[str, Any]:
         versions = [
@@ -196,6 +165,8 @@ def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
             return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
         case "eviction":
             return {"group": "policy", "version": "v1", "kind": "Eviction"}
+        case "token":
+            return {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
         case "binding":
             return {"kind": "Binding"}
     return {"kind": resource.kind}
@@ -210,21 +181,12 @@ def _group_version(parts: list[str]) -> tuple[str, str]:
     return "", ""
 
 
-def _openapi_v2(accept: str) -> web.Response:
-    """Return an empty schema; kubectl requests it as protobuf for a List or an unknown kind."""
-    if accept.replace("@", ".").startswith(_OPENAPI_V2_PROTOBUF):
-        return web.Response(body=b"\x0a\x032.0", content_type=_OPENAPI_V2_PROTOBUF)  # field 1, "swagger"
-    if "application/json" not in accept and "*/*" not in accept and accept:
-        return web.Response(status=406, text="only application/json is served\n")
-    described = {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": _VERSION["gitVersion"]},
-        "paths": {},
-        "definitions": {},
-    }
-    return _json(described)
+def _document(value: dict[str, Any], accept: str) -> web.Response:
+    """Return a document as JSON or YAML."""
+    encoding = encoding_of_document(accept)
+    return web.Response(body=encoding.body(value), headers=headers(encoding.media_type))
 
 
-def _json(value: Any, content_type: str = "application/json") -> web.Response:
-    headers = {"Content-Type": content_type, "Cache-Control": "no-cache, private"}
-    return web.Response(body=msgspec.json.encode(value) + b"\n", headers=headers)
+def show_json(value: Any, content_type: str = "application/json") -> web.Response:
+    """Return an answer with any JSON."""
+    return web.Response(body=JSON.body(value), headers=headers(content_type))

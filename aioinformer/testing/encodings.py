@@ -1,4 +1,4 @@
-"""Encodings of answers: JSON and Kubernetes' protobuf."""
+"""Encodings of answers: JSON, YAML and Kubernetes' protobuf."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 from aioinformer.objects.protobuf.schema import message_of
 from aioinformer.testing import protobuf
 from aioinformer.testing.errors import MarshalError
+from aioinformer.testing.yaml import dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,11 +28,11 @@ class Encoding(ABC):
 
     Attributes:
         media_type: The media type of a body.
-        stream_type: The media type of a watch.
+        stream_type: The media type of a watch; empty if it has none.
     """
 
     media_type: str
-    stream_type: str
+    stream_type: str = ""
 
     @abstractmethod
     def body(self, obj: Shown) -> bytes:
@@ -73,6 +74,25 @@ class _Json(Encoding):
         yield b"%b%b\n" % (b"]" if separator == b"," else nothing, tail)
 
 
+class _Yaml(Encoding):
+    media_type = "application/yaml"
+
+    def body(self, obj: Shown) -> bytes:
+        return dump(_decoded(obj))
+
+    def event(self, kind: str, obj: Shown) -> bytes:
+        raise NotImplementedError("the real server has no watches in YAML either")
+
+    def page(self, listed: Object, items: Iterable[Shown]) -> Iterator[bytes]:
+        rest = dict(listed)
+        yield dump({"apiVersion": rest.pop("apiVersion")})
+        nothing, key = dump({"items": rest.pop("items")}), b"items:\n"
+        for item in items:
+            yield key + dump([_decoded(item)])
+            key = b""
+        yield (nothing if key else b"") + dump(rest)
+
+
 class _Protobuf(Encoding):
     media_type = "application/vnd.kubernetes.protobuf"
     stream_type = f"{media_type};stream=watch"
@@ -110,6 +130,7 @@ def _decoded(obj: Shown) -> Object:
 
 
 JSON = _Json()
+YAML = _Yaml()
 PROTOBUF = _Protobuf()
-ENCODINGS: tuple[Encoding, ...] = (JSON, PROTOBUF)
+ENCODINGS: tuple[Encoding, ...] = (JSON, YAML, PROTOBUF)
 """The encodings that the server offers, most preferred first."""

@@ -1,14 +1,11 @@
-"""Validation of Events of events.k8s.io and of the core group (``core/validation/events.go``).
-
-Here they are separate objects; the real server shows each object in both groups.
-"""
+"""Events: one object in two groups with other field names, and its validation (``core/validation/events.go``)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aioinformer.objects.labels import label_key_faults
-from aioinformer.testing.errors import cause, field_invalid, field_required, invalid
+from aioinformer.testing.errors import field_invalid, field_required, invalid
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -16,72 +13,131 @@ if TYPE_CHECKING:
 
 GROUP = "events.k8s.io"
 
-_LONGEST = {"reportingInstance": 128, "action": 128, "reason": 128}
-_LONGEST_NOTE = 1024
-_FIXED = (
-    *("regarding", "related", "reason", "note", "type", "action", "eventTime"),
-    *("reportingController", "reportingInstance"),
+_NAMES = {
+    "eventTime": "eventTime",
+    "series": "series",
+    "reportingController": "reportingComponent",
+    "reportingInstance": "reportingInstance",
+    "action": "action",
+    "reason": "reason",
+    "regarding": "involvedObject",
+    "related": "related",
+    "note": "message",
+    "type": "type",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+"""The fields of events.k8s.io, in its order, and their names in the core group."""
+
+_CORE_ORDER = (
+    *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type"),
+    *("eventTime", "series", "action", "related", "reportingComponent", "reportingInstance"),
 )
+_NEW_NAMES = {core: new for new, core in _NAMES.items()}
+_ALWAYS_IN_CORE = ("reportingComponent", "reportingInstance")
+
+_LONGEST = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+_FIXED: dict[str, Any] = {
+    "involvedObject": {},
+    "reason": "",
+    "message": "",
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "count": 0,
+    "type": "",
+    "eventTime": None,
+    "action": "",
+    "related": None,
+    "reportingController": "",
+    "reportingInstance": "",
+}
+"""The fields that an update in events.k8s.io cannot change, and their zeros."""
+
+
+def to_core(event: Object) -> Object:
+    """Return an event of events.k8s.io as one of the core group."""
+    renamed = {_NAMES.get(name, name): value for name, value in event.items()}
+    return _ordered(renamed, _CORE_ORDER)
+
+
+def from_core(event: Object) -> Object:
+    """Return an event of the core group as one of events.k8s.io."""
+    kept = {name: value for name, value in event.items() if value != "" or name not in _ALWAYS_IN_CORE}
+    return _ordered({_NEW_NAMES.get(name, name): value for name, value in kept.items()}, tuple(_NAMES))
+
+
+def _ordered(event: Object, order: tuple[str, ...]) -> Object:
+    others = {name: value for name, value in event.items() if name not in order}
+    return others | {name: event[name] for name in order if name in event}
 
 
 def check_event(resource: ResourceType, new: Object, old: Object | None) -> None:
     """Check that an event is complete, and that an update in events.k8s.io changes the series only.
 
     Raises:
-        StatusError: 422 with every cause.
+        StatusError: 422 with every cause, which names the fields of the core group.
     """
-    if resource.group != GROUP:
-        causes = _core_faults(new)
-    else:
-        causes = _faults(new, "regarding", "reportingController", "note") + _faults_of_form(new)
-    if old is not None and resource.group == GROUP:
-        why = "Invalid value: field is immutable"
-        causes += [cause("FieldValueInvalid", why, name) for name in _FIXED if new.get(name) != old.get(name)]
+    strict = resource.group == GROUP
+    if strict:
+        new, old = to_core(new), None if old is None else to_core(old)
+    causes = _faults(new, "reportingController" if strict else "reportingComponent")
+    if strict:
+        causes += _faults_of_create(new) if old is None else _faults_of_update(new, old)
     if causes:
-        raise invalid(resource.kind, resource.group, new["metadata"].get("name", ""), causes)
+        raise invalid(resource.kind, "", new["metadata"].get("name", ""), causes)
 
 
-def _core_faults(event: Object) -> list[dict[str, str]]:
-    """Return the faults of a core event; an eventTime makes it an event of the new kind."""
-    if event.get("eventTime"):
-        return _faults(event, "involvedObject", "reportingComponent", "message")
+def _faults(event: Object, controller: str) -> list[dict[str, str]]:
+    """Return the faults that both groups check; an eventTime makes it an event of the new kind."""
     about = (event.get("involvedObject") or {}).get("namespace") or ""
     namespace = event["metadata"].get("namespace")
-    return [] if about == namespace or (not about and namespace == "default") else [_misplaced(about)]
+    if not event.get("eventTime"):
+        fits = about == namespace or (not about and namespace == "default")
+        return [] if fits else [_misplaced(about)]
+    faults = [] if about or namespace in ("default", "kube-system") else [_misplaced("")]
+    reporter = event.get("reportingComponent") or ""
+    if not reporter:
+        faults.append(field_required(controller))
+    faults += [field_invalid(controller, reporter, fault) for fault in label_key_faults(reporter)]
+    faults += [
+        field_required(name) for name in ("reportingInstance", "action", "reason") if not event.get(name)
+    ]
+    for name, longest in _LONGEST.items():
+        if len((event.get(name) or "").encode()) > longest:
+            faults.append(field_invalid(name, "", f"can have at most {longest} characters"))
+    return faults
 
 
 def _misplaced(namespace: str) -> dict[str, str]:
     return field_invalid("involvedObject.namespace", namespace, "does not match event.namespace")
 
 
-def _faults(event: Object, about: str, controller: str, note: str) -> list[dict[str, str]]:
-    """Return the faults of an event of the new kind, with its group's field names."""
-    faults = [
-        field_required(name)
-        for name in (controller, "reportingInstance", "action", "reason", "eventTime")
-        if not event.get(name)
-    ]
-    namespace = event["metadata"].get("namespace")
-    if not (event.get(about) or {}).get("namespace") and namespace not in ("default", "kube-system"):
-        faults.append(_misplaced(""))
-    reporter = event.get(controller) or ""
-    faults += [field_invalid(controller, reporter, fault) for fault in label_key_faults(reporter)]
-    for name, longest in _LONGEST.items():
-        if len((event.get(name) or "").encode()) > longest:
-            faults.append(field_invalid(name, "", f"can have at most {longest} characters"))
-    if len((event.get(note) or "").encode()) > _LONGEST_NOTE:
-        faults.append(field_invalid("message", "", f"can have at most {_LONGEST_NOTE} characters"))
+def _faults_of_create(event: Object) -> list[dict[str, str]]:
+    faults = _faults_of_series(event)
+    if not event.get("eventTime"):
+        faults.append(field_required("eventTime"))
+    if event.get("type") not in ("Normal", "Warning"):
+        faults.append(field_invalid("type", "", f"has invalid value: {event.get('type') or ''}"))
+    deprecated = ("firstTimestamp", "lastTimestamp", "count", "source")
+    return faults + [field_invalid(name, "", "needs to be unset") for name in deprecated if event.get(name)]
+
+
+def _faults_of_update(new: Object, old: Object) -> list[dict[str, str]]:
+    faults = [] if new.get("series") == old.get("series") else _faults_of_series(new)
+    for name, zero in _FIXED.items():
+        here = _NAMES.get(name, name)
+        if (value := new.get(here) or zero) != (old.get(here) or zero):
+            faults.append(field_invalid(name, value, "field is immutable"))
     return faults
 
 
-def _faults_of_form(event: Object) -> list[dict[str, str]]:
-    """Return the faults that only events.k8s.io checks."""
-    faults = []
-    if event.get("type") not in ("Normal", "Warning"):
-        faults.append(field_invalid("type", "", f"has invalid value: {event.get('type', '')}"))
-    series = event.get("series")
+def _faults_of_series(event: Object) -> list[dict[str, str]]:
+    series, faults = event.get("series"), []
     if series is not None:
-        if series.get("count", 0) < 2:
+        if (series.get("count") or 0) < 2:
             faults.append(field_invalid("series.count", "", "should be at least 2"))
         if not series.get("lastObservedTime"):
             faults.append(field_required("series.lastObservedTime"))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from aioinformer.handlers import require_at_once, require_plain
 from aioinformer.testing.cluster import Cluster
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
+from aioinformer.testing.impersonation import RESOURCES as IMPERSONATED
 from aioinformer.testing.listener import Listener
 from aioinformer.testing.requests import VERBS, Request
 from aioinformer.testing.watches import OpenWatch
@@ -417,7 +418,8 @@ class Faults:
         self._require_owner()
         if verb is not None and verb not in VERBS:
             raise UnknownNameError("verb", verb, VERBS)
-        if resource is not None and resource not in (known := self._cluster.registry.names()):
+        known = self._cluster.registry.names() | (IMPERSONATED if verb in (None, "impersonate") else set())
+        if resource is not None and resource not in known:
             raise UnknownNameError("resource", resource, known)
 
     def add(self, fault: _F, rules: list[_F]) -> _F:

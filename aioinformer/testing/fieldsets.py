@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.testing.strategic import SETS, merge_key
+from aioinformer.testing.schema.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Iterable, Iterator, Set
 
     from aioinformer.testing.objects import Object
-    from aioinformer.testing.resources import ResourceType
 
 Path = tuple[str, ...]
 
@@ -36,50 +35,10 @@ _SYSTEM_METADATA = frozenset(
     ]
 )
 
-# Atomic fields by their schemas: they have a single owner for everything inside.
-_ATOMIC = frozenset(
-    [
-        "configMapKeyRef",
-        "controllerExpandSecretRef",
-        "controllerPublishSecretRef",
-        "dataSource",
-        "fieldRef",
-        "hostIPs",
-        "involvedObject",
-        "labelSelector",
-        "nodeExpandSecretRef",
-        "nodePublishSecretRef",
-        "nodeSelector",
-        "nodeStageSecretRef",
-        "podSelector",
-        "port",
-        "regarding",
-        "related",
-        "required",
-        "requiredDuringSchedulingIgnoredDuringExecution",
-        "resource",
-        "resourceFieldRef",
-        "roleRef",
-        "scopeSelector",
-        "secretKeyRef",
-        "secretRef",
-        "selector",
-        "taints",
-    ]
-)
-
-# Lists that merge by a key, with a single owner for each item.
-_ATOMIC_ITEMS = frozenset(["imagePullSecrets", "ownerReferences", "secrets"])
-
-# A second key of list items besides their strategic merge key, with its default.
-_SECOND_KEYS = {
-    "containerPort": ("protocol", "TCP"),
-    "port": ("protocol", "TCP"),
-    "topologyKey": ("whenUnsatisfiable", None),
-}
+_ANY = Node()
 
 
-def paths(resource: ResourceType, obj: Object) -> dict[Path, Any]:
+def paths(node: Node, obj: Object) -> dict[Path, Any]:
     """Return the fields that can have owners, with their values; an item's value counts the items with its keys."""
     found: dict[Path, Any] = {}
     for name, value in obj.items():
@@ -88,43 +47,65 @@ def paths(resource: ResourceType, obj: Object) -> dict[Path, Any]:
             if not value:
                 continue
         if name not in ("apiVersion", "kind"):
-            _collect(_schema(resource, name), name, value, (f"f:{name}",), found)
+            _collect(_field(node, name), value, (f"f:{name}",), found)
     return found
 
 
-def _schema(resource: ResourceType, part: str) -> str | None:
-    """Return the kind whose schema applies to a part of an object; None means no schema and atomic lists."""
-    return None if resource.custom and part != "metadata" else resource.kind
+def undeclared(node: Node, value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the fields of a configuration that its schema does not know."""
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            below = (*path, f"f:{name}")
+            if name in node.properties or node.items is not None:
+                yield from undeclared(_field(node, name), entry, below)
+            elif node.properties and not node.preserves_unknown:
+                yield below
+    elif isinstance(value, list) and node.items is not None:
+        for number, entry in enumerate(value):
+            is_keyed = node.list_type == "map" and isinstance(entry, dict)
+            element = _key_element(node, entry) if is_keyed else f"i:{number}"
+            yield from undeclared(node.items, entry, (*path, element))
 
 
-def _collect(kind: str | None, field: str, value: Any, path: Path, found: dict[Path, Any]) -> None:
-    if not value or (kind is not None and field in _ATOMIC):
+def _field(node: Node, name: str) -> Node:
+    return node.properties.get(name) or node.items or _ANY
+
+
+def _is_atomic(node: Node) -> bool:
+    return node.rules.get("x-kubernetes-map-type") == "atomic"
+
+
+def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None:
+    items = node.items or _ANY
+    if not value or _is_atomic(node):
         found[path] = value
     elif isinstance(value, dict):
         for name, entry in value.items():
-            _collect(kind, name, entry, (*path, f"f:{name}"), found)
-    elif isinstance(value, list) and kind is not None and field in SETS:
+            _collect(_field(node, name), entry, (*path, f"f:{name}"), found)
+    elif isinstance(value, list) and node.list_type == "set":
         for entry in value:
             found[(*path, _value_element(entry))] = entry
-    elif isinstance(value, list) and kind is not None and (key := merge_key(kind, field, value)) is not None:
+    elif isinstance(value, list) and node.list_type == "map":
         for item in value:
-            place = (*path, _key_element(key, item))
-            if field in _ATOMIC_ITEMS:
+            place = (*path, _key_element(node, item))
+            if _is_atomic(items):
                 found[place] = item
                 continue
             itself = (*place, ".")
             found[itself] = found.get(itself, 0) + 1
             for name, entry in item.items():
-                _collect(kind, name, entry, (*place, f"f:{name}"), found)
+                _collect(_field(items, name), entry, (*place, f"f:{name}"), found)
     else:
         found[path] = value
 
 
-def _key_element(key: str, item: Object) -> str:
-    keys = {key: item.get(key)}
-    if key in _SECOND_KEYS:
-        second, default = _SECOND_KEYS[key]
-        keys[second] = item.get(second, default)
+def _key_element(node: Node, item: Object) -> str:
+    """Return the element of an item of a list that merges by keys; a missing key has its default."""
+    items = node.items or _ANY
+    keys = {}
+    for key in sorted(node.list_keys):
+        default = _field(items, key).default
+        keys[key] = item.get(key, None if default is msgspec.UNSET else default)
     return "k:" + msgspec.json.encode(keys).decode()
 
 
@@ -132,40 +113,34 @@ def _value_element(value: Any) -> str:
     return "v:" + msgspec.json.encode(value).decode()
 
 
-def merge(resource: ResourceType, live: Object, applied: Object) -> Object:
+def merge(node: Node, live: Object, applied: Object) -> Object:
     """Return the live object merged with an applied configuration."""
-    merged = {
-        name: _merge(_schema(resource, name), name, live.get(name), value) for name, value in applied.items()
-    }
+    merged = {name: _merge(_field(node, name), live.get(name), value) for name, value in applied.items()}
     return {**live, **merged}
 
 
-def _merge(kind: str | None, field: str, live: Any, applied: Any) -> Any:
-    if kind is not None and field in _ATOMIC:
+def _merge(node: Node, live: Any, applied: Any) -> Any:
+    if _is_atomic(node):
         return applied
     if isinstance(applied, dict) and isinstance(live, dict):
-        merged = {name: _merge(kind, name, live.get(name), value) for name, value in applied.items()}
-        return {**live, **merged}
-    if kind is not None and isinstance(applied, list) and isinstance(live, list):
-        if field in SETS:
+        return merge(node, live, applied)
+    if isinstance(applied, list) and isinstance(live, list):
+        if node.list_type == "set":
             return live + [entry for entry in applied if entry not in live]
-        key = merge_key(kind, field, live + applied)
-        if key is not None:
-            return _merge_items(kind, field, live, applied, key)
+        if node.list_type == "map":
+            return _merge_items(node, live, applied)
     return applied
 
 
-def _merge_items(kind: str, field: str, live: list[Any], applied: list[Any], key: str) -> list[Any]:
-    wanted = {_key_element(key, item): item for item in applied}
-    known = [_key_element(key, item) for item in live]
+def _merge_items(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
+    wanted = {_key_element(node, item): item for item in applied}
+    known = [_key_element(node, item) for item in live]
 
     def merged(element: str, item: Any) -> Any:
-        if element not in wanted:
-            return item
-        return wanted[element] if field in _ATOMIC_ITEMS else _merge(kind, "", item, wanted[element])
+        return _merge(node.items or _ANY, item, wanted[element]) if element in wanted else item
 
     both = [merged(element, item) for element, item in zip(known, live, strict=True)]
-    return both + [item for item in applied if _key_element(key, item) not in known]
+    return both + [item for item in applied if _key_element(node, item) not in known]
 
 
 def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
@@ -188,10 +163,10 @@ def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path =
     elif element.startswith("v:") and isinstance(value, list):
         value = [entry for entry in value if _value_element(entry) != element]
     elif element.startswith("k:") and isinstance(value, list):
-        key, *_ = msgspec.json.decode(element[2:])
+        keys = msgspec.json.decode(element[2:])
         items = []
         for item in value:
-            if isinstance(item, dict) and _key_element(key, item) == element:
+            if isinstance(item, dict) and all(item.get(key, given) == given for key, given in keys.items()):
                 item = None if rest in ((), (".",)) else remove(item, rest, kept, below)
             if item is not None:
                 items.append(item)
@@ -237,6 +212,8 @@ def show(path: Path) -> str:
         elif element.startswith("k:"):
             keys = msgspec.json.decode(element[2:])
             text += "[" + ",".join(f"{key}={msgspec.json.encode(keys[key]).decode()}" for key in keys) + "]"
+        elif element.startswith("i:"):
+            text += f"[{element[2:]}]"
         elif element.startswith("v:"):
             text += f"[={element[2:]}]"
     return text

@@ -11,24 +11,31 @@ from aiohttp import web
 
 from aioinformer.testing import errors
 from aioinformer.testing.answers import accept_of, hang_up, headers, refusal, show
-from aioinformer.testing.discovery import Discovery
 from aioinformer.testing.errors import StatusError
+from aioinformer.testing.impersonation import impersonated
 from aioinformer.testing.listing import ListOptions, Page, list_page, parse_resource_version
+from aioinformer.testing.metrics import Metrics
 from aioinformer.testing.negotiation import negotiate
+from aioinformer.testing.patches import APPLY_PATCH
+from aioinformer.testing.paths import Paths
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.resources import verbs_of
 from aioinformer.testing.reviews import Reviews
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
+from aioinformer.testing.users import user_of
 from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions, in_stream
 from aioinformer.testing.writing import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aioinformer.testing.accounts import Accounts
+    from aioinformer.testing.authentication import Authenticator
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.faults import Faults, Truncation
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.users import User
     from aioinformer.testing.views import View
 
 _logger = logging.getLogger(__name__)
@@ -46,8 +53,9 @@ class Handler:
     Args:
         cluster: The cluster.
         faults: The faults to inject.
-        identify: Returns the user of a bearer token.
-        authorize: Called with each request and its bearer token; raises 401 or 403.
+        authenticator: Knows the users of bearer tokens.
+        accounts: Issues the tokens of service accounts.
+        authorize: Called with each request, its bearer token and the user to impersonate; raises 400, 401 or 403.
         allowed: Returns whether a request is permitted.
         record: Called with each request on arrival.
         changed: Called after each write.
@@ -63,8 +71,9 @@ class Handler:
         cluster: Cluster,
         faults: Faults,
         *,
-        identify: Callable[[str | None], str],
-        authorize: Callable[[Request, str | None], None],
+        authenticator: Authenticator,
+        accounts: Accounts,
+        authorize: Callable[[Request, str | None, User | None], None],
         allowed: Callable[[Request], bool],
         record: Callable[[Request], None],
         changed: Callable[[], None],
@@ -73,13 +82,14 @@ class Handler:
     ) -> None:
         self._cluster = cluster
         self._faults = faults
-        self._identify = identify
+        self._authenticator = authenticator
         self._authorize = authorize
         self._record = record
         self._bookmark_interval = bookmark_interval
         self._watch_list = watch_list
-        self._discovery = Discovery(cluster.registry)
-        self._writer = Writer(cluster, changed, Reviews(identify=identify, allowed=allowed))
+        self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
+        self._paths = Paths(cluster, accounts, self._metrics)
+        self._writer = Writer(cluster, changed, Reviews(authenticator, allowed), accounts)
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -87,7 +97,11 @@ class Handler:
         query = http.query
         request = parse_request(http.method, http.path, {name: query[name] for name in query})
         token = _bearer_token(http)
-        request.user, request.time = self._identify(token), self._cluster.time()
+        request.time = self._cluster.time()
+        request.act_as(self._authenticator.identify(token))
+        if (wanted := impersonated(http.headers)) is not None:
+            request.impersonator = request.user
+            request.act_as(user_of(*wanted))
         self._record(request)
         while (frozen := self._faults.thawed(request)) is not None:
             await frozen.wait()
@@ -97,7 +111,7 @@ class Handler:
             failure = self._faults.failure_for(request)
             if failure is not None and not (failure.in_stream and request.verb == "watch"):
                 raise failure.error
-            self._authorize(request, token)
+            self._authorize(request, token, wanted)
             response = await self._answer(http, request, None if failure is None else failure.error)
         except StatusError as error:
             response = refusal(http, error)
@@ -110,6 +124,7 @@ class Handler:
                 raise
             response = refusal(http, StatusError(500, "InternalError", f"Internal error occurred: {error}"))
         request.status = response.status
+        self._metrics.count(request, applied=request.verb == "patch" and http.content_type == APPLY_PATCH)
         return response
 
     async def _answer(
@@ -117,10 +132,10 @@ class Handler:
     ) -> web.StreamResponse:
         """Answer a request; send `in_watch` as the first event of a watch."""
         if not request.resource:
-            return self._discovery.answer(request, accept_of(http))
+            return self._paths.answer(request, accept_of(http), f"{http.scheme}://{http.host}")
         resource = self._cluster.registry.find(request.group, request.version, request.resource)
         if resource is None:
-            if self._discovery.has_builtin_group(request.group):
+            if self._cluster.registry.has_builtin(request.group):
                 raise errors.path_not_found()
             return web.Response(status=404, text="404 page not found\n")
         if request.namespace and not resource.namespaced:
@@ -133,7 +148,7 @@ class Handler:
             raise errors.method_not_allowed()
         if not resource.stored and request.verb != "create":
             raise errors.method_not_allowed()
-        view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""))
+        view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""), request.verb)
         match request.verb:
             case "watch":
                 return await self._watch(http, request, view, in_watch)
@@ -142,7 +157,7 @@ class Handler:
             case "get":
                 return self._get(request, view)
         if resource.namespaced and not request.namespace:
-            raise errors.method_not_allowed()
+            raise errors.method_not_allowed() if resource.stored else errors.path_not_found()
         try:
             return await self._write(http, request, view)
         except RecursionError as error:

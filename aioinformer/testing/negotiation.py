@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from aioinformer.objects.protobuf.schema import message_of
-from aioinformer.testing.encodings import ENCODINGS, JSON, Encoding
+from aioinformer.testing.encodings import ENCODINGS, JSON, PROTOBUF, YAML, Encoding
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.views import META_GROUP, PARTIAL, MetadataView, TableView, View, plain_view
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
 
 _MEDIA_TYPES = [encoding.media_type for encoding in ENCODINGS]
+_STREAMS = [f"{encoding.media_type};stream=watch" for encoding in ENCODINGS if encoding.stream_type]
 _VERSIONS = ("v1", "v1beta1")
 
 
@@ -26,7 +27,8 @@ class _Clause(NamedTuple):
     parameters: dict[str, str]
 
     def takes(self, encoding: Encoding) -> bool:
-        is_known_stream = self.parameters.get("stream", "watch") == "watch"
+        stream = self.parameters.get("stream")
+        is_known_stream = stream is None or (stream == "watch" and bool(encoding.stream_type))
         return is_known_stream and self.media_type in (encoding.media_type, "application/*", "*/*")
 
     @property
@@ -35,13 +37,14 @@ class _Clause(NamedTuple):
         return not self.parameters.keys().isdisjoint(("as", "g", "v"))
 
 
-def negotiate(accept: str, resource: ResourceType, include: str = "") -> View:
+def negotiate(accept: str, resource: ResourceType, include: str = "", verb: str = "get") -> View:
     """Return the view that an Accept header requests.
 
     Args:
         accept: The header.
         resource: The resource.
         include: The content of a table's rows; see ``TableView``.
+        verb: The verb of the request; some encodings have no watches.
 
     Raises:
         StatusError: 406 if the server supports no alternative.
@@ -49,13 +52,34 @@ def negotiate(accept: str, resource: ResourceType, include: str = "") -> View:
     clauses = _clauses(accept)
     # The real server routes requests for built-in resources by exact media types only.
     if not resource.custom and all(each.media_type not in (*_MEDIA_TYPES, "*/*") for each in clauses):
-        message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(_MEDIA_TYPES)}"
-        raise StatusError(406, message=message, details={})
+        raise _not_acceptable([*_MEDIA_TYPES, *(_STREAMS if verb in ("list", "watch") else ())])
+    watching = verb == "watch"
+    unknown_stream = not any(clause.takes(encoding) for clause in clauses for encoding in ENCODINGS)
     for clause, encoding in _choices(clauses):
+        if watching and not encoding.stream_type:
+            continue
         if (view := _view(resource, encoding, clause, include)) is not None:
             return view
-    message = f"only the following media types are accepted: {', '.join(_MEDIA_TYPES)}"
+    offered = _STREAMS if watching and not unknown_stream else _MEDIA_TYPES
+    message = f"only the following media types are accepted: {', '.join(offered)}"
     raise StatusError(406, message=message)
+
+
+def encoding_of_document(accept: str, offered: tuple[Encoding, ...] = (JSON, YAML)) -> Encoding:
+    """Return the encoding of a document that is no object of a resource, such as the list of groups.
+
+    Raises:
+        StatusError: 406 if the server supports no alternative.
+    """
+    for clause, encoding in _choices(_clauses(accept)):
+        if encoding in offered and clause.media_type != "application/*":
+            return encoding
+    raise _not_acceptable([JSON.media_type] if offered == (JSON,) else _MEDIA_TYPES)
+
+
+def _not_acceptable(offered: list[str]) -> StatusError:
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
+    return StatusError(406, message=message, details={})
 
 
 def encoding_of_status(accept: str) -> Encoding:
@@ -75,15 +99,17 @@ def _choices(clauses: list[_Clause]) -> Iterator[tuple[_Clause, Encoding]]:
 def _view(resource: ResourceType, encoding: Encoding, clause: _Clause, include: str) -> View | None:
     """Return the view that a clause requests, or None if this encoding does not support it."""
     if not clause.converts:
-        has_it = encoding is JSON or (not resource.custom and _is_known(resource.api_version, resource.kind))
+        has_it = encoding is not PROTOBUF or (
+            not resource.custom and _is_known(resource.api_version, resource.kind)
+        )
         return plain_view(resource, encoding) if has_it else None
     shape, group, version = (clause.parameters.get(name, "") for name in ("as", "g", "v"))
     if group != META_GROUP or version not in _VERSIONS:
         return None
-    if shape == "Table" and encoding is JSON:
-        return TableView(resource, version, include)
+    if shape == "Table" and encoding is not PROTOBUF:
+        return TableView(resource, version, include, encoding)
     if shape in (PARTIAL, f"{PARTIAL}List") and (
-        encoding is JSON or _is_known(f"{group}/{version}", PARTIAL)
+        encoding is not PROTOBUF or _is_known(f"{group}/{version}", PARTIAL)
     ):
         return MetadataView(resource, encoding, version, of_lists=shape != PARTIAL)
     return None

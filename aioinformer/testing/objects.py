@@ -62,6 +62,8 @@ _NO_LABELS: dict[str, str] = {}
 
 def store(resource: ResourceType, obj: Object) -> StoredObject:
     """Return the stored form of an object whose metadata is complete."""
+    if resource.conversion is not None:
+        obj = resource.conversion.to_stored(obj)
     metadata = obj["metadata"]
     ordered = {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
     content: Object = {"metadata": ordered}
@@ -115,16 +117,23 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
 def load(resource: ResourceType, stored: StoredObject) -> Object:
     """Decode a stored object; the caller may change the result."""
     decoded: Object = msgspec.json.decode(resource.prefix + stored.body)
-    return decoded
+    return decoded if resource.conversion is None else resource.conversion.from_stored(decoded)
 
 
 def raw(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
     """Return a stored object as raw JSON, without decoding."""
+    if resource.conversion is not None:
+        return msgspec.Raw(_encode(load(resource, stored)))
     return msgspec.Raw(resource.prefix + stored.body)
 
 
 def raw_item(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
     """Return a stored object as the raw JSON of a list's item."""
+    if resource.conversion is not None:
+        obj = load(resource, stored)
+        return msgspec.Raw(
+            _encode({name: part for name, part in obj.items() if name not in ("kind", "apiVersion")})
+        )
     return msgspec.Raw(resource.item_prefix + stored.body)
 
 

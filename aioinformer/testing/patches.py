@@ -16,8 +16,9 @@ from aioinformer.testing.errors import (
     unsupported_media_type,
 )
 from aioinformer.testing.objects import LARGEST_BODY
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
 from aioinformer.testing.strategic import strategic_merge
-from aioinformer.testing.values import decoded, unpatched
 
 if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
@@ -31,13 +32,18 @@ _MOST_OPERATIONS = 10_000
 """The limit of operations in a JSON patch, as on the real server."""
 
 
-def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content_type: str) -> dict[str, Any]:
+def apply_patch(
+    resource: ResourceType,
+    obj: dict[str, Any],
+    patch: Any,
+    content_type: str,
+) -> dict[str, Any]:
     """Return an object with a patch applied; the arguments are not modified.
 
     Raises:
         StatusError: 400 for a malformed patch, 413 for a JSON patch with too many operations, 415 for a type that
             the resource does not support, 422 for a JSON patch that does not fit the object or copies more than the
-            limit of a request, or for a patch whose result has values of the wrong type.
+            limit of a request.
     """
     if content_type == JSON_PATCH:
         result = _json_patch(obj, patch)
@@ -48,12 +54,13 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
     elif content_type == STRATEGIC_PATCH and not resource.custom:
         if not isinstance(patch, dict):
             raise _not_an_object()
-        result = strategic_merge(obj, patch, resource.kind)
+        node = node_of(resource.api_version, resource.kind)
+        result = strategic_merge(obj, patch, node or Node())
     else:
         raise unsupported_patch(resource)
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
         raise bad_request("the patched object is no Kubernetes object")
-    return decoded(resource, result, unpatched(result))
+    return result
 
 
 def unsupported_patch(resource: ResourceType) -> StatusError:

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aioinformer.testing.errors import bad_request
+from aioinformer.testing.users import ANONYMOUS, User
 
-ANONYMOUS = "system:anonymous"
-"""The user of a request without a known token."""
-
-VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "impersonate")
 """The verbs of resources."""
 
 _FALSE = frozenset(["0", "false"])
@@ -32,8 +30,13 @@ class Request:
         namespace: The namespace, if any.
         name: The object's name, if any.
         subresource: The subresource, if any.
-        user: The user: a name from the server's `users`, `"embedded"` for another accepted token, or
-            `"system:anonymous"`.
+        user: The user: a name from the server's `users`, `"system:serviceaccount:NAMESPACE:NAME"` for a token of a
+            service account, `"embedded"` for another accepted token, or `"system:anonymous"`; the impersonated user
+            if the request has `Impersonate-User`.
+        groups: The user's groups.
+        uid: The user's uid, if any.
+        extra: What else is known of the user.
+        impersonator: The user who impersonates `user`, if any.
         status: The HTTP status of the answer; 0 before the answer, or if the connection was reset first.
         time: When it arrived, in seconds, by the server's `clock`.
     """
@@ -49,8 +52,16 @@ class Request:
     name: str = ""
     subresource: str = ""
     user: str = ANONYMOUS
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    impersonator: str = ""
     status: int = 0
     time: float = 0.0
+
+    def act_as(self, user: User) -> None:
+        """Set the user, with groups, uid and extra."""
+        self.user, self.groups, self.uid, self.extra = user
 
     @property
     def is_continue(self) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
@@ -35,6 +35,26 @@ class FieldLabel(NamedTuple):
         return tuple((self.path or self.label).split("."))
 
 
+class PrinterColumn(NamedTuple):
+    """A column of `kubectl get` for a custom resource.
+
+    Attributes:
+        name: Its title.
+        path: The JSON path of its value, such as `.spec.replicas`.
+        type: `string`, `integer`, `number`, `boolean` or `date`.
+        priority: 0 shows it always, another number only with `-o wide`.
+        format: The format of the type; clients may ignore it.
+        description: What its value means.
+    """
+
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+    format: str = ""
+    description: str = ""
+
+
 class ScalePaths(NamedTuple):
     """The paths of the fields that an object's Scale shows.
 
@@ -47,6 +67,20 @@ class ScalePaths(NamedTuple):
     replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
     selector: str = ".spec.selector.matchLabels"
+
+
+class Conversion(NamedTuple):
+    """How the objects of a resource are stored as those of another group, which shows them, too.
+
+    Attributes:
+        group: The other group; the resource has the same plural name there.
+        to_stored: Returns an object as the other group has it.
+        from_stored: Returns an object of the other group as this resource has it.
+    """
+
+    group: str
+    to_stored: Callable[[dict[str, Any]], dict[str, Any]]
+    from_stored: Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -72,7 +106,8 @@ class ResourceType:
         unconditional_update: Whether PUT works without a resourceVersion; False for custom resources.
         scale_paths: The fields of the scale subresource.
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
-        columns: Printer columns beyond the name for `kubectl get`: (title, JSON path, type, priority).
+        conversion: How its objects are stored, if as those of another group.
+        columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
     """
 
     group: str
@@ -91,7 +126,8 @@ class ResourceType:
     unconditional_update: bool = False
     scale_paths: ScalePaths = field(default=ScalePaths())
     stored: bool = True
-    columns: tuple[tuple[str, str, str, int], ...] = field(default=(), compare=False)
+    conversion: Conversion | None = None
+    columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
 
     @cached_property
     def api_version(self) -> str:
@@ -102,6 +138,11 @@ class ResourceType:
     def group_resource(self) -> str:
         """The name in messages: `"pods"` or `"deployments.apps"`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @cached_property
+    def stored_group(self) -> str:
+        """The group under which its objects are stored."""
+        return self.group if self.conversion is None else self.conversion.group
 
     @cached_property
     def verbs(self) -> tuple[str, ...]:
@@ -135,7 +176,7 @@ class ResourceType:
 
 def verbs_of(subresource: str) -> tuple[str, ...]:
     """Return the verbs of a subresource."""
-    if subresource in ("binding", "eviction"):
+    if subresource in ("binding", "eviction", "token"):
         return ("create",)
     return ("update",) if subresource == "finalize" else ("get", "patch", "update")
 
@@ -164,6 +205,10 @@ class Registry:
     def of_kind(self, group: str, kind: str) -> ResourceType | None:
         """Return the resource of a kind in any version, or None."""
         return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
+
+    def has_builtin(self, group: str) -> bool:
+        """Return whether a group has a built-in resource; unknown paths in it then get a Status."""
+        return any(resource.group == group and not resource.custom for resource in self)
 
     def names(self) -> set[str]:
         """Return the plural names of all resources, with and without their groups."""

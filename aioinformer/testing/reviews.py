@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import field_invalid, invalid
-from aioinformer.testing.objects import Object, metadata_of
-from aioinformer.testing.requests import ANONYMOUS, Request
+from aioinformer.testing.errors import bad_request, field_invalid, invalid
+from aioinformer.testing.objects import Object, metadata_of, timestamp
+from aioinformer.testing.requests import Request
+from aioinformer.testing.users import User
 from aioinformer.testing.validation import check_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aioinformer.testing.authentication import Authenticator
     from aioinformer.testing.resources import ResourceType
 
 _ATTRIBUTES = ("resourceAttributes", "nonResourceAttributes")
@@ -21,12 +23,12 @@ class Reviews:
     """Answers reviews.
 
     Args:
-        identify: Returns the user of a bearer token.
+        authenticator: Knows the users of bearer tokens.
         allowed: Returns whether a request is permitted.
     """
 
-    def __init__(self, *, identify: Callable[[str | None], str], allowed: Callable[[Request], bool]) -> None:
-        self._identify = identify
+    def __init__(self, authenticator: Authenticator, allowed: Callable[[Request], bool]) -> None:
+        self._authenticator = authenticator
         self._allowed = allowed
 
     def answer(self, request: Request, resource: ResourceType, review: Object) -> Object:
@@ -39,6 +41,8 @@ class Reviews:
         metadata = metadata_of(review)
         if resource.namespaced:
             metadata["namespace"] = request.namespace
+        if resource.kind == "SelfSubjectReview":
+            metadata["creationTimestamp"] = timestamp(request.time)
         spec = review.get("spec") or {}
         return {
             "kind": resource.kind,
@@ -51,21 +55,24 @@ class Reviews:
     def _status(self, request: Request, resource: ResourceType, spec: Object) -> Object:
         match resource.kind:
             case "SelfSubjectReview":
-                return {"userInfo": _user(request.user)}
+                return {"userInfo": User(request.user, request.groups, request.uid, request.extra).info}
             case "TokenReview":
-                user = self._identify(str(spec.get("token")))
-                if user == ANONYMOUS:
-                    return {"user": {}, "error": "invalid bearer token"}
-                return {"authenticated": True, "user": _user(user)}
+                if not (token := spec.get("token")):
+                    raise bad_request("token is required for TokenReview in authentication")
+                return self._authenticator.review(str(token), spec.get("audiences") or ())
             case "SelfSubjectRulesReview":
                 everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
                 paths = {"verbs": ["*"], "nonResourceURLs": ["*"]}
                 return {"resourceRules": [everything], "nonResourceRules": [paths], "incomplete": False}
-        user = spec.get("user") or request.user
-        return {"allowed": self._allowed(_asked(resource, spec, user))}
+        asked = _asked(resource, spec)
+        if resource.kind == "SelfSubjectAccessReview":
+            asked.user, asked.groups = request.user, request.groups
+        else:
+            asked.user, asked.groups = spec.get("user") or "", tuple(spec.get("groups") or ())
+        return {"allowed": self._allowed(asked)}
 
 
-def _asked(resource: ResourceType, spec: Object, user: str) -> Request:
+def _asked(resource: ResourceType, spec: Object) -> Request:
     """Return the request that a review asks about."""
     given = [spec[name] for name in _ATTRIBUTES if spec.get(name) is not None]
     if len(given) != 1 or not isinstance(given[0], dict):
@@ -73,12 +80,7 @@ def _asked(resource: ResourceType, spec: Object, user: str) -> Request:
         causes = [field_invalid("spec.resourceAttributes", None, why)]
         raise invalid(resource.kind, resource.group, "", causes)
     wanted: dict[str, Any] = given[0]
-    request = Request(method="", path=str(wanted.get("path") or ""), user=user)
+    request = Request(method="", path=str(wanted.get("path") or ""))
     for name in ("verb", "group", "version", "resource", "namespace", "name", "subresource"):
         setattr(request, name, str(wanted.get(name) or ""))
     return request
-
-
-def _user(name: str) -> Object:
-    group = "system:unauthenticated" if name == ANONYMOUS else "system:authenticated"
-    return {"username": name, "groups": [group]}

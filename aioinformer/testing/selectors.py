@@ -134,7 +134,7 @@ def _field_index(label: str, resource: ResourceType) -> int:
     if label == "metadata.namespace" and (resource.namespaced or not (resource.fields or resource.custom)):
         return _NAMESPACE_FIELD
     for index, field in enumerate(resource.fields):
-        if field.label == label:
+        if label and field.label == label:
             return index
     if resource.kind == "Job":
         raise bad_request(f'field label "{label}" not supported for Job')

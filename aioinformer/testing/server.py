@@ -7,12 +7,15 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from aioinformer.errors import WrongEventLoopError
 from aioinformer.testing import errors
+from aioinformer.testing.accounts import Accounts
+from aioinformer.testing.authentication import Authenticator
 from aioinformer.testing.builtin import NAMESPACES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
 from aioinformer.testing.controller import work_all
@@ -20,18 +23,20 @@ from aioinformer.testing.controlplane import CONTROLLERS
 from aioinformer.testing.controlplane import control_plane as controllers_of
 from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import delete, delete_collection
-from aioinformer.testing.discovery import PUBLIC
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.handler import Handler
+from aioinformer.testing.impersonation import permissions, refused_verb
 from aioinformer.testing.listener import Listener
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, apply_patch
-from aioinformer.testing.requests import ANONYMOUS, Request
+from aioinformer.testing.paths import PUBLIC
+from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
+from aioinformer.testing.users import ANONYMOUS, User
 
 _REQUESTS_KEPT = 10_000
 _STEPS_PER_SLICE = 50
@@ -57,10 +62,10 @@ class APIServer:
 
     Caveats:
         - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
-        - `managedFields` are kept from an object's first server-side apply on.
+        - `managedFields` are kept from an object's first server-side apply or write by kubectl on.
         - A request for a resourceVersion in the future fails immediately; the real server waits 3 s first.
         - A watch without timeoutSeconds has no timeout.
-        - Answers are JSON or protobuf, not YAML, and never compressed.
+        - Answers are never compressed.
         - A Host or Origin other than the loopback interface gets 403.
 
     Args:
@@ -85,7 +90,7 @@ class APIServer:
         requests: The latest 10,000 requests, oldest first.
         tokens: The accepted bearer tokens, if a token was given.
         users: Names of users by their bearer tokens, which are accepted, too. `request.user` has the name; it is
-            `"embedded"` for the other `tokens`.
+            `"embedded"` for the other `tokens`. Tokens that a TokenRequest has issued are accepted without being here.
     """
 
     def __init__(
@@ -122,10 +127,12 @@ class APIServer:
             accept=self._accept,
             require_owner=self._require_owner,
         )
+        accounts = Accounts(self.cluster)
         self._handler = Handler(
             self.cluster,
             self.faults,
-            identify=self._identify,
+            authenticator=Authenticator(self._name_of, accounts),
+            accounts=accounts,
             authorize=self._authorize,
             allowed=self._allowed,
             record=self._record,
@@ -424,6 +431,9 @@ class APIServer:
     ) -> Fault:
         """Answer 403 to requests of a verb for a resource, until the result's `remove()` is called.
 
+        The verb `"impersonate"` is about the resources `"users"`, `"groups"`, `"serviceaccounts"`, `"uids"` and
+        `"userextras"`; the request's name is what is impersonated.
+
         Raises:
             UnknownNameError: There is no such verb or resource.
         """
@@ -488,17 +498,26 @@ class APIServer:
         self.requests.append(request)
         self._counts[request.verb, request.resource] += 1
 
-    def _identify(self, token: str | None) -> str:
-        if token is None:
-            return ANONYMOUS
-        return self.users.get(token, "embedded" if token in self.tokens else ANONYMOUS)
+    def _name_of(self, token: str) -> str | None:
+        return self.users.get(token, "embedded" if token in self.tokens else None)
 
-    def _authorize(self, request: Request, token: str | None) -> None:
+    def _authorize(self, request: Request, token: str | None, wanted: User | None) -> None:
+        user = request.user if wanted is None else request.impersonator
         public = token is None and request.path.rstrip("/") in PUBLIC
-        if self._token is not None and request.user == ANONYMOUS and not public:
+        if self._token is not None and user == ANONYMOUS and not public:
             raise errors.unauthorized()
+        if wanted is not None:
+            self._authorize_impersonation(request, wanted)
         if any(rule.use(request) for rule in list(self._forbidden)):
             raise self._forbidding(request)
+
+    def _authorize_impersonation(self, request: Request, wanted: User) -> None:
+        if not wanted.name:
+            raise errors.bad_request("requested to impersonate a group, uid or extra without a user name")
+        needed = permissions(wanted, request.impersonator)
+        if any(rule.use(each) for each in needed for rule in list(self._forbidden)):
+            verb = refused_verb(wanted, request.verb)
+            raise self._forbidding(replace(request, user=request.impersonator, verb=verb))
 
     def _allowed(self, request: Request) -> bool:
         return not any(rule.meets(request) for rule in self._forbidden)

@@ -1,8 +1,4 @@
-"""Strategic merge patch: lists of objects merge by a key, with directives to delete, replace and order.
-
-The real server takes merge keys from the Go types of its built-in resources. Here a table maps the names of list fields
-to their keys for the common resources; other lists are replaced.
-"""
+"""Strategic merge patch: lists of objects merge by a key, with directives to delete, replace and order."""
 
 from __future__ import annotations
 
@@ -10,60 +6,20 @@ import copy
 from typing import Any
 
 from aioinformer.testing.errors import StatusError, bad_request
-
-# The merge keys of k8s.io/api's `patchMergeKey` tags by field name.
-_MERGE_KEYS: dict[str, tuple[str, ...]] = {
-    "addresses": ("type",),
-    "conditions": ("type",),
-    "containers": ("name",),
-    "env": ("name",),
-    "ephemeralContainers": ("name",),
-    "hostAliases": ("ip",),
-    "imagePullSecrets": ("name",),
-    "initContainers": ("name",),
-    "ownerReferences": ("uid",),
-    "podIPs": ("ip",),
-    "hostIPs": ("ip",),
-    "ports": ("containerPort", "port"),
-    "resourceClaims": ("name",),
-    "resourceClaimStatuses": ("name",),
-    "schedulingGates": ("name",),
-    "secrets": ("name",),
-    "taints": ("key",),
-    "topologySpreadConstraints": ("topologyKey",),
-    "volumeDevices": ("devicePath",),
-    "volumeMounts": ("mountPath",),
-    "volumes": ("name",),
-}
-
-SETS = frozenset(["finalizers", "podCIDRs"])
-"""Fields with lists of plain values that merge as sets."""
+from aioinformer.testing.schema.node import Node
 
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
+_ANY = Node()
 
 
-# Lists that some kinds replace, although lists of the same name merge elsewhere.
-_REPLACED = frozenset([("EndpointSlice", "ports"), ("ServiceAccount", "imagePullSecrets")])
-
-
-def merge_key(kind: str, field: str, items: list[Any]) -> str | None:
-    """Return the key by which a list of objects merges, or None if the list is replaced."""
-    if (kind, field) in _REPLACED:
-        return None
-    for key in _MERGE_KEYS.get(field, ()):
-        if all(isinstance(item, dict) for item in items) and any(key in item for item in items):
-            return key
-    return None
-
-
-def strategic_merge(target: dict[str, Any], patch: dict[str, Any], kind: str = "") -> dict[str, Any]:
+def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
     """Return an object, or a part of it, with a strategic merge patch applied; the arguments are not modified.
 
     Args:
         target: The object.
         patch: The patch.
-        kind: The object's kind, on which some lists depend.
+        node: The object's schema, which says how its lists merge.
 
     Raises:
         StatusError: 400 for an unknown directive, 500 for an item without its key.
@@ -89,10 +45,12 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], kind: str = "
             result.pop(name, None)
         elif isinstance(value, dict):
             current = result.get(name)
-            result[name] = strategic_merge(current if isinstance(current, dict) else {}, value, kind)
+            result[name] = strategic_merge(
+                current if isinstance(current, dict) else {}, value, _field(node, name)
+            )
         elif isinstance(value, list):
             order = patch.get(f"$setElementOrder/{name}")
-            result[name] = _merge_list(kind, name, result.get(name), value, order)
+            result[name] = _merge_list(_field(node, name), result.get(name), value, order)
         else:
             result[name] = value
     for name, order in patch.items():
@@ -100,13 +58,18 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], kind: str = "
         if (
             name.startswith("$setElementOrder/")
             and field not in patch
+            and _field(node, field).merges
             and isinstance(result.get(field), list)
         ):
-            result[field] = _merge_list(kind, field, result[field], [], order)
+            result[field] = _merge_list(_field(node, field), result[field], [], order)
     return result
 
 
-def _merge_list(kind: str, field: str, current: Any, patch: list[Any], order: list[Any] | None) -> list[Any]:
+def _field(node: Node, name: str) -> Node:
+    return node.properties.get(name) or node.items or _ANY
+
+
+def _merge_list(node: Node, current: Any, patch: list[Any], order: list[Any] | None) -> list[Any]:
     existing = list(current) if isinstance(current, list) else []
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [
@@ -116,12 +79,12 @@ def _merge_list(kind: str, field: str, current: Any, patch: list[Any], order: li
             for item in patch
             if not (isinstance(item, dict) and set(item) == {"$patch"})
         ]
-    if field in SETS:
+    key, part = node.merge_key, node.items or _ANY
+    if not node.merges or (key and not all(isinstance(item, dict) for item in existing + patch)):
+        return copy.deepcopy(patch)
+    if not key:
         merged = existing + [item for item in patch if item not in existing]
         return _ordered(merged, existing, patch if order is None else order, None)
-    key = merge_key(kind, field, existing + patch)
-    if key is None:
-        return copy.deepcopy(patch) if patch else existing
     merged = list(existing)
     for item in patch:
         if key not in item:
@@ -134,9 +97,9 @@ def _merge_list(kind: str, field: str, current: Any, patch: list[Any], order: li
             if place is not None:
                 del merged[place]
         elif place is None:
-            merged.append(strategic_merge({}, item, kind))
+            merged.append(strategic_merge({}, item, part))
         else:
-            merged[place] = strategic_merge(merged[place], item, kind)
+            merged[place] = strategic_merge(merged[place], item, part)
     return _ordered(merged, existing, patch if order is None else order, key)
 
 

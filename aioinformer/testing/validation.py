@@ -18,6 +18,8 @@ from aioinformer.testing.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
 
@@ -93,8 +95,8 @@ def check_place(resource: ResourceType, metadata: Object, namespace: str, name: 
         )
 
 
-def check_metadata(resource: ResourceType, metadata: Object) -> None:
-    """Refuse invalid names, labels, annotations, owners and finalizers.
+def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict[str, str]] = ()) -> None:
+    """Refuse invalid names, labels, annotations, owners and finalizers, and an object with further faults.
 
     Raises:
         StatusError: 422 with every cause.
@@ -123,6 +125,7 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     ]
     causes += _owner_faults(metadata.get("ownerReferences") or [])
     causes += _finalizer_faults(resource, metadata.get("finalizers") or [])
+    causes += faults
     if causes:
         raise invalid(resource.kind, resource.group, name, causes)
 
@@ -140,17 +143,6 @@ def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
     ]
     if causes:
         raise invalid(resource.kind, resource.group, old["name"], causes)
-
-
-def check_secret(resource: ResourceType, old: Object, new: Object) -> None:
-    """Refuse another type of a Secret; an update without a type means the default type.
-
-    Raises:
-        StatusError: 422.
-    """
-    if resource.kind == "Secret" and not resource.custom and new["type"] != old["type"]:
-        causes = [field_invalid("type", new["type"], "field is immutable")]
-        raise invalid(resource.kind, resource.group, old["metadata"]["name"], causes)
 
 
 def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
@@ -225,15 +217,20 @@ def _name_fault(resource: ResourceType, name: str) -> str | None:
     if resource.kind in _PATH_SEGMENT_NAMES:
         return "may not contain '/'" if "/" in name or "%" in name or name in (".", "..") else None
     if resource.kind in _LABEL_NAMES:
-        if len(name) > 63:
-            return "must be no more than 63 bytes"
-        if "." in name:
-            return "must not contain dots"
-        return None if LABEL.fullmatch(name) else _LABEL_RULE
+        return label_fault(name)
     longest = None if resource.custom else _SHORT_NAMES.get(resource.kind)
     if longest is not None and len(name) > longest:
         return f"must be no more than {longest} characters"
     return subdomain_fault(name)
+
+
+def label_fault(name: str) -> str | None:
+    """Return why a name is no DNS label, or None if it is valid."""
+    if len(name) > 63:
+        return "must be no more than 63 bytes"
+    if "." in name:
+        return "must not contain dots"
+    return None if LABEL.fullmatch(name) else _LABEL_RULE
 
 
 def subdomain_fault(name: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.encodings import JSON, Encoding
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import load, raw, raw_item
-from aioinformer.testing.tables import columns, row
+from aioinformer.testing.tables import columns, conditions, in_table_order, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,10 +159,13 @@ class TableView(View):
         resource: The resource.
         version: The version of the group `meta.k8s.io`.
         include: The part of the object in each row: `"None"`, `"Object"`, or anything else for its metadata.
+        encoding: The encoding of the answers.
     """
 
-    def __init__(self, resource: ResourceType, version: str, include: str = "") -> None:
-        super().__init__(resource, JSON)
+    def __init__(
+        self, resource: ResourceType, version: str, include: str = "", encoding: Encoding = JSON
+    ) -> None:
+        super().__init__(resource, encoding)
         self._api_version = f"{META_GROUP}/{version}"
         self._include = include
         self._columns_sent = False
@@ -188,13 +191,11 @@ class TableView(View):
 
     def _table(self, items: list[StoredObject], metadata: dict[str, Any]) -> Object:
         rows = []
-        for stored in items:
-            obj = load(self.resource, stored)
+        for obj in in_table_order(self.resource, [load(self.resource, stored) for stored in items]):
             shown: dict[str, Any] = {"cells": row(self.resource, obj)}
-            if self._include != "None":
-                shown["object"] = (
-                    obj if self._include == "Object" else partial_metadata(obj, self._api_version)
-                )
+            if found := conditions(self.resource, obj):
+                shown["conditions"] = found
+            shown["object"] = self._shown(obj)
             rows.append(shown)
         return {
             "kind": "Table",
@@ -203,6 +204,15 @@ class TableView(View):
             "columnDefinitions": columns(self.resource),
             "rows": rows,
         }
+
+    def _shown(self, obj: Object) -> Object | None:
+        """Return the part of an object that its row has."""
+        match self._include:
+            case "None":
+                return None
+            case "Object":
+                return obj
+        return partial_metadata(obj, self._api_version)
 
 
 def partial_metadata(obj: Object, api_version: str) -> Object:

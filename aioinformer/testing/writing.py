@@ -10,9 +10,11 @@ import msgspec
 from aioinformer.testing import errors
 from aioinformer.testing.answers import respond, show, success
 from aioinformer.testing.binding import bind
-from aioinformer.testing.bodies import read_body, read_object, value_in
+from aioinformer.testing.bodies import object_in, read_body, unrecognized, value_in
+from aioinformer.testing.builtin import BINDINGS
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection, warning
+from aioinformer.testing.encodings import JSON
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.eviction import evict
 from aioinformer.testing.objects import Object, metadata_of, parse, parse_yaml
@@ -25,12 +27,14 @@ from aioinformer.testing.patches import (
     unsupported_patch,
 )
 from aioinformer.testing.scale import applied_scale, rescaled
+from aioinformer.testing.schema.unknown import FieldCheck, duplicate_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from aiohttp import web
 
+    from aioinformer.testing.accounts import Accounts
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType
@@ -63,6 +67,7 @@ _RETURNS_DELETED = frozenset(
 )
 
 
+_IDENTITY = "authentication.k8s.io"
 _LONGEST_MANAGER = 128
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _POLICIES = ("Foreground", "Background", "Orphan")
@@ -82,42 +87,61 @@ class Writer:
         cluster: The cluster.
         changed: Called after each change.
         reviews: Answers reviews, which are not stored.
+        accounts: Issues the tokens of service accounts.
     """
 
-    def __init__(self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews) -> None:
+    def __init__(
+        self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews, accounts: Accounts
+    ) -> None:
         self._cluster = cluster
+        self._accounts = accounts
         self._changed = changed
         self._reviews = reviews
 
     async def create(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """Answer a POST to a collection."""
         resource = view.resource
-        obj = await read_object(http, resource)
+        body = await read_body(http)
+        obj = object_in(body, http, resource)
+        if resource is BINDINGS:
+            given = _named(obj, None, request, "Binding", "core")
+            given["metadata"].pop("uid", None)  # wiped, except in a POST to the subresource
+            bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
+            self._changed()
+            return success(view.encoding, 201)
         if not resource.stored:
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
-        stored = self._cluster.create(resource, request.namespace, obj, _options(http, request))
+        options = _options(http, request, _field_check(http, request, body, obj))
+        stored = self._cluster.create(resource, request.namespace, obj, options)
         self._changed()
-        return show(request, view, stored, 201)
+        return _warned(show(request, view, stored, 201), options)
 
     async def create_subresource(
         self, http: web.BaseRequest, request: Request, view: View
     ) -> web.StreamResponse:
-        """Answer a POST to a subresource: a pod's binding or eviction.
+        """Answer a POST to a subresource: a pod's binding or eviction, a service account's token.
 
         Raises:
             StatusError: 405 for any other subresource.
         """
-        body = await read_body(http) or b"{}"
+        body = await read_body(http)
         match request.subresource:
             case "binding":
-                given = value_in(body, http, "v1", "Binding")
-                given = _named(given, request.name, "Binding", "core")
-                bind(self._cluster, request.namespace, request.name, given, dry_run=_dry_run(request))
+                given = value_in(body or b"{}", http, "v1", "Binding")
+                given = _named(given, request.name, request, "Binding", "core")
+                bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
             case "eviction":
-                given = value_in(body, http, "policy/v1", "Eviction")
-                given = _named(given, request.name, "Eviction", "policy")
+                given = value_in(body or b"{}", http, "policy/v1", "Eviction")
+                given = _named(given, request.name, request, "Eviction", "policy")
                 options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
                 evict(self._cluster, request.namespace, request.name, options)
+            case "token":
+                refusal = unrecognized("TokenRequest")
+                given = value_in(body, http, f"{_IDENTITY}/v1", "TokenRequest", refusal)
+                given = _named(given, None, request, "TokenRequest", "authentication")
+                _dry_run(request)
+                issued = self._accounts.issue(request.namespace, request.name, given)
+                return respond(view.encoding, issued, 201)
             case _:
                 raise errors.method_not_allowed()
         self._changed()
@@ -129,12 +153,12 @@ class Writer:
         if request.subresource == "scale":
             scale = value_in(await read_body(http), http, "autoscaling/v1", "Scale")
             return self._rescale(http, request, view, lambda _: scale)
-        obj = await read_object(http, resource)
-        stored, created = self._cluster.update(
-            resource, request.namespace, request.name, obj, _options(http, request)
-        )
+        body = await read_body(http)
+        obj = object_in(body, http, resource)
+        options = _options(http, request, _field_check(http, request, body, obj))
+        stored, created = self._cluster.update(resource, request.namespace, request.name, obj, options)
         self._changed()
-        return show(request, view, stored, 201 if created else 200)
+        return _warned(show(request, view, stored, 201 if created else 200), options)
 
     async def patch(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """Answer a PATCH of any type."""
@@ -146,17 +170,17 @@ class Writer:
         if content_type == STRATEGIC_PATCH and resource.custom:  # even for a missing object
             raise unsupported_patch(resource)
         patch = parse(body, "error decoding patch")
+        fields = _field_check(http, request, body, patch)
 
         def change(obj: Object) -> Object:
             return apply_patch(resource, obj, patch, content_type)
 
         if request.subresource == "scale":
             return self._rescale(http, request, view, change)
-        stored = self._cluster.modify(
-            resource, request.namespace, request.name, change, _options(http, request)
-        )
+        options = _options(http, request, fields)
+        stored = self._cluster.modify(resource, request.namespace, request.name, change, options)
         self._changed()
-        return show(request, view, stored)
+        return _warned(show(request, view, stored), options)
 
     def _apply(self, http: web.BaseRequest, request: Request, view: View, body: bytes) -> web.StreamResponse:
         resource = view.resource
@@ -235,15 +259,19 @@ class Writer:
         return deleted
 
 
-def _named(posted: Any, name: str, kind: str, group: str) -> Object:
-    """Return the posted object; refuse another kind or another name."""
+def _named(posted: Any, name: str | None, request: Request, kind: str, group: str) -> Object:
+    """Return the posted object with its metadata; refuse another kind, namespace or name (None: any)."""
     given: Object = posted if isinstance(posted, dict) else {}
     other, api_version = given.get("kind") or kind, given.get("apiVersion")
     if other != kind:
         raise errors.unknown_conversion(other, api_version, kind, group)
-    if metadata_of(given).get("name") != name:
+    metadata = metadata_of(given)
+    if metadata.get("namespace") not in (None, "", request.namespace):
+        why = "the namespace of the provided object does not match the namespace sent on the request"
+        raise errors.bad_request(why)
+    if name is not None and metadata.get("name") != name:
         raise errors.bad_request(f"name in URL does not match name in {kind} object")
-    return given
+    return {**given, "metadata": metadata}
 
 
 def _dry_run(request: Request) -> bool:
@@ -258,7 +286,26 @@ def _is_dry(asked: list[str], kind: str) -> bool:
     return bool(asked)
 
 
-def _options(http: web.BaseRequest, request: Request, *, applying: bool = False) -> WriteOptions:
+def _field_check(http: web.BaseRequest, request: Request, body: bytes, given: Any) -> FieldCheck:
+    """Return the check that the request's `fieldValidation` asks for."""
+    validation = request.query.get("fieldValidation", "")
+    if validation == "Ignore":
+        return FieldCheck(validation)
+    if http.content_type == JSON_PATCH:
+        return FieldCheck(validation, [f"json patch {fault}" for fault in duplicate_fields(body, given)])
+    is_json = http.content_type in (JSON.media_type, MERGE_PATCH, STRATEGIC_PATCH)
+    return FieldCheck(validation, duplicate_fields(body, given) if is_json else [])
+
+
+def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
+    for text in options.fields.warnings:
+        answer.headers.add("Warning", text)
+    return answer
+
+
+def _options(
+    http: web.BaseRequest, request: Request, fields: FieldCheck | None = None, *, applying: bool = False
+) -> WriteOptions:
     manager = request.query.get("fieldManager", "")
     causes = []
     if applying and not manager:
@@ -277,6 +324,8 @@ def _options(http: web.BaseRequest, request: Request, *, applying: bool = False)
         subresource=request.subresource,
         dry_run=_dry_run(request),
         field_manager=manager or agent or "unknown",
+        strict=True,
+        fields=fields or FieldCheck(),
     )
 
 

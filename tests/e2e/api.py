@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import aiohttp
+import yaml
 
 from aioinformer.client.sockets import Sockets
 
@@ -23,6 +24,7 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+YAML = "application/yaml"
 
 LARGE = 1 << 20
 """Bytes above which aiohttp wants a body as a file."""
@@ -54,6 +56,7 @@ class Answer(NamedTuple):
     body: Any
     content_type: str = ""
     raw: bytes = b""
+    warnings: tuple[str, ...] = ()
 
 
 class Refused(Exception):  # noqa: N818 - what it is
@@ -96,23 +99,32 @@ class API:
         *,
         content_type: str = JSON,
         accept: str = JSON,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send a request and return any answer."""
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent = io.BytesIO(data) if data is not None and len(data) > LARGE else data
-        headers = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
+        large = io.BytesIO(data) if data is not None and len(data) > LARGE else None
+        sent = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
+        sent |= headers or {}
         async with self._session.request(
-            method, path, data=sent, params=query or {}, headers=headers
+            method, path, data=large or data, params=query or {}, headers=sent
         ) as response:
             said = await response.read()
             kind = response.headers.get("Content-Type", "").partition(";")[0]
-            return Answer(response.status, _parsed(said, kind), kind, said)
+            warnings = tuple(response.headers.getall("Warning", ()))
+            return Answer(response.status, _parsed(said, kind), kind, said, warnings)
 
     async def do(
-        self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None, **how: str
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: dict[str, str] | None = None,
+        *,
+        content_type: str = JSON,
     ) -> Object:
         """Send a request that must succeed and return the answer."""
-        answer = await self.ask(method, path, body, query, **how)
+        answer = await self.ask(method, path, body, query, content_type=content_type)
         if answer.status not in (200, 201, 202):
             raise Refused(f"{method} {path}: {answer.status} {answer.body}")
         assert isinstance(answer.body, dict), answer
@@ -147,4 +159,6 @@ def _parsed(said: bytes, kind: str) -> Any:
         return json.loads(said) if said else None
     if kind == PROTOBUF:
         return decoded(said)
+    if kind == YAML:
+        return yaml.safe_load(said)
     return said.decode(errors="replace")

@@ -14,7 +14,10 @@ from .definitions import define
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-VERSIONS_IN_TEXT = re.compile(r"(too old resource version: |Too large resource version: |current: |\()\d+")
+TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
+VERSIONS_IN_TEXT = re.compile(
+    r"(too old resource version: |Too large resource version: |current: |in object meta: |\()\d+"
+)
 
 
 class Recorded(NamedTuple):
@@ -56,12 +59,14 @@ class Recorder:
         *,
         content_type: str = JSON,
         accept: str = JSON,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send a request; ``NS`` in the path stands for the test's namespace."""
         answer = await self._api.ask(
-            method, self._own(path), body, query, content_type=content_type, accept=accept
+            method, self._own(path), body, query, content_type=content_type, accept=accept, headers=headers
         )
         shown = f" ({accept})" if accept != JSON else ""
+        shown += "".join(f" {name}: {self._text(value)}" for name, value in (headers or {}).items())
         self._record(f"{method} {self._text(path)}{shown}", query, body, answer)
         return answer
 
@@ -143,7 +148,7 @@ class Recorder:
         return versions.setdefault(version, f"{len(versions) + 1} of {self._text(uid)}")
 
     def _text(self, text: str) -> str:
-        text = text.replace(self.namespace, "NS")
+        text = TOKEN.sub("TOKEN", text.replace(self.namespace, "NS"))
         text = UID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
         for base in self._bases:  # after the uids, which may have a short one in them
             text = base.sub(self._generated_name, text)

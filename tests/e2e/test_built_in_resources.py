@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioinformer import Client
-from aioinformer.objects.api_resources import built_in, built_in_resources
+from aioinformer.objects.api_resources import APIResource, built_in, built_in_resources
 
 from .clusters import KubernetesCluster
 
@@ -23,7 +23,7 @@ async def test_the_table_of_built_in_resources_is_the_servers(real: KubernetesCl
             if "/" in each["name"]:
                 continue
             resource, short = known[version.rpartition("/")[0], each["name"]]
-            assert resource == (version, each["name"], each["kind"], each["namespaced"])
+            assert resource == APIResource(version, each["name"], each["kind"], each["namespaced"])
             assert list(short) == each.get("shortNames", [])
             served.add(resource)
     assert {each for each in known.values() if each[0].version == "v1"} == {

@@ -271,9 +271,10 @@ async def test_kubectl_shows_names_columns_and_categories(
     created = await sites.create(site(validating, replicas=4))
     ready = {"type": "Ready", "status": "True"}
     await sites.patch_status(created, {"status": {"conditions": [ready]}})
-    table = await validating.api.do(
-        "GET", WEBSITES.path(validating.namespace), accept="application/json;as=Table;g=meta.k8s.io;v=v1"
-    )
+    path = WEBSITES.path(validating.namespace)
+    table = (
+        await validating.api.ask("GET", path, accept="application/json;as=Table;g=meta.k8s.io;v=v1")
+    ).body
     assert [each["name"] for each in table["columnDefinitions"]] == [
         "Name", "Host", "Replicas", "Ready", "ReadyAt", "Age",
     ]  # fmt: skip

@@ -89,6 +89,41 @@ async def test_server_side_apply(kubectl: Kubectl) -> None:
         await kubectl(*apply, "--field-manager=other", stdin=CONFIGMAP.replace('"1"', '"3"'))
 
 
+async def test_server_side_apply_after_client_side_apply(kubectl: Kubectl) -> None:
+    more = CONFIGMAP.replace('{k: "1"}', '{k: "1", m: "1"}')
+    await kubectl("apply", "-f", "-", stdin=more)
+    applied = await kubectl("apply", "--server-side", "-f", "-", stdin=CONFIGMAP.replace('"1"', '"2"'))
+    assert applied == "configmap/settings serverside-applied"
+    assert await kubectl("get", "cm", "settings", "-o", "jsonpath={.data}") == '{"k":"2"}'
+    managers = "jsonpath={.metadata.managedFields[*].manager}"
+    assert (await kubectl("get", "cm", "settings", "-o", managers)).split() == [
+        "kubectl",
+        "kubectl-last-applied",
+    ]
+    assert await kubectl("apply", "-f", "-", stdin=more) == "configmap/settings configured"
+    assert await kubectl("get", "cm", "settings", "-o", "jsonpath={.data}") == '{"k":"1","m":"1"}'
+
+
+async def test_explain(kubectl: Kubectl) -> None:
+    explained = await kubectl("explain", "pods.spec.containers.image")
+    assert "Container image name." in explained
+    assert "strategy" in await kubectl("explain", "deployments", "--recursive")
+    await kubectl("apply", "-f", "-", stdin=json.dumps(CAVE_DEFINITION))
+    assert "KIND:       Cave" in await kubectl("explain", "caves.spec")
+
+
+async def test_tokens_and_other_users(kubectl: Kubectl, secure: EmbeddedCluster) -> None:
+    await kubectl("create", "serviceaccount", "robot")
+    token = await kubectl("create", "token", "robot")
+    name = f"system:serviceaccount:{secure.namespace}:robot"
+    config = json.loads(secure.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    secure.kubeconfig.write_text(json.dumps(config))
+    assert name in await kubectl("auth", "whoami")
+    other = await kubectl("auth", "whoami", "--as=ada", "--as-group=devs")
+    assert "[devs system:authenticated]" in other
+
+
 async def test_pods_and_deployments(kubectl: Kubectl, secure: EmbeddedCluster) -> None:
     manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("web", node="node-1")})
     assert await kubectl("create", "-f", "-", stdin=manifest) == "pod/web created"

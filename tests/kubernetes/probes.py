@@ -42,6 +42,20 @@ def post_json(
         connection.close()
 
 
+def get_json(url: str, *, ca_file: Path | None = None, token: str | None = None) -> dict[str, Any]:
+    connection = _connection(url, ca_file)
+    try:
+        connection.request("GET", urlsplit(url).path, headers=_headers(token))
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"GET {url}: {answer.status} {text.decode(errors='replace')}")
+        content: dict[str, Any] = json.loads(text)
+        return content
+    finally:
+        connection.close()
+
+
 def _headers(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 

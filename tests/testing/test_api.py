@@ -136,7 +136,9 @@ async def test_paths_that_do_not_exist(api: APIClient, method: str, path: str, s
 
 
 async def test_status_and_scale(api: APIClient) -> None:
-    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
     created = await api.post(
         DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec, "status": {"replicas": 9}}
     )
@@ -167,7 +169,8 @@ async def test_status_and_scale(api: APIClient) -> None:
 
 
 async def test_a_pod_that_is_deleted_is_returned(api: APIClient) -> None:
-    await api.post(PODS, {"metadata": {"name": "a"}, "spec": {}})
+    spec = {"containers": [{"name": "a", "image": "a"}]}
+    await api.post(PODS, {"metadata": {"name": "a"}, "spec": spec})
     deleted = await api.delete(f"{PODS}/a")
     assert deleted.body["kind"] == "Pod"
     assert deleted.body["metadata"]["deletionGracePeriodSeconds"] == 0
@@ -215,6 +218,13 @@ async def test_a_dry_run(api: APIClient, server: APIServer) -> None:
     assert server.snapshot("v1", "configmaps") == {}
 
 
+async def test_a_dry_create_may_have_a_resource_version(api: APIClient) -> None:
+    metadata = {"name": "a", "resourceVersion": "5"}
+    dry = await api.post(CONFIGMAPS, {"metadata": metadata}, dryRun="All")
+    assert (dry.status, dry.body["metadata"]["resourceVersion"]) == (201, "5")
+    assert (await api.post(CONFIGMAPS, {"metadata": metadata})).status == 500
+
+
 async def test_a_namespace_is_emptied_in_the_background(api: APIClient, server: APIServer) -> None:
     await api.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
     for index in range(120):
@@ -238,15 +248,18 @@ def test_the_python_api_needs_no_loop() -> None:
     pod = server.create(
         "v1", "pods", {"metadata": {"name": "a", "namespace": "team"}, "status": {"phase": "Running"}}
     )
-    assert pod["status"] == {"phase": "Running"}
+    assert pod["status"] == {"phase": "Running", "qosClass": "BestEffort"}
     assert server.get("v1", "namespaces", "team")["status"] == {"phase": "Active"}
-    pod["spec"] = {"x": 1}
+    pod["spec"] = {"hostname": "x"}
     pod["status"] = {"phase": "Failed"}
     assert server.update("v1", "pods", pod)["status"] == {"phase": "Failed"}
     with pytest.raises(StatusError, match="409 Conflict"):
         server.update("v1", "pods", pod)
     assert server.patch("v1", "pods", "a", {"metadata": {"labels": {"x": "y"}}}, "team")["metadata"]["labels"]
-    assert server.patch("v1", "pods", "a", [{"op": "remove", "path": "/spec"}], "team").get("spec") is None
+    assert (
+        server.patch("v1", "pods", "a", [{"op": "remove", "path": "/spec"}], "team")["spec"].get("hostname")
+        is None
+    )
     assert [each["metadata"]["name"] for each in server.list("v1", "pods", label_selector="x=y")] == ["a"]
     assert server.list("v1", "pods", "other") == []
     version = str(server.resource_version)
@@ -263,7 +276,8 @@ def test_the_python_api_needs_no_loop() -> None:
 async def test_a_broken_object_is_an_internal_error(
     api: APIClient, server: APIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer = await api.post("/api/v1/namespaces", {"metadata": {"name": "a"}, "spec": {"finalizers": 7}})
+    odd = [{"apiVersion": 5}]
+    answer = await api.post("/api/v1/namespaces", {"metadata": {"name": "a", "ownerReferences": odd}})
     assert (answer.status, answer.body["reason"]) == (500, "InternalError")
     assert "POST /api/v1/namespaces failed" in caplog.text
 

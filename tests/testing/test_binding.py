@@ -18,7 +18,7 @@ async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> 
     binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
     assert (await api.post(f"{PODS}/a/binding", binding, dryRun="Some")).status == 422
     assert (await api.post(f"{PODS}/a/binding", binding, dryRun="All")).status == 201
-    assert server.get("v1", "pods", "a")["spec"] == {}
+    assert "nodeName" not in server.get("v1", "pods", "a")["spec"]
     bound = await api.post(f"{PODS}/a/binding", binding)
     assert bound.body == {
         "kind": "Status",
@@ -28,7 +28,7 @@ async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> 
         "code": 201,
     }
     pod = server.get("v1", "pods", "a")
-    assert (pod["spec"], pod["metadata"]["generation"]) == ({"nodeName": "n1"}, 1)
+    assert (pod["spec"]["nodeName"], pod["metadata"]["generation"]) == ("n1", 1)
     assert (await api.post(f"{PODS}/a/binding", binding)).status == 409
     assert (await api.post(f"{PODS}/a/status", {})).status == 405
     assert (await api.post(f"{PODS}/a/eviction", {"metadata": {"name": "a"}})).status == 201
@@ -102,3 +102,19 @@ async def test_binding_for_another_pod_is_refused(
 async def test_some_subresources_cannot_be_read(api: APIClient, path: str) -> None:
     assert (await api.get(path)).status == 405
     assert (await api.patch(path, {})).status == 405
+
+
+async def test_a_binding_is_posted_to_its_own_collection(api: APIClient, server: APIServer) -> None:
+    path = "/api/v1/namespaces/default/bindings"
+    created = server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
+    target = {"target": {"name": "n1"}}
+    assert (await api.post(path, target)).status == 400
+    assert (await api.post(path, {"metadata": {"name": "a", "namespace": "b"}, **target})).status == 400
+    outdated = await api.post(path, {"metadata": {"name": "a", "resourceVersion": "1"}, **target})
+    assert (outdated.status, "in object meta" in outdated.body["message"]) == (409, True)
+    version = created["metadata"]["resourceVersion"]
+    bound = await api.post(path, {"metadata": {"name": "a", "resourceVersion": version}, **target})
+    assert (bound.status, bound.body["status"]) == (201, "Success")
+    assert server.get("v1", "pods", "a")["spec"]["nodeName"] == "n1"
+    assert (await api.post("/api/v1/bindings", {"metadata": {"name": "a"}, **target})).status == 404
+    assert (await api.get(path)).status == 405

@@ -62,7 +62,10 @@ def conditions(server: APIServer, name: str) -> dict[str, tuple[str, str]]:
         (definition(versions=[V1, version("v1")]), "must contain unique version names"),
         (definition(versions=[version("v1")]), "must have exactly one version marked as storage version"),
         (definition(versions=[]), "must have exactly one version marked as storage version"),
-        (definition(versions="v1"), "^400 .*CustomResourceDefinition cannot be handled: Expected `array`"),
+        (
+            definition(versions="v1"),
+            "^400 .*cannot unmarshal string into Go struct field CustomResourceDefinitionSpec.spec.versions",
+        ),
         (definition(names={"kind": 7}), "^400 .*names.kind"),
     ],
 )

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from aioinformer.testing import APIServer, ResourceType
+from aioinformer.testing import APIServer, PrinterColumn, ResourceType
 from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.tables import columns, row
 
@@ -78,7 +78,7 @@ async def test_aggregated_discovery(api: APIClient) -> None:
     (version,) = core["versions"]
     namespaces = next(each for each in version["resources"] if each["resource"] == "namespaces")
     assert (namespaces["scope"], namespaces["responseKind"]["kind"]) == ("Cluster", "Namespace")
-    assert [each["subresource"] for each in namespaces["subresources"]] == ["status", "finalize"]
+    assert [each["subresource"] for each in namespaces["subresources"]] == ["finalize", "status"]
 
 
 async def test_openapi_says_that_fields_are_validated(api: APIClient) -> None:
@@ -103,7 +103,10 @@ async def test_a_table(api: APIClient, server: APIServer) -> None:
         {
             "metadata": {"name": "web"},
             "spec": {"containers": [{"name": "c"}, {"name": "d"}]},
-            "status": {"phase": "Running", "containerStatuses": [{"ready": True, "restartCount": 3}]},
+            "status": {
+                "phase": "Running",
+                "containerStatuses": [{"ready": True, "restartCount": 3, "state": {"running": {}}}],
+            },
         },
     )
     table = (await api.get(PODS, TABLE)).body
@@ -136,13 +139,28 @@ async def test_a_table(api: APIClient, server: APIServer) -> None:
         ("v1", "configmaps", {"data": {"a": "1"}}, [1]),
         ("v1", "secrets", {"data": {}}, ["Opaque", 0]),
         ("v1", "namespaces", {}, ["Active"]),
-        ("v1", "nodes", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, ["Ready", ""]),
-        ("v1", "nodes", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}, ["NotReady", ""]),
-        ("v1", "nodes", {}, ["Unknown", ""]),
-        ("v1", "services", {"spec": {"ports": [{"port": 80}]}}, ["ClusterIP", "<none>", "<none>", "80/TCP"]),
+        (
+            "v1",
+            "nodes",
+            {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+            ["Ready", "<none>"],
+        ),
+        (
+            "v1",
+            "nodes",
+            {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+            ["NotReady", "<none>"],
+        ),
+        ("v1", "nodes", {}, ["Unknown", "<none>"]),
+        (
+            "v1",
+            "services",
+            {"spec": {"ports": [{"port": 80}]}},
+            ["ClusterIP", "10.96.0.10", "<none>", "80/TCP"],
+        ),
         ("apps/v1", "deployments", {"spec": {"replicas": 2}, "status": {"readyReplicas": 1}}, ["1/2", 0, 0]),
         ("v1", "pods", {"status": {"reason": "Evicted"}}, ["0/0", "Evicted", "0"]),
-        ("v1", "endpoints", {}, []),
+        ("v1", "endpoints", {}, ["<none>"]),
     ],
 )
 async def test_the_cells_of_a_kind(
@@ -162,7 +180,10 @@ async def test_the_cells_of_a_kind(
 
 
 async def test_the_columns_of_a_custom_resource(api: APIClient, server: APIServer) -> None:
-    shown = (("Depth", ".spec.depth", "integer", 0), ("Age", ".metadata.creationTimestamp", "date", 0))
+    shown = (
+        PrinterColumn("Depth", ".spec.depth", "integer"),
+        PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
+    )
     server.register(ResourceType("example.com", "v1", "caves", "Cave", columns=shown))
     server.create("example.com/v1", "caves", {"metadata": {"name": "deep"}, "spec": {"depth": 7}})
     server.create("example.com/v1", "caves", {"metadata": {"name": "odd"}, "spec": "none"})
@@ -217,7 +238,9 @@ CAVE = {
     ],
 )
 def test_a_column_of_a_custom_resource(path: str, kind: str, cell: object) -> None:
-    resource = ResourceType("example.com", "v1", "caves", "Cave", columns=(("Shown", path, kind, 1),))
+    resource = ResourceType(
+        "example.com", "v1", "caves", "Cave", columns=(PrinterColumn("Shown", path, kind, 1),)
+    )
     assert row(resource, CAVE) == ["deep", cell]
     shown = columns(resource)[1]
     assert (shown["name"], shown["type"], shown["priority"]) == ("Shown", kind, 1)
@@ -227,7 +250,7 @@ def test_a_custom_resource_without_columns_has_an_age() -> None:
     lease = ResourceType("example.com", "v1", "leases", "Lease")
     assert [each["name"] for each in columns(lease)] == ["Name", "Age"]
     created = {"name": "a", "creationTimestamp": "2000-01-01T00:00:00Z"}
-    assert re.fullmatch("[0-9]+d", row(lease, {"metadata": created})[1])
+    assert re.fullmatch("[0-9]+y", row(lease, {"metadata": created})[1])
 
 
 def test_a_definition_shows_when_it_was_created() -> None:

@@ -117,7 +117,7 @@ def test_negotiation_for_a_status(accept: str, expected: Encoding) -> None:
 
 def test_messages_of_refusals() -> None:
     pods = APIServer().resource("v1", "pods")
-    types = f"{J}, {P}"
+    types = f"{J}, application/yaml, {P}"
     told: list[tuple[str, Any]] = []
     for accept in ("text/html", f"{P}{AS_TABLE}"):
         with pytest.raises(StatusError) as refused:

@@ -10,9 +10,35 @@ import pytest
 from aioinformer.testing import APIServer, MissingExtraError, ResourceType, StatusError
 from aioinformer.testing.builtin import PODS
 from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, merge_patch
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
 from aioinformer.testing.strategic import strategic_merge
 
 from .client import APIClient
+
+
+def schema(api_version: str, kind: str, *path: str) -> Node:
+    """Return the schema of a kind, or of a part of it; `*` is an item."""
+    node = node_of(api_version, kind)
+    assert node is not None
+    for name in path:
+        part = node.items if name == "*" else node.properties[name]
+        assert part is not None
+        node = part
+    return node
+
+
+POD_SPEC = schema("v1", "Pod", "spec")
+CONTAINER = schema("v1", "Pod", "spec", "containers", "*")
+SERVICE = schema("v1", "Service", "spec")
+MIXED = Node(
+    type="object",
+    properties={
+        **schema("v1", "Pod", "metadata").properties,
+        **POD_SPEC.properties,
+        **schema("apps/v1", "Deployment", "spec").properties,
+    },
+)
 
 POD: dict[str, Any] = {
     "metadata": {"name": "a", "finalizers": ["x/y"]},
@@ -42,7 +68,7 @@ def test_json_patch_replaces_a_missing_field() -> None:
     patch = [{"op": "replace", "path": "/metadata/labels", "value": {"b": "c"}}]
     assert apply_patch(PODS, POD, patch, JSON_PATCH)["metadata"]["labels"] == {"b": "c"}
     whole = [{"op": "replace", "path": "", "value": {"metadata": {}}}]
-    assert apply_patch(PODS, POD, whole, JSON_PATCH) == {"metadata": {}}
+    assert apply_patch(PODS, POD, whole, JSON_PATCH)["metadata"] == {}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +143,9 @@ def test_strategic_merge_joins_lists_by_their_keys() -> None:
 
 
 def test_strategic_merge_directives() -> None:
+    def merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+        return strategic_merge(target, patch, MIXED)
+
     target = {
         "finalizers": ["a"],
         "containers": [{"name": "a"}, {"name": "b"}],
@@ -124,41 +153,41 @@ def test_strategic_merge_directives() -> None:
         "labels": {"a": "1", "b": "2"},
         "args": ["x"],
     }
-    assert strategic_merge(target, {"finalizers": ["b", "a"]})["finalizers"] == ["b", "a"]
-    assert strategic_merge(target, {"$deleteFromPrimitiveList/finalizers": ["a"]})["finalizers"] == []
-    assert strategic_merge(target, {"containers": [{"$patch": "replace"}, {"name": "c"}]})["containers"] == [
+    assert merged(target, {"finalizers": ["b", "a"]})["finalizers"] == ["b", "a"]
+    assert merged(target, {"$deleteFromPrimitiveList/finalizers": ["a"]})["finalizers"] == []
+    assert merged(target, {"containers": [{"$patch": "replace"}, {"name": "c"}]})["containers"] == [
         {"name": "c"}
     ]
-    assert strategic_merge(target, {"labels": {"$patch": "replace", "c": "3"}})["labels"] == {"c": "3"}
-    assert strategic_merge(target, {"labels": {"$patch": "delete"}})["labels"] == {}
-    assert strategic_merge(target, {"labels": {"a": None}})["labels"] == {"b": "2"}
+    assert merged(target, {"labels": {"$patch": "replace", "c": "3"}})["labels"] == {"c": "3"}
+    assert merged(target, {"labels": {"$patch": "delete"}})["labels"] == {}
+    assert merged(target, {"labels": {"a": None}})["labels"] == {"b": "2"}
     kept = {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}
-    assert strategic_merge(target, kept)["strategy"] == {"type": "Recreate"}
+    assert merged(target, kept)["strategy"] == {"type": "Recreate"}
     ordered = {
         "$setElementOrder/containers": [{"name": "c"}, {"name": "b"}, {"name": "a"}],
         "containers": [{"name": "c"}],
     }
-    assert [c["name"] for c in strategic_merge(target, ordered)["containers"]] == ["c", "b", "a"]
-    assert strategic_merge(target, {"args": ["y"]})["args"] == ["y"]
+    assert [c["name"] for c in merged(target, ordered)["containers"]] == ["c", "b", "a"]
+    assert merged(target, {"args": ["y"]})["args"] == ["y"]
     with pytest.raises(StatusError, match="Unknown patch type"):
-        strategic_merge(target, {"labels": {"$patch": "nonsense"}})
+        merged(target, {"labels": {"$patch": "nonsense"}})
     with pytest.raises(
         StatusError, match=r"^500 : map: map\[image:c tty:yes\] does not contain declared merge key: name"
     ):
-        strategic_merge(target, {"containers": [{"name": "a"}, {"tty": "yes", "image": "c"}]})
-    assert strategic_merge(target, {"containers": ["odd"]})["containers"] == ["odd"]
+        merged(target, {"containers": [{"name": "a"}, {"tty": "yes", "image": "c"}]})
+    assert merged(target, {"containers": ["odd"]})["containers"] == ["odd"]
 
 
 def test_ports_merge_by_the_key_that_they_have() -> None:
     service = {"ports": [{"port": 80, "name": "http"}, {"port": 443}]}
     patch = {"ports": [{"port": 80, "name": "web"}]}
-    assert strategic_merge(service, patch)["ports"] == [{"port": 80, "name": "web"}, {"port": 443}]
-    assert strategic_merge(service, {"ports": [{"port": 443, "name": "tls"}]})["ports"] == [
+    assert strategic_merge(service, patch, SERVICE)["ports"] == [{"port": 80, "name": "web"}, {"port": 443}]
+    assert strategic_merge(service, {"ports": [{"port": 443, "name": "tls"}]}, SERVICE)["ports"] == [
         {"port": 80, "name": "http"},
         {"port": 443, "name": "tls"},
     ]
     container = {"ports": [{"containerPort": 80}]}
-    assert strategic_merge(container, {"ports": [{"containerPort": 81}]})["ports"] == [
+    assert strategic_merge(container, {"ports": [{"containerPort": 81}]}, CONTAINER)["ports"] == [
         {"containerPort": 81},
         {"containerPort": 80},
     ]
@@ -166,11 +195,12 @@ def test_ports_merge_by_the_key_that_they_have() -> None:
 
 def test_lists_of_some_kinds_are_replaced_although_others_merge() -> None:
     for kind, field, old, new in (
-        ("EndpointSlice", "ports", {"port": 80}, {"port": 81}),
-        ("ServiceAccount", "imagePullSecrets", {"name": "a"}, {"name": "b"}),
+        (schema("discovery.k8s.io/v1", "EndpointSlice"), "ports", {"port": 80}, {"port": 81}),
+        (schema("v1", "ServiceAccount"), "imagePullSecrets", {"name": "a"}, {"name": "b"}),
     ):
         assert strategic_merge({field: [old]}, {field: [new]}, kind) == {field: [new]}
-        assert len(strategic_merge({field: [old]}, {field: [new]}, "Pod")[field]) == 2
+    secrets: tuple[Any, Any] = ({"imagePullSecrets": [{"name": "a"}]}, {"imagePullSecrets": [{"name": "b"}]})
+    assert len(strategic_merge(*secrets, POD_SPEC)["imagePullSecrets"]) == 2
 
 
 async def test_a_custom_resource_takes_no_strategic_merge_patch(api: APIClient, server: APIServer) -> None:

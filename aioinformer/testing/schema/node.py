@@ -28,8 +28,11 @@ class Node(msgspec.Struct, omit_defaults=True):
         merges: Whether a strategic merge patch merges a list (of objects by ``merge_key``, else of plain values).
         retains_keys: Whether a strategic merge patch may have ``$retainKeys`` here.
         preserves_unknown: Whether unknown fields are kept.
-        nullable: Whether null is a value.
+        nullable: Whether null is a value. In built-in kinds: whether Go has a pointer, so that an empty value is kept
+            where it is given.
         is_embedded: Whether this is a whole object with apiVersion, kind and metadata.
+        within: Go's struct that has the field and is embedded in the object's, as paths in Go's errors show it:
+            ``VolumeSource`` for a volume's ``emptyDir``.
         rules: Further constraints by their names in a CustomResourceDefinition: ``maximum``, ``pattern``, ``oneOf``,
             ``x-kubernetes-validations`` and so on.
     """
@@ -51,4 +54,5 @@ class Node(msgspec.Struct, omit_defaults=True):
     preserves_unknown: bool = False
     nullable: bool = False
     is_embedded: bool = False
+    within: str = ""
     rules: dict[str, Any] = {}

@@ -6,6 +6,7 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
+from .builtin_kinds import builtin_defaults, builtin_immutables, builtin_mistakes, field_validation
 from .custom import (
     columns,
     custom_resources,
@@ -17,7 +18,8 @@ from .custom import (
 )
 from .deleting import delete_options, deletions, namespaces, orphans
 from .discovering import discovery, kinds, reviews
-from .events import core_events
+from .events import core_events, events_in_two_groups
+from .identity import impersonation, tokens
 from .owning import (
     owned_empties,
     owned_in_pods,
@@ -28,11 +30,11 @@ from .owning import (
 )
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .protobuf import answers_in_protobuf, bodies_in_protobuf, metadata_of_custom_resources_in_protobuf
-from .reading import pages, selectors, views, watched_views
+from .reading import answers_in_yaml, pages, selectors, views, watched_views
 from .schemas import schemas
 from .values import defaults, readable_values, unreadable_changes, zeros
 from .watching import refused_watches, streamed_lists, watches
-from .writing import bad_requests, bindings, life, names, other_objects
+from .writing import bad_requests, bindings, dry_runs, life, names, other_objects, posted_bindings
 
 SCENARIOS: tuple[Scenario, ...] = (
     life,
@@ -80,6 +82,16 @@ SCENARIOS: tuple[Scenario, ...] = (
     zeros,
     defaults,
     core_events,
+    events_in_two_groups,
+    tokens,
+    impersonation,
+    answers_in_yaml,
+    posted_bindings,
+    dry_runs,
+    builtin_defaults,
+    builtin_mistakes,
+    builtin_immutables,
+    field_validation,
     answers_in_protobuf,
     metadata_of_custom_resources_in_protobuf,
     bodies_in_protobuf,

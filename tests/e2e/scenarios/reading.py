@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..api import MERGE
+from ..api import JSON, MERGE, YAML
 from ..clusters import configmap, pod
 from ..recording import Recorder
 from .common import CONFIGMAPS, PODS, version_of
@@ -132,3 +132,22 @@ async def watched_views(server: Recorder) -> None:
         (CONFIGMAPS, {"resourceVersion": first}),
         accept="application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
     )
+
+
+async def answers_in_yaml(server: Recorder) -> None:
+    """Objects, lists, tables, statuses and discovery in YAML, which has no watches."""
+    body = {"metadata": {"name": "a"}, "data": {"text": "two\nlines", "number": "7", "yes": "on"}}
+    await server.ask("POST", CONFIGMAPS, body, accept=YAML)
+    table = "as=Table;g=meta.k8s.io;v=v1"
+    for accept in (YAML, f"{YAML},{JSON}", f"{YAML};q=0.5,{JSON}", f"{YAML};stream=watch", f"{YAML};{table}"):
+        for path in (CONFIGMAPS, f"{CONFIGMAPS}/a", f"{CONFIGMAPS}/missing", "/apis/apps/v1/nonsense"):
+            await server.ask("GET", path, accept=accept)
+    metadata = f"{YAML};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    await server.ask("GET", f"{CONFIGMAPS}/a", accept=metadata)
+    for path in ("/version", "/apis/apps/v1"):
+        for accept in (YAML, "application/cbor", "application/*"):
+            await server.ask("GET", path, accept=accept)
+    await server.ask("GET", "/apis/apps", accept=YAML)
+    for accept in (YAML, f"{YAML};stream=watch", "application/cbor"):
+        await server.ask("GET", CONFIGMAPS, query={"watch": "1", "timeoutSeconds": "1"}, accept=accept)
+    await server.ask("DELETE", f"{CONFIGMAPS}/a", accept=YAML)

@@ -194,3 +194,42 @@ async def names(server: Recorder) -> None:
     path = "/apis/batch/v1/namespaces/NS/cronjobs"
     await server.ask("POST", path, {"metadata": {"name": "a" * 53}, "spec": scheduled})
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "dotted.name"}})
+
+
+async def posted_bindings(server: Recorder) -> None:
+    """Bindings that are posted to their own collection."""
+    path, node = "/api/v1/namespaces/NS/bindings", {"target": {"kind": "Node", "name": "n"}}
+    spec = {"containers": [{"name": "main", "image": "example.com/main"}]}
+    for name in ("a", "b", "c"):
+        await server.ask("POST", PODS, {"metadata": {"name": name}, "spec": spec})
+    marked = {"labels": {"l": "m"}, "annotations": {"x": "y"}}
+    for metadata, content, query in (
+        ({"name": "a"}, node, {"dryRun": "All"}),
+        ({"name": "a", **marked}, node, None),
+        ({"name": "a"}, node, None),
+        ({"name": "missing"}, node, None),
+        ({}, node, None),
+        ({"name": "b"}, {}, None),
+        ({"name": "b"}, {"target": {"kind": "Nod", "name": "n"}}, None),
+        ({"name": "b", "namespace": "other"}, node, None),
+        ({"name": "b"}, node | {"kind": "Pod", "apiVersion": "v1"}, None),
+        ({"name": "b", "resourceVersion": "99999999"}, node, None),
+        ({"name": "b", "uid": "7"}, node, None),
+    ):
+        await server.ask("POST", path, {"metadata": metadata, **content}, query)
+    await server.ask("POST", f"{PODS}/c/binding", {"metadata": {"name": "c", "uid": "7"}, **node})
+    for name in ("a", "b", "c"):
+        await server.ask("GET", f"{PODS}/{name}")
+    await server.ask("POST", "/api/v1/bindings", {"metadata": {"name": "b"}, **node})
+    for method in ("GET", "DELETE"):
+        await server.ask(method, f"{path}/a")
+    await server.ask("GET", path)
+
+
+async def dry_runs(server: Recorder) -> None:
+    """Creates that change nothing, with and without a resourceVersion."""
+    for version in ("5", "0", ""):
+        body = {"metadata": {"name": "dry", "resourceVersion": version}}
+        for query in ({"dryRun": "All"}, None):
+            await server.ask("POST", CONFIGMAPS, body, query)
+        await server.ask("DELETE", f"{CONFIGMAPS}/dry")

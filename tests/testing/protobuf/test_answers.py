@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from aioinformer.testing import APIServer, ResourceType
+from aioinformer.testing.builtin import PODS
 from aioinformer.testing.encodings import PROTOBUF as ENCODING
 
 from ..client import APIClient
@@ -212,7 +213,9 @@ async def test_a_list_breaks_off(api: APIClient, server: APIServer) -> None:
 async def test_error_says_why_protobuf_cannot_express_an_object(
     api: APIClient, server: APIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.create("v1", "pods", {"metadata": {"name": "odd"}, "spec": {"priority": "high"}})
+    pod = server.create("v1", "pods", {"metadata": {"name": "odd"}})
+    stored = server.cluster.get(PODS, "default", "odd")
+    server.cluster.commit(PODS, stored, {**pod, "spec": {"priority": "high"}})
     status, said = await get(api, "/api/v1/namespaces/default/pods/odd")
     assert status == 500
     assert "priority of a core/v1.PodSpec cannot be 'high'" in said["message"]

@@ -147,7 +147,7 @@ async def test_json_and_protobuf_bodies_give_the_same_object(
 
 async def test_objects_are_created_and_replaced(api: APIClient, server: APIServer) -> None:
     status, created = await send(api, "POST", PODS, POD)
-    assert (status, created["status"]) == (201, {"phase": "Pending"})
+    assert (status, created["status"]) == (201, {"phase": "Pending", "qosClass": "BestEffort"})
     status, replaced = await send(
         api, "PUT", f"{PODS}/a", {**created, "metadata": {"name": "a", "labels": {"app": "db"}}}
     )

@@ -3,16 +3,15 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"os"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+
+	"aioinformer.dev/tests/kubernetes/internal/datafile"
+	"aioinformer.dev/tests/kubernetes/internal/gotypes"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -54,45 +53,29 @@ func main() {
 			continue
 		}
 		field, isObject := of.FieldByName("ObjectMeta")
-		if !isObject || field.Type != objectMeta || isRemoved(of) {
+		if !isObject || field.Type != objectMeta || gotypes.IsRemoved(of) {
 			continue
 		}
-		put(kinds, kind.GroupVersion().String(), kind.Kind, message(of))
+		datafile.Put(kinds, kind.GroupVersion().String(), kind.Kind, message(of))
 		if scheme.Scheme.Recognizes(kind.GroupVersion().WithKind(kind.Kind + "List")) {
 			plural, _ := meta.UnsafeGuessKindToResource(kind)
-			put(resources, kind.GroupVersion().String(), plural.Resource, kind.Kind)
+			datafile.Put(resources, kind.GroupVersion().String(), plural.Resource, kind.Kind)
 		}
 	}
-	put(kinds, "v1", "Status", message(reflect.TypeFor[metav1.Status]()))
-	put(kinds, "v1", "DeleteOptions", message(reflect.TypeFor[metav1.DeleteOptions]()))
+	datafile.Put(kinds, "v1", "Status", message(reflect.TypeFor[metav1.Status]()))
+	datafile.Put(kinds, "v1", "DeleteOptions", message(reflect.TypeFor[metav1.DeleteOptions]()))
 	partial := schema.GroupVersion{Group: "meta.k8s.io", Version: "v1"}.String()
-	put(kinds, partial, "PartialObjectMetadata", message(reflect.TypeFor[metav1.PartialObjectMetadata]()))
-	write()
-}
-
-// isRemoved says whether no server of this version serves a kind any more.
-func isRemoved(of reflect.Type) bool {
-	old, isOld := reflect.New(of).Interface().(interface{ APILifecycleRemoved() (major, minor int) })
-	if !isOld {
-		return false
-	}
-	_, removed := old.APILifecycleRemoved()
-	minor, err := strconv.Atoi(strings.Split(version(), ".")[1])
-	must(err)
-	return removed <= minor
-}
-
-func put(table map[string]map[string]string, version, name, value string) {
-	if table[version] == nil {
-		table[version] = map[string]string{}
-	}
-	table[version][name] = value
+	datafile.Put(kinds, partial, "PartialObjectMetadata", message(reflect.TypeFor[metav1.PartialObjectMetadata]()))
+	datafile.Write(
+		datafile.NewTable("kinds", kinds),
+		datafile.NewTable("resources", resources),
+		datafile.NewTable("messages", messages),
+	)
 }
 
 // message notes the fields of a struct; what it is called.
 func message(of reflect.Type) string {
-	name := strings.TrimPrefix(of.PkgPath(), "k8s.io/")
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "api/"), "apimachinery/pkg/apis/") + "." + of.Name()
+	name := gotypes.Name(of)
 	if _, known := messages[name]; known {
 		return name
 	}
@@ -105,7 +88,7 @@ func message(of reflect.Type) string {
 			continue // TypeMeta, which the envelope has
 		}
 		number, err := strconv.Atoi(strings.Split(tag, ",")[1])
-		must(err)
+		datafile.Must(err)
 		jsonName, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if jsonName == "-" {
 			continue
@@ -173,54 +156,4 @@ func typeOf(of reflect.Type) string {
 		return "map:" + typeOf(of.Elem())
 	}
 	panic(fmt.Sprintf("%s is of no known kind", of))
-}
-
-// write prints it all, a line a message, so that one sees what a new version brings.
-func write() {
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
-	fmt.Fprintf(out, "{\n\"version\": %s,\n", encoded(version()))
-	lines(out, "kinds", kinds, ",")
-	lines(out, "resources", resources, ",")
-	lines(out, "messages", messages, "")
-	fmt.Fprintln(out, "}")
-}
-
-func lines[T any](out *bufio.Writer, name string, table map[string]T, after string) {
-	fmt.Fprintf(out, "%s: {\n", encoded(name))
-	keys := slices.Sorted(maps.Keys(table))
-	for i, key := range keys {
-		comma := ","
-		if i == len(keys)-1 {
-			comma = ""
-		}
-		fmt.Fprintf(out, "  %s: %s%s\n", encoded(key), encoded(table[key]), comma)
-	}
-	fmt.Fprintf(out, "}%s\n", after)
-}
-
-// version is that of Kubernetes, whose types have the same one behind a 0.
-func version() string {
-	info, _ := debug.ReadBuildInfo()
-	for _, module := range info.Deps {
-		if module.Path == "k8s.io/api" {
-			if module.Replace != nil {
-				module = module.Replace
-			}
-			return "1" + strings.TrimPrefix(module.Version, "v0")
-		}
-	}
-	panic("k8s.io/api is not among the modules")
-}
-
-func encoded(value any) string {
-	out, err := json.Marshal(value)
-	must(err)
-	return string(out)
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

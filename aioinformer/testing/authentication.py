@@ -1,0 +1,50 @@
+"""Authentication: the user of a bearer token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.accounts import ISSUER, TokenError
+from aioinformer.testing.users import ANONYMOUS, User, user_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from aioinformer.testing.accounts import Accounts
+    from aioinformer.testing.objects import Object
+
+
+class Authenticator:
+    """Knows the users of bearer tokens.
+
+    Args:
+        name_of: Returns the user's name of a token that the test has set, or None.
+        accounts: Knows the tokens of service accounts.
+    """
+
+    def __init__(self, name_of: Callable[[str], str | None], accounts: Accounts) -> None:
+        self._name_of = name_of
+        self._accounts = accounts
+
+    def identify(self, token: str | None) -> User:
+        """Return the user of a token; anonymous without a known token."""
+        try:
+            return user_of(ANONYMOUS) if token is None else self._user(token, ())[0]
+        except TokenError:
+            return user_of(ANONYMOUS)
+
+    def review(self, token: str, audiences: Sequence[str]) -> Object:
+        """Return the status of a TokenReview for some audiences, or for the API server's own."""
+        try:
+            user, shared = self._user(token, audiences)
+        except TokenError as error:
+            return {"user": {}, "error": str(error)}
+        return {"authenticated": True, "user": user.info, "audiences": shared}
+
+    def _user(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]]:
+        name = self._name_of(token)
+        if name is None:
+            return self._accounts.user(token, audiences)
+        if audiences and ISSUER not in audiences:
+            raise TokenError("invalid bearer token")
+        return user_of(name), [ISSUER]

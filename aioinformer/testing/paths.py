@@ -1,0 +1,122 @@
+"""The paths without a resource: discovery, health, metrics, OpenAPI, the version, and the keys of tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from aioinformer.testing import errors
+from aioinformer.testing.accounts import ISSUER
+from aioinformer.testing.answers import headers
+from aioinformer.testing.discovery import Discovery, show_json
+from aioinformer.testing.encodings import JSON
+from aioinformer.testing.health import HEALTH, health
+from aioinformer.testing.metrics import CONTENT_TYPE
+from aioinformer.testing.negotiation import encoding_of_document
+from aioinformer.testing.openapi import OpenAPI
+
+if TYPE_CHECKING:
+    from aioinformer.testing.accounts import Accounts
+    from aioinformer.testing.cluster import Cluster
+    from aioinformer.testing.metrics import Metrics
+    from aioinformer.testing.requests import Request
+
+_VERSION = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": "v1.36.3",
+    "gitCommit": "",
+    "gitTreeState": "",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "aioinformer/testing",
+}
+
+PUBLIC = HEALTH | {"/version"}
+"""Paths that need no token."""
+
+_PATHS = (
+    *("/.well-known/openid-configuration", "/api", "/apis", "/metrics"),
+    *("/openapi/v2", "/openapi/v3", "/openid/v1/jwks"),
+)
+_OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+class Paths:
+    """Answers the paths without a resource.
+
+    Args:
+        cluster: The resources.
+        accounts: Knows the keys of tokens.
+        metrics: Writes the metrics.
+    """
+
+    def __init__(self, cluster: Cluster, accounts: Accounts, metrics: Metrics) -> None:
+        self._accounts = accounts
+        self._metrics = metrics
+        self._discovery = Discovery(cluster.registry)
+        self._openapi = OpenAPI(cluster)
+
+    def answer(self, request: Request, accept: str, url: str) -> web.Response:
+        """Return the answer to a path, or a 404.
+
+        Args:
+            request: The request.
+            accept: Its Accept header.
+            url: The server's URL, as the client sees it.
+
+        Raises:
+            StatusError: 405 for writing methods, 406.
+        """
+        if request.method not in ("GET", "HEAD"):
+            raise errors.method_not_allowed()
+        match request.path.rstrip("/"):
+            case "":
+                return show_json({"paths": sorted([*PUBLIC, *_PATHS])})
+            case "/version":
+                encoding_of_document(accept, (JSON,))
+                return show_json(_VERSION)
+            case "/metrics":
+                return web.Response(body=self._metrics.text(_VERSION).encode(), headers=headers(CONTENT_TYPE))
+            case "/openapi/v2":
+                return _openapi_v2(accept)
+            case "/.well-known/openid-configuration":
+                return show_json(_openid_configuration(url))
+            case "/openid/v1/jwks":
+                return show_json(self._accounts.keys, "application/jwk-set+json")
+            case path if path.startswith("/openapi/v3"):
+                found = self._openapi.answer(request, accept)
+            case _:
+                found = health(request)
+        return found or self._discovery.answer(request, accept)
+
+
+def _openid_configuration(url: str) -> dict[str, Any]:
+    return {
+        "issuer": ISSUER,
+        "jwks_uri": f"{url}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+
+
+def _openapi_v2(accept: str) -> web.Response:
+    """Return an empty schema; kubectl requests it as protobuf for a List or an unknown kind."""
+    if accept.replace("@", ".").startswith(_OPENAPI_V2_PROTOBUF):
+        return web.Response(body=b"\x0a\x032.0", content_type=_OPENAPI_V2_PROTOBUF)  # field 1, "swagger"
+    if "application/json" not in accept and "*/*" not in accept and accept:
+        return web.Response(status=406, text="only application/json is served\n")
+    described = {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": _VERSION["gitVersion"]},
+        "paths": {},
+        "definitions": {},
+    }
+    return show_json(described)

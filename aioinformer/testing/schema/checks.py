@@ -1,0 +1,67 @@
+"""Required fields and enums of built-in kinds, with the causes of the real server's 422."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.errors import field_not_supported, field_required
+from aioinformer.testing.schema.zeros import is_struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.objects import Object
+    from aioinformer.testing.schema.node import Node
+
+_UNCHECKED = frozenset(["apiVersion", "kind", "metadata", "status"])
+
+# Lists that must not be empty; the schema requires others too, which the server accepts without items.
+_NOT_EMPTY = {
+    "accessModes": "",
+    "addresses": "must contain at least 1 address",
+    "containers": "",
+    "nodeSelectorTerms": "must have at least one node selector term",
+    "usages": "",
+    "verbs": "verbs must contain at least one value",
+}
+
+
+def schema_faults(node: Node, obj: Object) -> list[dict[str, str]]:
+    """Return the causes for missing fields and unsupported values of a decoded object."""
+    return [
+        fault
+        for name, part in node.properties.items()
+        if name not in _UNCHECKED
+        for fault in _field_faults(part, obj.get(name), name, is_required=name in node.required)
+    ]
+
+
+def _field_faults(
+    node: Node, value: Any, path: str, *, is_required: bool = False
+) -> Iterator[dict[str, str]]:
+    if is_required and _is_missing(node, value, path):
+        yield field_required(path, _NOT_EMPTY.get(path.rpartition(".")[2], ""))
+    elif value and node.enum and value not in node.enum:
+        yield field_not_supported(path, value, node.enum)
+    elif isinstance(value, dict):
+        for name, part in node.properties.items():
+            if name != "metadata":
+                required = name in node.required
+                yield from _field_faults(part, value.get(name), f"{path}.{name}", is_required=required)
+        if node.items is not None:
+            for key, each in value.items():
+                yield from _field_faults(node.items, each, f"{path}[{key}]")
+    elif isinstance(value, list) and node.items is not None:
+        for number, each in enumerate(value):
+            yield from _field_faults(node.items, each, f"{path}[{number}]")
+
+
+def _is_missing(node: Node, value: Any, path: str) -> bool:
+    match node.type:
+        case "array":
+            return not value and path.rpartition(".")[2] in _NOT_EMPTY
+        case "string":
+            return not value
+        case "object" if is_struct(node):
+            return value is None
+    return False

@@ -1,0 +1,89 @@
+"""Objects of built-in kinds as Go reads and writes them: types, defaults and zeros; unknown fields are dropped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from aioinformer.testing.objects import wrong_type
+from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.quick import read_quickly
+from aioinformer.testing.schema.scalars import UnreadableError, read_scalar
+from aioinformer.testing.schema.zeros import empty, is_pointer, is_struct, missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from aioinformer.testing.objects import Object
+
+_ELSEWHERE = ("apiVersion", "kind", "metadata")
+
+
+def read_object(node: Node, obj: Object) -> tuple[Object, bool]:
+    """Return an object as Go writes it after reading it, and whether all its fields are certainly known.
+
+    Kind and metadata stay as they are; every kind shares their rules.
+
+    Args:
+        node: The schema of the object's kind.
+        obj: The object; it is not modified.
+
+    Raises:
+        UnreadableError: A value does not fit the type of its field.
+    """
+    quick = read_quickly(node, obj)
+    if quick is not None:
+        metadata = node.properties.get("metadata", Node()).properties
+        return quick, metadata.keys() >= (obj.get("metadata") or {}).keys()
+    kept = {name: obj[name] for name in _ELSEWHERE if name in obj}
+    return kept | _struct(node, obj, "", kept), False
+
+
+def _read(node: Node, value: Any, struct: str, path: str) -> Any:
+    """Return a value that is not None as Go writes it."""
+    field = f"{struct}.{path}"
+    if node.type == "array":
+        items = _array(value)
+        if items is None or node.items is None:
+            raise UnreadableError(wrong_type(field, node.go, value))
+        return [_entry(node.items, each, struct, path) for each in items]
+    if is_struct(node) or (node.type == "object" and node.items is not None):
+        if not isinstance(value, dict):
+            raise UnreadableError(wrong_type(field, node.go, value))
+        if is_struct(node):
+            return _struct(node, value, path)
+        assert node.items is not None
+        return {str(key): _entry(node.items, each, struct, path) for key, each in value.items()}
+    if node.type in ("", "object") and not node.format:
+        return value
+    return read_scalar(node, value, field)
+
+
+def _array(value: Any) -> list[Any] | None:
+    return value if isinstance(value, list) else list(value) if isinstance(value, tuple) else None
+
+
+def _entry(node: Node, value: Any, struct: str, path: str) -> Any:
+    """Return an item of a list or a value of a map; null is the zero value."""
+    return empty(node) if value is None else _read(node, value, struct, path)
+
+
+def _struct(node: Node, value: Object, path: str, besides: Iterable[str] = ()) -> Object:
+    """Return a struct's fields in Go's order."""
+    struct = node.go.rpartition(".")[2]
+    result = {}
+    for name, part in node.properties.items():
+        if name in besides:
+            continue
+        given = value.get(name)
+        if given is not None:
+            given = _read(part, given, struct, f"{path}.{name}" if path else name)
+        if given is None or not (given or is_pointer(part)):
+            # Go takes an empty value for a missing one
+            given = (
+                missing(part) if given is None or part.default is not UNSET or part.zero is UNSET else given
+            )
+        if given is not UNSET:
+            result[name] = given
+    return result

@@ -1,0 +1,193 @@
+"""The cells of what runs pods: groups apps, batch, autoscaling and policy, and core's controllers and quotas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.tables.formats import (
+    age,
+    age_at,
+    at,
+    duration,
+    is_true,
+    labels,
+    parse_time,
+    selector,
+    shortened,
+    size,
+)
+
+if TYPE_CHECKING:
+    from aioinformer.testing.objects import Object
+    from aioinformer.testing.tables.formats import Cell
+
+_JOB_STATES = (
+    ("Suspended", "Suspended"),
+    ("FailureTarget", "FailureTarget"),
+    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
+)
+
+
+def _containers(field: str, template: str = "spec.template") -> Cell:
+    """Return a cell with a field of each container."""
+    containers = at(f"{template}.spec.containers", ())
+    return lambda obj: ",".join(each.get(field, "") for each in containers(obj))
+
+
+def _selector(path: str = "spec.selector", empty: str = "<none>") -> Cell:
+    return lambda obj: selector(at(path, None)(obj)) or empty
+
+
+def _labels(path: str) -> Cell:
+    return lambda obj: labels(at(path, None)(obj))
+
+
+def _ready(obj: Object) -> str:
+    return f"{at('status.readyReplicas', 0)(obj)}/{at('spec.replicas', 1)(obj)}"
+
+
+def _job_status(job: Object) -> str:
+    if is_true(job, "Complete"):
+        return "Complete"
+    if is_true(job, "Failed"):
+        return "Failed"
+    if "deletionTimestamp" in job["metadata"]:
+        return "Terminating"
+    return next((state for kind, state in _JOB_STATES if is_true(job, kind)), "Running")
+
+
+def _completions(job: Object) -> str:
+    succeeded, wanted = at("status.succeeded", 0)(job), at("spec.completions", None)(job)
+    if wanted is not None:
+        return f"{succeeded}/{wanted}"
+    parallel = at("spec.parallelism", 0)(job)
+    return f"{succeeded}/1 of {parallel}" if parallel > 1 else f"{succeeded}/1"
+
+
+def _job_duration(job: Object) -> str:
+    begun = parse_time(at("status.startTime")(job))
+    ended = parse_time(at("status.completionTime")(job))
+    if begun is None:
+        return ""
+    return age(begun) if ended is None else duration((ended - begun).total_seconds())
+
+
+def _suspended(job: Object) -> str:
+    suspended = at("spec.suspend", None)(job)
+    return "<unset>" if suspended is None else str(bool(suspended))
+
+
+def _targets(autoscaler: Object) -> str:
+    specs, statuses = at("spec.metrics", ())(autoscaler), at("status.currentMetrics", None)(autoscaler) or []
+    padded = [*statuses, *({} for _ in specs)]
+    texts = [_metric(spec, status) for spec, status in zip(specs, padded, strict=False)]
+    return shortened(texts, most=2, empty="<none>", separator=", ")
+
+
+def _metric(spec: Object, status: Object) -> str:
+    """Return the current and the wanted value of a metric."""
+    kind = str(spec.get("type", ""))
+    field = kind[:1].lower() + kind[1:]
+    source, current = spec.get(field) or {}, (status.get(field) or {}).get("current") or {}
+    wanted = source.get("target") or {}
+    of_resource = kind in ("Resource", "ContainerResource")
+    name = f"{source.get('name')}: " if of_resource else ""
+    if "averageValue" in wanted:
+        note = " (avg)" if kind in ("External", "Object") else ""
+        return f"{name}{current.get('averageValue', '<unknown>')}/{wanted['averageValue']}{note}"
+    if not of_resource:
+        return f"{current.get('value', '<unknown>')}/{wanted.get('value', '<nil>')}"
+    used, most = (each.get("averageUtilization") for each in (current, wanted))
+    return f"{name}{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if most is None else f'{most}%'}"
+
+
+def _owner(revision: Object) -> str:
+    """Return the controller of a ControllerRevision."""
+    for each in revision["metadata"].get("ownerReferences") or ():
+        if each.get("controller"):
+            group = each["apiVersion"].rpartition("/")[0]
+            kind = f"{each['kind']}.{group}" if group else each["kind"]
+            return f"{kind.lower()}/{each['name']}"
+    return "<none>"
+
+
+def _quota(limits: bool) -> Cell:
+    """Return a cell with the used and the allowed amounts of a quota: of limits or of everything else."""
+
+    def cell(quota: Object) -> str:
+        hard, used = at("status.hard", {})(quota), at("status.used", {})(quota)
+        names = (name for name in sorted(hard) if name.startswith("limits.") is limits)
+        return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
+
+    return cell
+
+
+_TEMPLATE: dict[str, Cell] = {
+    "Containers": _containers("name"),
+    "Images": _containers("image"),
+    "Selector": _selector(),
+}
+_REPLICAS: dict[str, Cell] = {
+    "Desired": at("spec.replicas", 1),
+    "Current": at("status.replicas", 0),
+    "Ready": at("status.readyReplicas", 0),
+}
+
+WORKLOADS: dict[str, dict[str, Cell]] = {
+    "ControllerRevision.apps": {"Controller": _owner, "Revision": at("revision", 0)},
+    "CronJob.batch": {
+        "Schedule": at("spec.schedule"),
+        "Timezone": at("spec.timeZone", "<none>"),
+        "Suspend": _suspended,
+        "Active": size("status.active"),
+        "Last Schedule": age_at("status.lastScheduleTime", "<none>"),
+        "Containers": _containers("name", "spec.jobTemplate.spec.template"),
+        "Images": _containers("image", "spec.jobTemplate.spec.template"),
+        "Selector": _selector("spec.jobTemplate.spec.selector"),
+    },
+    "DaemonSet.apps": {
+        **_TEMPLATE,
+        "Desired": at("status.desiredNumberScheduled", 0),
+        "Current": at("status.currentNumberScheduled", 0),
+        "Ready": at("status.numberReady", 0),
+        "Up-to-date": at("status.updatedNumberScheduled", 0),
+        "Available": at("status.numberAvailable", 0),
+        "Node Selector": _labels("spec.template.spec.nodeSelector"),
+    },
+    "Deployment.apps": {
+        **_TEMPLATE,
+        "Ready": _ready,
+        "Up-to-date": at("status.updatedReplicas", 0),
+        "Available": at("status.availableReplicas", 0),
+        "Selector": _selector(empty=""),
+    },
+    "HorizontalPodAutoscaler.autoscaling": {
+        "Reference": lambda obj: (
+            f"{at('spec.scaleTargetRef.kind')(obj)}/{at('spec.scaleTargetRef.name')(obj)}"
+        ),
+        "Targets": _targets,
+        "MinPods": lambda obj: str(at("spec.minReplicas", "<unset>")(obj)),
+        "MaxPods": at("spec.maxReplicas", 0),
+        "Replicas": at("status.currentReplicas", 0),
+    },
+    "Job.batch": {
+        **_TEMPLATE,
+        "Status": _job_status,
+        "Completions": _completions,
+        "Duration": _job_duration,
+    },
+    "PodDisruptionBudget.policy": {
+        "Min Available": lambda obj: str(at("spec.minAvailable", "N/A")(obj)),
+        "Max Unavailable": lambda obj: str(at("spec.maxUnavailable", "N/A")(obj)),
+        "Allowed Disruptions": at("status.disruptionsAllowed", 0),
+    },
+    "PodTemplate": {
+        "Containers": _containers("name", "template"),
+        "Images": _containers("image", "template"),
+        "Pod Labels": _labels("template.metadata.labels"),
+    },
+    "ReplicaSet.apps": {**_TEMPLATE, **_REPLICAS},
+    "ReplicationController": {**_TEMPLATE, **_REPLICAS, "Selector": _labels("spec.selector")},
+    "ResourceQuota": {"Request": _quota(limits=False), "Limit": _quota(limits=True)},
+    "StatefulSet.apps": {**_TEMPLATE, "Ready": _ready},
+}

@@ -1,0 +1,39 @@
+"""Why a difference remains, where we know and accept it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .results import Case
+
+
+class Reason(NamedTuple):
+    """An accepted difference.
+
+    Attributes:
+        cases: Matches "part: name: cause" of the cases that it is about.
+        why: The reason, for the page.
+    """
+
+    cases: str
+    why: str
+
+
+BUILD = "The build information is that of another program."
+NO_KUBELET = "No kubelet runs containers, so there is nothing to read from or to connect to."
+NO_RBAC = "Roles have no effect: the embedded server allows everything."
+KEYS = "Each server has its own keys and addresses."
+
+REASONS: tuple[Reason, ...] = (
+    Reason(r"^kubectl: discovery: (version -o yaml|get --raw /version)", BUILD),
+    Reason(r"^kubectl: access: (auth can-i (--list|.*--as=)|get \w+ --as=)", NO_RBAC),
+    Reason(r"^kubectl: pods: (logs|exec|attach|cp|port-forward) ", NO_KUBELET),
+    Reason(r"^kubectl: discovery: get --raw /(openid/v1/jwks|api)( \(\d+\))?:", KEYS),
+)
+
+
+def reason_of(case: Case) -> str:
+    """Return why a difference is accepted; empty if it should go."""
+    text = f"{case.part}: {case.name}: {case.cause}"
+    return next((reason.why for reason in REASONS if re.search(reason.cases, text)), "")

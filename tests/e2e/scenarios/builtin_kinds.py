@@ -1,0 +1,120 @@
+"""Built-in kinds, valid and invalid: defaults, types, required and immutable fields, unknown fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..api import APPLY, JSON_PATCH, MERGE, STRATEGIC, Object
+from ..recording import Recorder
+from .common import CONFIGMAPS, DEPLOYMENTS, JOBS, PODS
+
+_APPS, _CORE = "/apis/apps/v1/namespaces/NS", "/api/v1/namespaces/NS"
+_SERVICES, _CRON_JOBS = f"{_CORE}/services", "/apis/batch/v1/namespaces/NS/cronjobs"
+_CONTAINER: Object = {"name": "main", "image": "example.com/main"}
+_TEMPLATE: Object = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [_CONTAINER]}}
+_ONCE: Object = {"spec": {"containers": [_CONTAINER], "restartPolicy": "Never"}}
+_SELECTED: Object = {"selector": {"matchLabels": {"app": "a"}}, "template": _TEMPLATE}
+
+
+def _pod(**fields: Any) -> Object:
+    return {"spec": {"containers": [_CONTAINER | fields]}}
+
+
+async def builtin_defaults(server: Recorder) -> None:
+    """What the server fills in."""
+    port = {"ports": [{"containerPort": 80}], "livenessProbe": {"httpGet": {"port": 80}}}
+    limits = {"resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}}
+    volumes = [
+        {"name": "a"},
+        {"name": "b", "secret": {"secretName": "x"}},
+        {"name": "c", "hostPath": {"path": "/"}},
+    ]
+    for name, path, content in (
+        ("plain", PODS, _pod()),
+        ("ports", PODS, _pod(**port)),
+        ("limits", PODS, _pod(**limits)),
+        ("tagged", PODS, _pod(image="example.com:5000/main:1")),
+        ("volumes", PODS, {"spec": {"containers": [_CONTAINER], "volumes": volumes}}),
+        ("plain", DEPLOYMENTS, {"spec": _SELECTED}),
+        ("recreated", DEPLOYMENTS, {"spec": _SELECTED | {"strategy": {"type": "Recreate"}}}),
+        ("plain", f"{_APPS}/daemonsets", {"spec": _SELECTED}),
+        ("plain", f"{_APPS}/statefulsets", {"spec": _SELECTED}),
+        ("plain", JOBS, {"spec": {"template": _ONCE}}),
+        ("parallel", JOBS, {"spec": {"template": _ONCE, "parallelism": 3}}),
+        ("plain", _CRON_JOBS, {"spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": _ONCE}}}}),
+        ("headless", _SERVICES, {"spec": {"clusterIP": "None", "ports": [{"port": 80}]}}),
+        ("sticky", _SERVICES, {"spec": {"clusterIP": "None", "sessionAffinity": "ClientIP"}}),
+        ("named", _SERVICES, {"spec": {"type": "ExternalName", "externalName": "example.com"}}),
+        ("plain", "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies", {"spec": {"egress": [{}]}}),
+    ):
+        await server.ask("POST", path, {"metadata": {"name": name}} | content)
+        await server.ask("GET", f"{path}/{name}")
+
+
+async def builtin_mistakes(server: Recorder) -> None:
+    """Wrong types, missing, unsupported and contradicting values."""
+    pods: tuple[Any, ...] = (
+        *({}, {"spec": {}}, {"spec": "x"}, {"spec": {"containers": "x"}}, {"spec": {"containers": [{}]}}),
+        *(_pod(name="Bad_Name"), _pod(name=5), _pod(image=""), _pod(imagePullPolicy="x"), _pod(tty="x")),
+        *(_pod(ports=[{"containerPort": port}]) for port in (0, 70000, "80", 80.5)),
+        *(_pod(ports=[{"name": name, "containerPort": 80}]) for name in ("Bad_Name", "a" * 16)),
+        *(_pod(resources={"limits": {"cpu": cpu}}) for cpu in ("x", "1kk", True)),
+        *(_pod(volumeMounts=[{"name": "a", "mountPath": "/a"}]), _pod(env=[{"name": ""}]), _pod(env={})),
+        {"spec": {"containers": [_CONTAINER, _CONTAINER]}},
+        {"spec": {"containers": [_CONTAINER], "restartPolicy": "x"}},
+    )
+    for pod in pods:
+        await server.ask("POST", PODS, {"metadata": {"name": "mistaken"}} | pod)
+    for spec in (
+        {},
+        _SELECTED | {"selector": {}},
+        _SELECTED | {"selector": {"matchLabels": {"app": "b"}}},
+        _SELECTED | {"replicas": -1},
+        _SELECTED | {"replicas": "1"},
+        _SELECTED | {"template": _ONCE | {"metadata": _TEMPLATE["metadata"]}},
+    ):
+        await server.ask("POST", DEPLOYMENTS, {"metadata": {"name": "mistaken"}, "spec": spec})
+    for schedule in ("x", "60 * * * *", "*/0 * * * *", "* * * FOO *", "TZ=UTC * * * * *", ""):
+        spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": _ONCE}}}
+        await server.ask("POST", _CRON_JOBS, {"metadata": {"name": "mistaken"}, "spec": spec})
+    await server.ask("POST", JOBS, {"metadata": {"name": "mistaken"}, "spec": {"template": _TEMPLATE}})
+    for ports in ([], [{"port": 0}], [{"port": 80}, {"port": 81}], [{"port": 80, "targetPort": "Bad_"}]):
+        await server.ask("POST", _SERVICES, {"metadata": {"name": "mistaken"}, "spec": {"ports": ports}})
+    await server.ask("POST", CONFIGMAPS, {"metadata": {"name": "mistaken"}, "data": {"a b": "c"}})
+
+
+async def builtin_immutables(server: Recorder) -> None:
+    """Fields that no update may change."""
+    other = {"matchLabels": {"app": None, "tier": "b"}}
+    moved = {"selector": other, "template": {"metadata": {"labels": {"tier": "b"}}}}
+    for path, content, changes in (
+        (DEPLOYMENTS, {"spec": _SELECTED}, ({"spec": moved}, {"spec": {"replicas": 2}})),
+        (f"{_APPS}/statefulsets", {"spec": _SELECTED}, ({"spec": {"serviceName": "b"}},)),
+        (JOBS, {"spec": {"template": _ONCE}}, ({"spec": {"completions": 3}}, {"spec": {"parallelism": 3}})),
+        (CONFIGMAPS, {"immutable": True, "data": {"a": "b"}}, ({"data": {"a": "c"}}, {"immutable": False})),
+        (_SERVICES, {"spec": {"ports": [{"port": 80}]}}, ({"spec": {"clusterIPs": None, "clusterIP": ""}},)),
+    ):
+        await server.ask("POST", path, {"metadata": {"name": "fixed"}} | content)
+        for change in changes:
+            await server.ask("PATCH", f"{path}/fixed", change, content_type=MERGE)
+
+
+async def field_validation(server: Recorder) -> None:
+    """Unknown and duplicate fields; what a patch adds."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "typing"}} | _pod()
+    odd = {"spec": {"containers": [_CONTAINER | {"imag": "x"}], "foo": {"a": 1}}, "bar": 1}
+    twice = b'{"metadata": {"name": "twice", "name": "twice"}, "data": {"a": "b", "a": "c"}}'
+    await server.ask("POST", PODS, pod)
+    for validation in ("Strict", "Warn", "Ignore", "nonsense"):
+        query = {"fieldValidation": validation, "dryRun": "All"}
+        await server.ask("POST", PODS, pod | odd | {"metadata": {"name": "odd"}}, query)
+        await server.ask("POST", CONFIGMAPS, twice, query)
+        await server.ask("PUT", f"{PODS}/typing", pod | odd, query)
+        await server.ask("PATCH", f"{PODS}/typing", {"spec": {"foo": 1}}, query, content_type=MERGE)
+        await server.ask("PATCH", f"{PODS}/typing", {"spec": {"foo": 1}}, query, content_type=STRATEGIC)
+        add = [{"op": "add", "path": "/spec/foo", "value": 1}]
+        await server.ask("PATCH", f"{PODS}/typing", add, query, content_type=JSON_PATCH)
+        applied = {**pod, "spec": {"foo": 1}}
+        await server.ask(
+            "PATCH", f"{PODS}/typing", applied, query | {"fieldManager": "me"}, content_type=APPLY
+        )

@@ -1,0 +1,56 @@
+"""`python -m tests.kubernetes.resources FILE` writes the real server's resources, for `aioinformer.testing`.
+
+The file has a line for each resource in discovery's order. Run it by `make schema`.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.kubernetes.controlplane import ControlPlane
+from tests.kubernetes.probes import get_json
+
+
+def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
+    """Yield what discovery tells of each resource."""
+
+    def get(path: str) -> dict[str, Any]:
+        url = f"{control_plane.url}{path}"
+        return get_json(url, ca_file=control_plane.ca_file, token=control_plane.token)
+
+    groups = get("/apis")["groups"]
+    versions = [each["groupVersion"] for group in groups for each in group["versions"]]
+    for path in ("/api/v1", *(f"/apis/{version}" for version in versions)):
+        listed = get(path)
+        group, _, version = listed["groupVersion"].rpartition("/")
+        for resource in listed["resources"]:
+            plural, _, subresource = resource["name"].partition("/")
+            if not subresource:
+                yield {
+                    "group": group,
+                    "version": version,
+                    "plural": plural,
+                    "kind": resource["kind"],
+                    "namespaced": resource["namespaced"],
+                    "verbs": resource["verbs"],
+                    "short_names": resource.get("shortNames", []),
+                    "categories": resource.get("categories", []),
+                    "subresources": [
+                        other["name"].partition("/")[2]
+                        for other in listed["resources"]
+                        if other["name"].startswith(f"{plural}/")
+                    ],
+                }
+
+
+def main(file: Path) -> None:
+    """Write the file."""
+    with ControlPlane() as control_plane:
+        lines = [json.dumps(resource) for resource in resources_of(control_plane)]
+    file.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

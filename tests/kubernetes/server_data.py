@@ -1,0 +1,136 @@
+"""`python -m tests.kubernetes.server_data` writes data files of the embedded server from a new real one.
+
+seeds.json has the objects of every resource. Times are placeholders; the embedded server fills in its own, with
+uids and versions. columns.json has the columns of every resource's tables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, NamedTuple
+
+import aiohttp
+import msgspec
+
+from aioinformer.testing import seeds, tables
+from aioinformer.testing.builtin import BUILTIN
+from aioinformer.testing.resources import ResourceType
+from tests.kubernetes.controlplane import ControlPlane
+
+Object = dict[str, Any]
+
+_FLAGS = ("--endpoint-reconciler-type=lease", "--advertise-address=192.0.2.1")
+"""The Service `kubernetes` has an endpoint. The address is one of those for documentation (RFC 5737)."""
+
+_PORT = 6443
+_LEFT_OUT = frozenset(["configmaps", "events", "leases"])
+"""A date that tells about tokens of old versions, what happened, and the identity of the server's process."""
+
+_OWN = frozenset(["managedFields", "resourceVersion", "uid"])
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+_PLAIN = "limitranges"  # a resource without columns of its own
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+class ServerData(NamedTuple):
+    """The content of the data files."""
+
+    seeds: bytes
+    columns: bytes
+
+
+async def read() -> ServerData:
+    """Return the data of a new server, when it has created everything."""
+    async with ControlPlane(extra_args=_FLAGS) as cluster:
+        headers = {"Authorization": f"Bearer {cluster.token}"}
+        connector = aiohttp.TCPConnector(ssl=cluster.ssl_context())
+        async with aiohttp.ClientSession(cluster.url, headers=headers, connector=connector) as session:
+            await _settled(session)
+            return ServerData(
+                await _seeds(session, int(cluster.url.rpartition(":")[2])), await _columns(session)
+            )
+
+
+async def _seeds(session: aiohttp.ClientSession, port: int) -> bytes:
+    stored = [each for each in BUILTIN if each.stored and each.plural not in _LEFT_OUT]
+    stored.sort(key=lambda each: each.plural != "namespaces")  # these come first
+    found = {f"{each.api_version}/{each.plural}": (await _get(session, each))["items"] for each in stored}
+    lines = [
+        f'"{path}": [\n{_lines([_plain(each, port) for each in objects])}\n]'
+        for path, objects in found.items()
+        if objects
+    ]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+async def _columns(session: aiohttp.ClientSession) -> bytes:
+    """Return the columns by kind. Kinds that show name and time alone share the entry of the empty kind."""
+    texts: list[str] = []
+    kinds: dict[str, list[Any]] = {}
+    for resource in sorted(BUILTIN, key=lambda each: each.plural != _PLAIN):
+        if not resource.stored:
+            continue
+        definitions = (await _get(session, resource, _TABLE))["columnDefinitions"]
+        for each in definitions:
+            texts += [] if each["description"] in texts else [each["description"]]
+            each["description"] = texts.index(each["description"])
+        kind = "" if resource.plural == _PLAIN else tables.kind_of(resource)
+        if definitions != kinds.get(""):
+            kinds[kind] = definitions
+    lines = [f'"{kind}": {msgspec.json.encode(kinds[kind]).decode()}' for kind in sorted(kinds)]
+    shown = ",\n".join(lines)
+    return f'{{\n"descriptions": [\n{_lines(texts)}\n],\n"columns": {{\n{shown}\n}}\n}}\n'.encode()
+
+
+async def _get(
+    session: aiohttp.ClientSession, resource: ResourceType, accept: str = "application/json"
+) -> Object:
+    prefix = "/apis" if resource.group else "/api"
+    path = f"{prefix}/{resource.api_version}/{resource.plural}"
+    async with session.get(path, headers={"Accept": accept}) as answer:
+        found: Object = await answer.json()
+    return found
+
+
+def _lines(entries: list[Any]) -> str:
+    """Return entries as JSON, one in a line."""
+    return ",\n".join(msgspec.json.encode(each).decode() for each in entries)
+
+
+async def _settled(session: aiohttp.ClientSession) -> None:
+    """Wait for the two that come last: the endpoint, and the conditions of flow schemas."""
+    async with asyncio.timeout(60):
+        while not await _is_settled(session):  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.5)
+
+
+async def _is_settled(session: aiohttp.ClientSession) -> bool:
+    async with session.get("/api/v1/namespaces/default/endpoints/kubernetes") as answer:
+        has_endpoint = answer.status == 200
+    async with session.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas") as answer:
+        schemas = (await answer.json())["items"]
+    return has_endpoint and all(each["status"].get("conditions") for each in schemas)
+
+
+def _plain(value: Any, port: int) -> Any:
+    """Return a value without what is of this server alone: its port, its fields of metadata, times."""
+    if isinstance(value, dict):
+        return {name: _plain(each, port) for name, each in value.items() if name not in _OWN}
+    if isinstance(value, list):
+        return [_plain(each, port) for each in value]
+    if isinstance(value, str):
+        return _TIME.sub(seeds.TIME, value)
+    return _PORT if value == port and not isinstance(value, bool) else value
+
+
+async def main() -> None:
+    data = await read()
+    seeds.SEEDS.write_bytes(data.seeds)
+    tables.COLUMNS.write_bytes(data.columns)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

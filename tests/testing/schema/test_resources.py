@@ -1,0 +1,43 @@
+"""The built-in resources are those of the real server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aioinformer.testing import builtin
+from aioinformer.testing.builtin import BUILTIN, NAMESPACES, PODS
+from tests.kubernetes.controlplane import ControlPlane
+from tests.kubernetes.resources import resources_of
+
+FILE = Path(builtin.__file__).with_name("schema") / "resources.json"
+
+
+def test_what_discovery_tells_of_pods() -> None:
+    assert (PODS.kind, PODS.namespaced, PODS.short_names, PODS.categories) == ("Pod", True, ("po",), ("all",))
+    assert "status" in PODS.subresources
+    assert not NAMESPACES.namespaced
+
+
+def test_every_name_is_that_of_one_resource() -> None:
+    assert len({resource.group_resource for resource in BUILTIN}) == len(BUILTIN)
+
+
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+def test_file_equals_the_real_servers_discovery(control_plane: ControlPlane) -> None:
+    listed = json.loads(FILE.read_bytes())
+    groups = {resource["group"] for resource in listed}
+    found = [resource for resource in resources_of(control_plane) if resource["group"] in groups]
+    assert sorted(listed, key=str) == sorted(found, key=str), "run `make schema`"
+
+
+def test_verbs_equal_the_real_servers() -> None:
+    verbs = {
+        (each["group"], each["version"], each["plural"]): each["verbs"]
+        for each in json.loads(FILE.read_bytes())
+    }
+    for resource in BUILTIN:
+        assert list(resource.verbs) == verbs[resource.group, resource.version, resource.plural]
