@@ -8,6 +8,7 @@ import logging
 import os
 import ssl
 from contextlib import AsyncExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 POLL = 10.0
 """Seconds between looks at the certificate's files."""
+_WRONG_TIME = (9, 10)
+"""OpenSSL's codes for a certificate that is not valid yet, or no longer."""
 
 
 class WebhookServer:
@@ -60,6 +63,7 @@ class WebhookServer:
 
     async def __aenter__(self) -> Self:
         self._certificate.load()
+        self._certificate.warn_if_invalid()
         async with AsyncExitStack() as starting:
             server = web.Server(self._serve, access_log=None)
             runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=5.0)
@@ -105,6 +109,7 @@ class WebhookServer:
         while True:
             await asyncio.sleep(self._poll)
             self._certificate.reload()
+            self._certificate.warn_if_invalid()
 
 
 class _Certificate:
@@ -114,6 +119,7 @@ class _Certificate:
         self._cert, self._key = cert, key
         self._seen: list[tuple[int, int, int]] = []
         self._is_broken = False
+        self._warned = self._pem = ""
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
     def load(self) -> None:
@@ -124,6 +130,7 @@ class _Certificate:
         """
         try:
             seen = self._times()
+            pem = Path(self._cert).read_text("ascii", "ignore")  # comments may be in any language
             # First elsewhere: a failure would leave the context with half of the pair.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._cert, self._key)
             self.context.load_cert_chain(self._cert, self._key)
@@ -132,7 +139,17 @@ class _Certificate:
                 f"the TLS certificate {self._cert} with the key {self._key} cannot be used: "
                 f"{getattr(error, 'strerror', None) or error}"
             ) from error
-        self._seen = seen
+        self._seen, self._pem = seen, pem
+
+    def warn_if_invalid(self) -> None:
+        """Log once that the certificate has expired or is not valid yet."""
+        why = _invalidity(self._pem, self.context)
+        if why and why != self._warned:
+            logger.warning(
+                "the TLS certificate %s cannot be used (%s): the API server calls no webhooks until it is renewed",
+                self._cert, why,
+            )  # fmt: skip
+        self._warned = why
 
     def reload(self) -> None:
         """Read the files again if they have changed. While they cannot be used, their last content is."""
@@ -153,3 +170,27 @@ class _Certificate:
             (found.st_mtime_ns, found.st_ino, found.st_size)
             for found in map(os.stat, (self._cert, self._key))
         ]
+
+
+def _invalidity(pem: str, server: ssl.SSLContext) -> str:
+    """Return why no client accepts a certificate at this time; ``""`` if its time is right.
+
+    ssl reads no dates from a file. So a client that trusts this certificate alone shakes hands with the server.
+    """
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname = False
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    client.load_verify_locations(cadata=pem)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        client.wrap_bio(to_client, to_server),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    )
+    for end in (*ends, *ends):
+        try:
+            end.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+        except ssl.SSLCertVerificationError as error:
+            return error.verify_message if error.verify_code in _WRONG_TIME else ""
+    return ""

@@ -85,6 +85,21 @@ async def test_new_certificates_are_served_and_broken_ones_are_not(
     assert caplog.text.count("the last one is served") == 1
 
 
+async def test_an_expired_certificate_is_told_once_until_it_is_renewed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = Certificates(tmp_path, expired=True)
+    caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
+    async with WebhookServer(
+        denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
+    ) as server:
+        assert "cannot be used (certificate has expired): the API server calls no webhooks" in caplog.text
+        files.renew()
+        await eventually(lambda: "has changed: new connections" in caplog.text)
+        await served_by(server.port, files.client_context())
+    assert caplog.text.count("certificate has expired") == 1
+
+
 async def test_files_and_ports_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
     app = denying().webhook_app()
