@@ -179,7 +179,7 @@ def test_versions_of_a_kind_make_one_definition() -> None:
     async def reconcile(request: Request[Any]) -> None: ...
 
     operator.controller(SiteWithStatus, uses=[Uses(Site, ("get",))])(reconcile)
-    assert operator.custom_resources() == [(SiteWithStatus, Site)]
+    assert operator.custom_resources() == [(Site, SiteWithStatus)], "the last one is stored"
     assert [str(each) for each in operator.rights(leader_election=False)] == [
         "get, list, watch sites.example.com",
         "update, patch sites/status.example.com",
