@@ -1,0 +1,150 @@
+"""NewProject: the files of an operator's project, from templates."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from importlib import metadata, resources
+from pathlib import Path
+from string import Template
+
+import msgspec
+
+from .. import __version__
+from ..errors import ConfigError
+from ..operator.manifests.installation import LONGEST_NAME
+from ..typed.declaration import Declaration, mistakes_error, plural_of
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+
+_FILES = {
+    "package_init.py": "%{package}/__init__.py",
+    "main.py": "%{package}/main.py",
+    "resources.py": "%{package}/resources.py",
+    "conftest.py": "tests/conftest.py",
+    "test_main.py": "tests/test_main.py",
+    "pyproject.toml": "pyproject.toml",
+    "Makefile": "Makefile",
+    "Dockerfile": "Dockerfile",
+    "dockerignore": ".dockerignore",
+    "gitignore": ".gitignore",
+    "workflow.yml": ".github/workflows/test.yml",
+    "README.md": "README.md",
+    "example.yaml": "example.yaml",
+}
+"""Where the text of each template goes."""
+
+
+class _Template(Template):
+    """Has ``%{kind}``, because ``$`` is frequent in Makefiles."""
+
+    delimiter = "%"
+
+
+class NewProject(msgspec.Struct, frozen=True, kw_only=True):
+    """The project of a new operator.
+
+    Args:
+        name: The operator's name, and its folder's.
+        group: The API group of its custom resource.
+        kind: The kind; ``""`` for one that follows from the name.
+
+    Raises:
+        ConfigError: A value is invalid; the message has all mistakes.
+    """
+
+    name: str
+    group: str = "example.com"
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "kind", self.kind or _kind_of(self.name))
+        mistakes = [self._name_mistake(), self._kind_mistake()]
+        if not any(mistakes):
+            declaration = Declaration(
+                class_name=self.kind, group=self.group, version="v1", kind=self.kind, plural=self.plural
+            )
+            mistakes += declaration.mistakes()
+        if found := [each for each in mistakes if each]:
+            raise mistakes_error("the project", found)
+
+    @property
+    def package(self) -> str:
+        """The name of the Python package."""
+        return self.name.replace("-", "_")
+
+    @property
+    def plural(self) -> str:
+        """The plural of the kind, in paths."""
+        return plural_of(self.kind)
+
+    def write(self, folder: Path) -> None:
+        """Write the files into a folder, which is created.
+
+        Raises:
+            ConfigError: The folder is not empty, or cannot be written.
+        """
+        values = {
+            "name": self.name,
+            "package": self.package,
+            "group": self.group,
+            "kind": self.kind,
+            "plural": self.plural,
+            "version": __version__,
+        }
+        try:
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise ConfigError(
+                    f"{folder} exists and is not an empty folder: choose another name, or remove it"
+                )
+            for name, path in _FILES.items():
+                target = folder / _Template(path).substitute(values)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(_Template(_template(name)).substitute(values), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"cannot write the project into {folder}: {error.strerror}") from error
+
+    def _name_mistake(self) -> str:
+        if len(self.name) > LONGEST_NAME or not _NAME.fullmatch(self.name):
+            return (
+                f"the name must be at most {LONGEST_NAME} letters in lower case, digits and single dashes, and begin "
+                f"with a letter, like 'websites', not {self.name!r}"
+            )
+        if keyword.iskeyword(self.package) or self.package == "tests":
+            return f"{self.name!r} cannot be the name of the Python package: choose another name"
+        if self.package in sys.stdlib_module_names or self.package in metadata.packages_distributions():
+            return f"{self.name!r} is an installed Python package already: choose another name"
+        return ""
+
+    def _kind_mistake(self) -> str:
+        if not _KIND.fullmatch(self.kind) or keyword.iskeyword(self.kind):
+            return (
+                "the kind must be letters and digits and begin with a capital letter, like 'Website', not "
+                f"{self.kind!r}: pass --kind"
+            )
+        if any(re.search(rf"\b{self.kind}\b", _template(name)) for name in _FILES if name.endswith(".py")):
+            return (
+                f"the kind {self.kind!r} is a name that the project's code uses already: pass another --kind"
+            )
+        return ""
+
+
+def _template(name: str) -> str:
+    return resources.files(__package__).joinpath("templates", f"{name}.tmpl").read_text(encoding="utf-8")
+
+
+def _kind_of(name: str) -> str:
+    """Return the kind that a name means: ``Website`` for ``websites`` and ``website-operator``."""
+    words = name.removesuffix("-operator").split("-")
+    words[-1] = _singular(words[-1])
+    return "".join(each.capitalize() for each in words)
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if re.search(r"(ss|x|z|ch|sh)es$", word):
+        return word[:-2]
+    return word[:-1] if re.search(r"[^su]s$", word) else word

@@ -1,0 +1,83 @@
+"""The files of a new operator's project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aioinformer import ConfigError
+from aioinformer.cli.new_project import NewProject
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "plural"),
+    [
+        ("websites", "Website", "websites"),
+        ("website-operator", "Website", "websites"),
+        ("storage-policies", "StoragePolicy", "storagepolicies"),
+        ("boxes", "Box", "boxes"),
+        ("bus", "Bus", "buses"),
+    ],
+)
+def test_the_kind_follows_from_the_name(name: str, kind: str, plural: str) -> None:
+    project = NewProject(name=name)
+    assert (project.kind, project.plural) == (kind, plural)
+
+
+def test_dashes_become_underscores_in_the_package(tmp_path: Path) -> None:
+    NewProject(name="big-caves").write(tmp_path / "big-caves")
+    assert (tmp_path / "big-caves" / "big_caves" / "main.py").is_file()
+
+
+def test_no_placeholder_remains(tmp_path: Path) -> None:
+    NewProject(name="websites", group="web.example.org", kind="Site").write(tmp_path)
+    texts = {path: path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(texts) > 10
+    assert [path for path, text in texts.items() if "%" in text] == []
+    assert 'group="web.example.org"' in texts[tmp_path / "websites" / "resources.py"]
+    assert "kind: Site\n" in texts[tmp_path / "example.yaml"]
+
+
+def test_an_empty_folder_is_used_and_another_is_refused(tmp_path: Path) -> None:
+    project = NewProject(name="websites")
+    project.write(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with pytest.raises(
+        ConfigError, match="exists and is not an empty folder: choose another name, or remove it"
+    ):
+        project.write(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_file_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "websites").write_text("")
+    with pytest.raises(ConfigError, match="exists and is not an empty folder"):
+        NewProject(name="websites").write(tmp_path / "websites")
+    with pytest.raises(ConfigError, match=r"cannot write the project into .*: Not a directory"):
+        NewProject(name="websites").write(tmp_path / "websites" / "inside")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"name": ""}, "the name must be at most 55 letters in lower case"),
+        ({"name": "Web_Sites"}, "not 'Web_Sites'"),
+        ({"name": "../websites"}, "not '../websites'"),
+        ({"name": "w" * 56}, "the name must be at most 55"),
+        ({"name": "class"}, "'class' cannot be the name of the Python package"),
+        ({"name": "tests"}, "'tests' cannot be the name of the Python package"),
+        ({"name": "json"}, "'json' is an installed Python package already"),
+        ({"name": "msgspec"}, "'msgspec' is an installed Python package already"),
+        ({"name": "operators"}, "the kind 'Operator' is a name that the project's code uses already"),
+        ({"name": "websites", "kind": "webSite"}, "the kind must be letters and digits .*, not 'webSite'"),
+        ({"name": "websites", "kind": "ConfigMap"}, "the kind 'ConfigMap' is a name"),
+        ({"name": "websites", "kind": "False"}, "the kind must be letters and digits .*, not 'False'"),
+        ({"name": "websites", "group": "example"}, "group='example' must be a domain"),
+        ({"name": "websites", "group": "apps.k8s.io"}, "is reserved for Kubernetes"),
+        ({"name": "Web", "kind": "x"}, "the project has 2 mistakes"),
+    ],
+)
+def test_a_mistake_says_what_to_write(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        NewProject(**given)
