@@ -66,12 +66,15 @@ async def test_its_tests_pass_on_the_real_server(project: Path, control_plane: C
 
 @pytest.mark.parametrize(
     "args",
-    [["websites"], ["storage-policies", "--group=web.example.org"], ["a", "--kind=Zebra"]],
+    [["storage-policies", "--group=web.example.org"], ["a", "--kind=Zebra"]],
     ids=lambda args: args[0],
 )
-async def test_its_code_passes_ruff_and_mypy(tmp_path: Path, args: list[str]) -> None:
+async def test_its_code_passes_ruff_and_mypy(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, args: list[str]
+) -> None:
+    cache = tmp_path_factory.getbasetemp() / "mypy"  # a cold one costs half a minute
     assert (await init(tmp_path, *args)).code == 0
-    done = await make(tmp_path / args[0], "lint")
+    done = await make(tmp_path / args[0], "lint", MYPY_CACHE_DIR=str(cache))
     assert done.code == 0, done.output + done.errors
 
 
