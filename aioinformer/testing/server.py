@@ -37,6 +37,7 @@ from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 from aioinformer.testing.users import ANONYMOUS, User
+from aioinformer.testing.workloads import Workloads
 
 _REQUESTS_KEPT = 10_000
 _STEPS_PER_SLICE = 50
@@ -81,6 +82,8 @@ class APIServer:
         control_plane: Run the controllers that deletion needs: empty namespaces, release volumes, collect garbage,
             end pods. False runs none, like a bare kube-apiserver. Names out of `CONTROLLERS` run those only; they are
             the names of kube-controller-manager's `--controllers`.
+        workloads: Also play the workload controllers, the scheduler and the kubelet: Deployments, ReplicaSets,
+            StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. See `workloads`.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps.
 
@@ -104,6 +107,7 @@ class APIServer:
         bookmark_interval: float = 60.0,
         watch_list: bool = True,
         control_plane: bool | Collection[str] = True,
+        workloads: bool = False,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -116,8 +120,13 @@ class APIServer:
         self._forbidden: list[Fault] = []
         self._certificates = Certificates() if tls else None
         wanted = (CONTROLLERS if control_plane else ()) if isinstance(control_plane, bool) else control_plane
-        self._controllers = [Definitions(self.cluster), *controllers_of(self.cluster, wanted)]
         self._work = asyncio.Event()
+        self._workloads = Workloads(self.cluster, self._work.set) if workloads else None
+        self._controllers = [
+            Definitions(self.cluster),
+            *controllers_of(self.cluster, wanted),
+            *(self._workloads.controllers if self._workloads is not None else ()),
+        ]
         self._worker: asyncio.Task[None] | None = None
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None  # thread and loop, while it runs
         self.faults = Faults(
@@ -451,6 +460,17 @@ class APIServer:
     def open_watches(self) -> int:
         """The number of open watches."""
         return len(self._handler.watches)
+
+    @property
+    def workloads(self) -> Workloads:
+        """Delays and failures of pods.
+
+        Raises:
+            TestingError: The server does not run workloads.
+        """
+        if self._workloads is None:
+            raise errors.TestingError("this server runs no workloads: use APIServer(workloads=True)")
+        return self._workloads
 
     # Private
 
