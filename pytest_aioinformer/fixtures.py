@@ -63,8 +63,14 @@ def _control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control
         yield running
 
 
-async def _run_embedded(tmp_path: Path) -> AsyncIterator[ServerUnderTest]:
-    async with APIServer() as server:
+@pytest.fixture
+def api_server_options() -> dict[str, Any]:
+    """The arguments of the embedded APIServer, for projects to override."""
+    return {}
+
+
+async def _run_embedded(tmp_path: Path, api_server_options: dict[str, Any]) -> AsyncIterator[ServerUnderTest]:
+    async with APIServer(**api_server_options) as server:
         kubeconfig = tmp_path / "kubeconfig"
         server.kubeconfig(kubeconfig)
         yield ServerUnderTest("embedded", kubeconfig, server)

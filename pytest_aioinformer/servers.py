@@ -33,6 +33,4 @@ class ServerUnderTest:
 
     def connect(self) -> Client:
         """Return another client. The test opens it: ``async with api_server.connect() as client``."""
-        if self._embedded is not None:
-            return Client.from_url(self._embedded.url)
         return Client.from_kubeconfig(path=self.kubeconfig)

@@ -92,6 +92,24 @@ def test_ini_chooses_the_server(project: pytest.Pytester) -> None:
     run(project).assert_outcomes(passed=1)
 
 
+def test_project_sets_options_of_the_embedded_server(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def api_server_options():
+            return {"workloads": True, "tls": True, "token": "secret"}
+
+        async def test_workloads(api_server, namespace):
+            server = api_server.embedded
+            server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {"containers": []}}, namespace)
+            assert server.get("v1", "pods", "a", namespace)["status"]["phase"] == "Running"
+        """
+    )
+    run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
+
+
 def test_unknown_server_in_the_ini_is_an_error(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\napi_server = kind\n")
     run(project).stderr.fnmatch_lines(["*api_server = 'kind': use one of embedded, kubernetes, kubeconfig*"])
