@@ -204,7 +204,7 @@ class Cluster:
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
             metadata["generation"] = 1
-        new = {**obj, "metadata": metadata}
+        new = obj
         if resource.has_status and not options.whole:
             new.pop("status", None)
         if not resource.custom:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -146,6 +147,11 @@ def reversioned(resource: ResourceType, stored: StoredObject, resource_version: 
 
 def timestamp(seconds: float) -> str:
     """Return a time in the format of metadata."""
+    return _timestamp(floor(seconds))
+
+
+@lru_cache(maxsize=1)
+def _timestamp(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
