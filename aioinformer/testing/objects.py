@@ -58,6 +58,7 @@ _DROPPED_WHEN_EMPTY = frozenset(
 
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+_TEXT = (str, type(None))
 _NO_LABELS: dict[str, str] = {}
 
 
@@ -111,7 +112,9 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
     """Return the value of a nested field, or None if it is missing."""
     value: Any = obj
     for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
     return value
 
 
@@ -279,7 +282,7 @@ def metadata_of(obj: Any) -> Object:
 
 
 def _is_string_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, str | None) for entry in value.values())
+    return isinstance(value, dict) and all(isinstance(entry, _TEXT) for entry in value.values())
 
 
 def wrong_type(field: str, wanted: str, value: Any) -> str:

@@ -53,7 +53,6 @@ def _check(node: Node, value: Any, path: str, old: Any = MISSING) -> _Result:
     if value is None:
         if types and not node.nullable:
             result.add(_wrong_type(path, ",".join(types), "null"))
-        _check_enum(node, value, path, result)
     else:
         _check_type(node, types, value, path, result)
         result.checks += 2
@@ -69,10 +68,11 @@ def _check(node: Node, value: Any, path: str, old: Any = MISSING) -> _Result:
         elif not isinstance(value, bool):
             result.checks += 2
             _check_number(node, value, path, result)
+        result.checks += 3
+    if node.enum:
         _check_enum(node, value, path, result)
-        if isinstance(value, dict):
-            _check_object(node, value, path, old, result)
-        result.checks += 2
+    if isinstance(value, dict):
+        _check_object(node, value, path, old, result)
     if old is not MISSING and old == value:
         result.faults.clear()
     return result
@@ -215,8 +215,7 @@ def _is_whole(value: float) -> bool:
 
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
-    result.checks += value is not None
-    if node.enum and not any(
+    if not any(
         value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum
     ):
         supported = ", ".join(show(each if isinstance(each, str) else show(each)) for each in node.enum)
