@@ -6,13 +6,15 @@ API both call it.
 
 from __future__ import annotations
 
+import copy
 import time
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
 from msgspec.structs import replace as replaced
 
 from aioinformer.testing import errors
@@ -208,9 +210,8 @@ class Cluster:
         if resource.has_status and not options.whole:
             new.pop("status", None)
         if not resource.custom:
-            status = self.schema_of(resource).properties.get("status")
-            if status is not None and "status" not in new:
-                new["status"] = missing(status)
+            if "status" not in new and (status := _new_status(resource.api_version, resource.kind)) is not UNSET:
+                new["status"] = copy.deepcopy(status)
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
             if options.strict:
@@ -518,6 +519,13 @@ class Cluster:
     def _generate_name(self, base: str) -> str:
         suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
         return base[:_MAX_GENERATED_BASE] + suffix
+
+
+@cache
+def _new_status(api_version: str, kind: str) -> Any:
+    """Return the status of a new object of a built-in kind, or UNSET if it has none."""
+    node = node_of(api_version, kind)
+    return UNSET if node is None or "status" not in node.properties else missing(node.properties["status"])
 
 
 @cache
