@@ -29,7 +29,6 @@ from aioinformer.testing.apply import (
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.custom import check_applied, check_custom
 from aioinformer.testing.defaults import admit, fill_in, on_write
-from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
 from aioinformer.testing.immutable import immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
@@ -210,7 +209,10 @@ class Cluster:
         if resource.has_status and not options.whole:
             new.pop("status", None)
         if not resource.custom:
-            if "status" not in new and (status := _new_status(resource.api_version, resource.kind)) is not UNSET:
+            if (
+                "status" not in new
+                and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
+            ):
                 new["status"] = copy.deepcopy(status)
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
@@ -221,8 +223,7 @@ class Cluster:
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
-            check_definition(new, None)
-            options.fields.note(not_enforced_in(new))
+            _check_definition(new, None, options)
         check_custom(resource, new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
@@ -390,8 +391,7 @@ class Cluster:
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
-            check_definition(result, old)
-            options.fields.note(not_enforced_in(result))
+            _check_definition(result, old, options)
         check_custom(resource, result, old, options.subresource)
         if result == old:
             return stored
@@ -540,6 +540,14 @@ def _version_number(version: str) -> int:
     if version and not version.isdecimal():
         raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
     return int(version or 0)
+
+
+def _check_definition(new: Object, old: Object | None, options: WriteOptions) -> None:
+    """Refuse an invalid CustomResourceDefinition; warn about rules that are not enforced."""
+    from aioinformer.testing.definition_rules import check_definition, not_enforced_in  # slow to import
+
+    check_definition(new, old)
+    options.fields.note(not_enforced_in(new))
 
 
 def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:

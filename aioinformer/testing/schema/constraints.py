@@ -215,9 +215,7 @@ def _is_whole(value: float) -> bool:
 
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
-    if not any(
-        value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum
-    ):
+    if not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum):
         supported = ", ".join(show(each if isinstance(each, str) else show(each)) for each in node.enum)
         result.add(Fault("NotSupported", path.removeprefix("."), value, f"supported values: {supported}"))
 
