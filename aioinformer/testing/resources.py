@@ -134,6 +134,9 @@ class ResourceType:
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
 
+    def __hash__(self) -> int:
+        return hash((self.group, self.version, self.plural))  # all fields take long
+
     @cached_property
     def api_version(self) -> str:
         """`"v1"` or `"apps/v1"`."""
