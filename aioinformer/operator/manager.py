@@ -464,7 +464,7 @@ class Manager(Running):
         """Return whether the manager is ready, for a readiness probe.
 
         It is ready when it is alive, its caches are synced and current, and its triggers have processed the first
-        lists. A manager on standby is ready.
+        lists. A manager on standby is ready, and one that is stopping is not.
         """
         return Health.of(self._not_ready())
 
@@ -525,6 +525,8 @@ class Manager(Running):
 
     def _not_ready(self) -> Iterator[str]:
         yield from self._not_alive()
+        if self._is_stopping and not self._has_ended:
+            yield "the manager is stopping"
         for informer in self.informers:
             yield from readiness_problems(informer.state, self._factory.stalled_after)
         if all(informer.has_synced() for informer in self.informers):

@@ -26,6 +26,7 @@ from examples import (
     listener_handoff,
     namespace_finalizer,
     operator_cleanup,
+    operator_declared,
     operator_failures,
     operator_fastapi,
     operator_finalizer,
@@ -34,6 +35,7 @@ from examples import (
     operator_quickstart,
     operator_threads,
     operator_triggers,
+    operator_webhooks,
     own_writes,
     quickstart,
     rate_limiters,
@@ -291,6 +293,13 @@ async def test_operator_fastapi(capsys: Printed) -> None:
     ]
 
 
+async def test_operator_declared(capsys: Printed) -> None:
+    await operator_declared.main()
+    printed = lines(capsys)
+    assert "get, list, watch secrets" in printed
+    assert "default/empty fails: the page is empty" in printed
+
+
 async def test_operator_leader(capsys: Printed) -> None:
     await operator_leader.main()
     assert lines(capsys) == ["both ready; leading: 1", "two reconciles default/settings"]
@@ -299,6 +308,14 @@ async def test_operator_leader(capsys: Printed) -> None:
 async def test_operator_threads(capsys: Printed) -> None:
     await operator_threads.main()
     assert lines(capsys) == ["ended with 3 of 3 parts sent", "given back: True"]
+
+
+async def test_operator_webhooks(capsys: Printed) -> None:
+    await operator_webhooks.main()
+    assert lines(capsys) == [
+        '/mutate/fill.websites.example.com [{"op":"add","path":"/spec/replicas","value":3}]',
+        "/validate/check.websites.example.com spec.host: is not for ann",
+    ]
 
 
 async def test_writing(capsys: Printed) -> None:
