@@ -101,7 +101,7 @@ async def _sync(server: APIServer, report: Report, count: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Measure the embedded API server.")
     parser.add_argument("objects", nargs="?", type=int, default=100_000)
     imported = float(subprocess.check_output([sys.executable, "-c", _IMPORT]))
     asyncio.run(main(parser.parse_args().objects, imported))
