@@ -6,13 +6,15 @@ API both call it.
 
 from __future__ import annotations
 
+import copy
 import time
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
 from msgspec.structs import replace as replaced
 
 from aioinformer.testing import errors
@@ -27,7 +29,6 @@ from aioinformer.testing.apply import (
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.custom import check_applied, check_custom
 from aioinformer.testing.defaults import admit, fill_in, on_write
-from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
 from aioinformer.testing.immutable import immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
@@ -204,13 +205,15 @@ class Cluster:
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
             metadata["generation"] = 1
-        new = {**obj, "metadata": metadata}
+        new = obj
         if resource.has_status and not options.whole:
             new.pop("status", None)
         if not resource.custom:
-            status = self.schema_of(resource).properties.get("status")
-            if status is not None and "status" not in new:
-                new["status"] = missing(status)
+            if (
+                "status" not in new
+                and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
+            ):
+                new["status"] = copy.deepcopy(status)
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
             if options.strict:
@@ -220,8 +223,7 @@ class Cluster:
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
-            check_definition(new, None)
-            options.fields.note(not_enforced_in(new))
+            _check_definition(new, None, options)
         check_custom(resource, new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
@@ -389,8 +391,7 @@ class Cluster:
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
-            check_definition(result, old)
-            options.fields.note(not_enforced_in(result))
+            _check_definition(result, old, options)
         check_custom(resource, result, old, options.subresource)
         if result == old:
             return stored
@@ -521,6 +522,13 @@ class Cluster:
 
 
 @cache
+def _new_status(api_version: str, kind: str) -> Any:
+    """Return the status of a new object of a built-in kind, or UNSET if it has none."""
+    node = node_of(api_version, kind)
+    return UNSET if node is None or "status" not in node.properties else missing(node.properties["status"])
+
+
+@cache
 def _metadata_only() -> Node:
     config_map = node_of("v1", "ConfigMap")
     assert config_map is not None
@@ -532,6 +540,14 @@ def _version_number(version: str) -> int:
     if version and not version.isdecimal():
         raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
     return int(version or 0)
+
+
+def _check_definition(new: Object, old: Object | None, options: WriteOptions) -> None:
+    """Refuse an invalid CustomResourceDefinition; warn about rules that are not enforced."""
+    from aioinformer.testing.definition_rules import check_definition, not_enforced_in  # slow to import
+
+    check_definition(new, old)
+    options.fields.note(not_enforced_in(new))
 
 
 def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:

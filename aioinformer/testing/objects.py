@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -57,6 +58,7 @@ _DROPPED_WHEN_EMPTY = frozenset(
 
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+_TEXT = (str, type(None))
 _NO_LABELS: dict[str, str] = {}
 
 
@@ -110,7 +112,9 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
     """Return the value of a nested field, or None if it is missing."""
     value: Any = obj
     for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
     return value
 
 
@@ -146,6 +150,11 @@ def reversioned(resource: ResourceType, stored: StoredObject, resource_version: 
 
 def timestamp(seconds: float) -> str:
     """Return a time in the format of metadata."""
+    return _timestamp(floor(seconds))
+
+
+@lru_cache(maxsize=1)
+def _timestamp(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -273,7 +282,7 @@ def metadata_of(obj: Any) -> Object:
 
 
 def _is_string_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, str | None) for entry in value.values())
+    return isinstance(value, dict) and all(isinstance(entry, _TEXT) for entry in value.values())
 
 
 def wrong_type(field: str, wanted: str, value: Any) -> str:

@@ -18,7 +18,8 @@ _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
 
 
-class FieldLabel(NamedTuple):
+@dataclass(frozen=True)
+class FieldLabel:
     """A field that field selectors can use.
 
     Attributes:
@@ -31,7 +32,7 @@ class FieldLabel(NamedTuple):
     path: str = ""
     default: str = ""
 
-    @property
+    @cached_property
     def steps(self) -> tuple[str, ...]:
         """The keys of the path."""
         return tuple((self.path or self.label).split("."))
@@ -132,6 +133,9 @@ class ResourceType:
     conversion: Conversion | None = None
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
+
+    def __hash__(self) -> int:
+        return hash((self.group, self.version, self.plural))  # all fields take long
 
     @cached_property
     def api_version(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,7 +12,6 @@ from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.conditional import complete
 from aioinformer.testing.schema.decode import read_object
 from aioinformer.testing.schema.scalars import UnreadableError
-from aioinformer.testing.schema.unknown import unknown_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,14 +38,14 @@ def decoded(
     Raises:
         StatusError: A value does not fit the type of its field, or `fields` refuses an unknown field.
     """
-    read, unknown = obj, cast("Iterable[str]", ())
+    read: Object = obj
+    unknown: Iterable[str] = ()
     node = None if resource.custom else node_of(resource.api_version, resource.kind)
     try:
         if node is None:
             read, unknown = read_custom(resource, obj)
         else:
-            read, known = read_object(node, obj)
-            unknown = () if known else unknown_fields(node, obj)
+            read, unknown = read_object(node, obj)
         why = "" if fields is None else fields.check(unknown)
     except UnreadableError as error:
         why = str(error)
