@@ -29,7 +29,7 @@ from aioinformer.testing.custom import check_applied, check_custom
 from aioinformer.testing.defaults import admit, fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
-from aioinformer.testing.immutable import immutable_faults
+from aioinformer.testing.immutable import ephemeral_container_faults, immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
@@ -442,6 +442,8 @@ class Cluster:
         """Return the new object, with the parts that this write cannot change from the old object."""
         if options.subresource in ("status", "approval"):
             result = _with_status_of(resource, old, new)
+        elif options.subresource == "ephemeralcontainers":
+            result = _with_ephemeral_containers(old, new)
         elif resource.has_status and not options.whole:
             result = {key: value for key, value in new.items() if key != "status"}
             if "status" in old:
@@ -475,6 +477,8 @@ class Cluster:
         self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
     ) -> list[dict[str, str]]:
         """Return what the server says against the spec of a built-in object."""
+        if old is not None and options.subresource == "ephemeralcontainers":
+            return [*schema_faults(self.schema_of(resource), new), *ephemeral_container_faults(old, new)]
         if resource.custom or not options.strict or options.subresource or resource is DEFINITIONS:
             return []
         kind = resource.kind
@@ -559,6 +563,14 @@ def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
         if "labels" in old["metadata"]:
             result["metadata"]["labels"] = old["metadata"]["labels"]
     return result
+
+
+def _with_ephemeral_containers(old: Object, new: Object) -> Object:
+    """Return the old pod with the new ephemeral containers."""
+    spec = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
+    if containers := (new.get("spec") or {}).get("ephemeralContainers"):
+        spec["ephemeralContainers"] = containers
+    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
 
 
 def _metadata_with_status(resource: ResourceType, metadata: Object) -> Object:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from aioinformer.errors import SelectorError
 from aioinformer.objects.labels import LabelSelector, label_key_faults, label_value_faults
 from aioinformer.testing.cron import schedule_fault
@@ -16,6 +18,7 @@ from aioinformer.testing.errors import (
     field_required,
 )
 from aioinformer.testing.schema.conditional import pod_template, template_path
+from aioinformer.testing.secret_rules import secret_faults
 from aioinformer.testing.validation import label_fault
 
 if TYPE_CHECKING:
@@ -52,6 +55,10 @@ def _faults(kind: str, obj: Object) -> _Faults:
     for name in _COUNTS:
         if isinstance(spec.get(name), int) and spec[name] < 0:
             yield field_invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
+    if kind == "Deployment":
+        yield from _strategy_faults(spec.get("strategy") or {})
+    if kind == "Secret":
+        yield from secret_faults(obj)
     if kind in _SELECTING:
         yield from _selector_faults(kind, spec)
     if kind == "Pod":
@@ -65,6 +72,14 @@ def _faults(kind: str, obj: Object) -> _Faults:
     more = _MORE.get(kind)
     if more is not None:
         yield from more(obj)
+    if kind == "Service":
+        yield from _repeated_ports(spec.get("ports") or ())
+
+
+def _strategy_faults(strategy: Object) -> _Faults:
+    if strategy.get("type") == "Recreate" and strategy.get("rollingUpdate") is not None:
+        why = "may not be specified when strategy `type` is 'Recreate'"
+        yield field_forbidden("spec.strategy.rollingUpdate", why)
 
 
 def _selector_faults(kind: str, spec: Object) -> _Faults:
@@ -196,6 +211,17 @@ def _service(obj: Object) -> _Faults:
         elif isinstance(target, int) and not 0 < target < 65536:
             yield field_invalid(f"{place}.targetPort", target, _PORT_RANGE)
     yield from _label_faults("spec.selector", spec.get("selector") or {})
+
+
+def _repeated_ports(ports: Sequence[Object]) -> _Faults:
+    seen: set[tuple[str, int]] = set()
+    for number, port in enumerate(ports):
+        if (key := (port["protocol"], port["port"])) in seen:
+            shown = {"Name": "", "Protocol": key[0], "AppProtocol": None, "Port": key[1]}
+            text = msgspec.json.encode({**shown, "TargetPort": 0, "NodePort": 0}).decode()
+            why = f"Duplicate value: {text}"
+            yield cause("FieldValueDuplicate", why, f"spec.ports[{number}]")
+        seen.add(key)
 
 
 def _cron_job(obj: Object) -> _Faults:

@@ -24,12 +24,43 @@ BUILD = "The build information is that of another program."
 NO_KUBELET = "No kubelet runs containers, so there is nothing to read from or to connect to."
 NO_RBAC = "Roles have no effect: the embedded server allows everything."
 KEYS = "Each server has its own keys and addresses."
+NAMES_ONLY = "Tests give the users of the embedded server names, but no groups or uids."
+OWNERS = "The embedded server tracks the owners of fields, but not those of whole maps and lists."
+GO_VALUES = "The real server adds the difference as Go shows its internal types."
+GO_PATCH = "The real server quotes the patch as Go shows it; the embedded one quotes the patched object."
+ORDER = "The same causes are in another order."
+TYPE_AND_VALUE = "The embedded server checks values only in fields of the right type."
+HPA_V1 = "The embedded server serves autoscaling/v2 alone."
+NO_COMPONENTS = "The embedded server has no components besides itself, so it lists no ComponentStatus."
+SUBRESOURCES = "Without a kubelet there are no subresources of pods and nodes that it answers."
+CHECKS = "The checks of the embedded server are those of its own parts."
+INDEX = "The embedded server has OpenAPI documents of resources only."
+OPENAPI_V2 = "The OpenAPI v2 document of the embedded server has no fields; OpenAPI v3 has them."
+NO_TRACKING = "The embedded server does not track legacy tokens of service accounts."
+NO_ENDPOINTS = "The real server runs here without the reconciler of its own Endpoints."
+NO_LIMITS = "The embedded server does not apply the defaults of a LimitRange to pods."
 
 REASONS: tuple[Reason, ...] = (
     Reason(r"^kubectl: discovery: (version -o yaml|get --raw /version)", BUILD),
     Reason(r"^kubectl: access: (auth can-i (--list|.*--as=)|get \w+ --as=)", NO_RBAC),
     Reason(r"^kubectl: pods: (logs|exec|attach|cp|port-forward) ", NO_KUBELET),
-    Reason(r"^kubectl: discovery: get --raw /(openid/v1/jwks|api)( \(\d+\))?:", KEYS),
+    Reason(r"^kubectl: discovery: get --raw /openid/v1/jwks( \(\d+\))?:", KEYS),
+    Reason(r"^kubectl: network: get svc kubernetes -n default", KEYS),
+    Reason(r"^kubectl: access: auth whoami", NAMES_ONLY),
+    Reason(r"^kubectl: \w+: get \w+ \w+ -o yaml --show-managed-fields", OWNERS),
+    Reason(r"^kubectl: (pods|storage): (patch|set) .*error in other words", GO_VALUES),
+    Reason(r"^kubectl: custom: patch vault gold .*large", TYPE_AND_VALUE),
+    Reason(r"^kubectl: \w+: patch .*error in other words", GO_PATCH),
+    Reason(r"^kubectl: (custom|pods): create -f (vault-invalid|pod-bad-values)\.yaml", ORDER),
+    Reason(r"^kubectl: discovery: (api-versions|get --raw /apis:)", HPA_V1),
+    Reason(r"^kubectl: discovery: get --raw /api/v1:", SUBRESOURCES),
+    Reason(r"^kubectl: discovery: get componentstatuses", NO_COMPONENTS),
+    Reason(r"^kubectl: discovery: get --raw /readyz\?verbose", CHECKS),
+    Reason(r"^kubectl: discovery: get --raw /openapi/v3:", INDEX),
+    Reason(r"^kubectl: explain: .* -o plaintext-openapiv2", OPENAPI_V2),
+    Reason(r"^kubectl: discovery: get cm -n kube-system", NO_TRACKING),
+    Reason(r"^kubectl: discovery: get endpoints -A", NO_ENDPOINTS),
+    Reason(r"^kubectl: policies: get pod web -o jsonpath=.*resources", NO_LIMITS),
 )
 
 

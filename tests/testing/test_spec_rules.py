@@ -54,6 +54,14 @@ def faults(kind: str, content: Object, change: Object | None = None) -> list[str
             ['spec.containers[1].name: Duplicate value: "a"'],
         ),
         (
+            "Service",
+            {"spec": {"ports": [{"name": "a", "port": 80}, {"name": "b", "port": 80}]}},
+            [
+                'spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,'
+                '"TargetPort":0,"NodePort":0}'
+            ],
+        ),
+        (
             "Deployment",
             {"spec": SELECTED | {"selector": {"matchLabels": {"c": "d"}}}},
             [
