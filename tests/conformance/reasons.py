@@ -24,7 +24,6 @@ BUILD = "The build information is that of another program."
 NO_KUBELET = "No kubelet runs containers, so there is nothing to read from or to connect to."
 NO_RBAC = "Roles have no effect: the embedded server allows everything."
 KEYS = "Each server has its own keys and addresses."
-NAMES_ONLY = "Tests give the users of the embedded server names, but no groups or uids."
 OWNERS = "The embedded server tracks the owners of fields, but not those of whole maps and lists."
 GO_VALUES = "The real server adds the difference as Go shows its internal types."
 GO_PATCH = "The real server quotes the patch as Go shows it; the embedded one quotes the patched object."
@@ -46,12 +45,11 @@ REASONS: tuple[Reason, ...] = (
     Reason(r"^kubectl: pods: (logs|exec|attach|cp|port-forward) ", NO_KUBELET),
     Reason(r"^kubectl: discovery: get --raw /openid/v1/jwks( \(\d+\))?:", KEYS),
     Reason(r"^kubectl: network: get svc kubernetes -n default", KEYS),
-    Reason(r"^kubectl: access: auth whoami", NAMES_ONLY),
     Reason(r"^kubectl: \w+: get \w+ \w+ -o yaml --show-managed-fields", OWNERS),
     Reason(r"^kubectl: (pods|storage): (patch|set) .*error in other words", GO_VALUES),
     Reason(r"^kubectl: custom: patch vault gold .*large", TYPE_AND_VALUE),
     Reason(r"^kubectl: \w+: patch .*error in other words", GO_PATCH),
-    Reason(r"^kubectl: (custom|pods): create -f (vault-invalid|pod-bad-values)\.yaml", ORDER),
+    Reason(r"^kubectl: \w+: (create|apply) -f (vault-invalid|pod-bad-values|service-bad)\.yaml", ORDER),
     Reason(r"^kubectl: discovery: (api-versions|get --raw /apis:)", HPA_V1),
     Reason(r"^kubectl: discovery: get --raw /api/v1:", SUBRESOURCES),
     Reason(r"^kubectl: discovery: get componentstatuses", NO_COMPONENTS),
