@@ -19,6 +19,7 @@ from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
 from ..client.discovery import check_name
+from .manifests_command import manifests_command
 from .messages import LIST_UNFINISHED, NO_REPORT
 from .options import Context, Kubeconfig, Verbose, find_target
 from .output import LogLines, OutputError, interrupt_writes, printing, replace_unencodable
@@ -52,6 +53,7 @@ class Loop(StrEnum):
 
 
 app.command("run")(run_command)
+app.command("manifests")(manifests_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+import trustme
+
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import run_until_first
 from ..errors import ConfigError
@@ -55,7 +57,9 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> N
             server.kubeconfig(kubeconfig)
             with printing():
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
-            options = ("--kubeconfig", str(kubeconfig), "--install-crds", *arguments)
+            cert, key = _certificate(Path(folder))
+            files = ("--kubeconfig", str(kubeconfig), "--tls-cert", str(cert), "--tls-key", str(key))
+            options = (*files, "--install-crds", *arguments)
             while True:
                 child = await _start(target, options)
                 try:
@@ -63,6 +67,18 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> N
                 finally:
                     await _stop(child)
                 logger.info("%s has changed: restarting", sources.changed)
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Write a certificate and a key for webhooks at this machine's own addresses, and their authority's ``ca.crt``."""
+    authority = trustme.CA()
+    made = authority.issue_cert("localhost", "127.0.0.1", "::1")
+    cert, key = folder / "tls.crt", folder / "tls.key"
+    authority.cert_pem.write_to_path(str(folder / "ca.crt"))
+    made.private_key_pem.write_to_path(str(key))
+    for number, pem in enumerate(made.cert_chain_pems):
+        pem.write_to_path(str(cert), append=number > 0)
+    return cert, key
 
 
 async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:

@@ -7,6 +7,7 @@ import inspect
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from .._core.signals import STOP_SIGNALS, run_until_signal
 from ..client import Client
 from ..errors import AioInformerError, ConfigError, said
 from ..leaderelection import LeaderElector
-from ..operator import Manager, Operator
+from ..operator import Manager, Operator, WebhookServer
 from ..operator.definitions import differences, install
 from ..operator.preflight import (
     Needed,
@@ -50,6 +51,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         host: As for Serving.
         grace_period: As for Manager; None for its default.
         trace: Whether to measure the latency by stage.
+        webhook_port: The port of the operator's webhooks; 0 for none.
+        tls_cert: The file of the webhooks' certificate.
+        tls_key: The file of its private key.
         install_crds: Whether to create the operator's CustomResourceDefinitions first.
     """
 
@@ -62,6 +66,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     grace_period: float | None = None
     trace: bool = False
+    webhook_port: int = 9443
+    tls_cert: str | None = None
+    tls_key: str | None = None
     install_crds: bool = False
 
 
@@ -90,12 +97,35 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
             await found.discover(client)
         manager = await _manager(found, asked, client, elector, stages)
         debug = Debug(manager, name, elector=elector, stages=stages)
-        async with Serving(
-            debug, metrics_port=asked.metrics_port, probe_port=asked.probe_port, host=asked.host
+        async with (
+            Serving(debug, metrics_port=asked.metrics_port, probe_port=asked.probe_port, host=asked.host),
+            _webhooks(found, asked, manager) or nullcontext(),
         ):
             await _check(found, asked, client, manager, elector)
             logger.info("%s runs on %s", name, client.server)
             await manager.run()
+
+
+def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> WebhookServer | None:
+    """Return the server of the operator's webhooks; None if it has none, or no port.
+
+    Raises:
+        ConfigError: A file is missing.
+    """
+    if not isinstance(found, Operator) or not found.has_webhooks or not asked.webhook_port:
+        return None
+    if asked.tls_cert is None or asked.tls_key is None:
+        raise ConfigError(
+            f"{found.name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev makes "
+            "them), or --webhook-port 0 to run without webhooks"
+        )
+    return WebhookServer(
+        found.webhook_app(manager),
+        port=asked.webhook_port,
+        cert=asked.tls_cert,
+        key=asked.tls_key,
+        host=asked.host,
+    )
 
 
 async def _manager(
@@ -177,7 +207,7 @@ def _needed(
         return
     for right in found.rights(leader_election=elector is not None):
         if right.plural == "leases" and elector is not None:
-            yield Needed(right, asked.lease_namespace or client.namespace)
+            yield Needed(right, asked.lease_namespace or client.namespace, found.name)
         else:
             yield Needed(right, (asked.namespace or "") if right.namespaced else "")
 

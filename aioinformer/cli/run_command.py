@@ -57,6 +57,17 @@ def run_command(
         int,
         typer.Option("--probe-port", min=0, max=65535, help="For /healthz and /readyz; 0 for none."),
     ] = 8080,
+    webhook_port: Annotated[
+        int,
+        typer.Option(
+            "--webhook-port", min=0, max=65535, help="For the operator's webhooks, if it has any; 0 for none."
+        ),
+    ] = 9443,
+    tls_cert: Annotated[
+        str | None,
+        typer.Option("--tls-cert", help="The webhooks' certificate in PEM; read again when it changes."),
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option("--tls-key", help="Its private key in PEM.")] = None,
     host: Annotated[
         str | None,
         typer.Option("--host", help="Where the ports are open. Default: 127.0.0.1; in a pod, everywhere."),
@@ -97,6 +108,8 @@ def run_command(
         raise typer.BadParameter(
             "--dev has a server of its own: leave out --server, --kubeconfig and --context"
         )
+    if dev and (tls_cert or tls_key):
+        raise typer.BadParameter("--dev makes a certificate of its own: leave out --tls-cert and --tls-key")
     with usage():
         for option, value in (("-n", namespace), ("--lease-namespace", lease_namespace)):
             if value is not None:
@@ -111,6 +124,9 @@ def run_command(
         lease_namespace=lease_namespace,
         metrics_port=metrics_port,
         probe_port=probe_port,
+        webhook_port=webhook_port,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
         host=host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1"),
         grace_period=grace_period,
         trace=trace,
@@ -135,6 +151,7 @@ def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) 
     arguments = [
         f"--metrics-port={asked.metrics_port}",
         f"--probe-port={asked.probe_port}",
+        f"--webhook-port={asked.webhook_port}",
         f"--log-format={log_format.value}",
         *([f"--namespace={asked.namespace}"] if asked.namespace else []),
         *([f"--lease-namespace={asked.lease_namespace}"] if asked.lease_namespace else []),

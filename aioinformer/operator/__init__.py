@@ -3,10 +3,10 @@
     informers ─► triggers, with predicates ─► work queue ─► workers ─► your reconciler
 
 A ``Controller`` runs one reconciler. A ``Manager`` runs several controllers on shared informers. An ``Operator``
-declares both in a module, for ``aioinformer run``.
+declares both, and webhooks, in a module, for ``aioinformer run``.
 """
 
-from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
+from ..errors import Denied, InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
 from ..informer import Health
 from ..typed import CustomResource
 from .context import Context
@@ -35,9 +35,11 @@ from .runs import RunState
 from .state import ControllerState, FailingKey, ManagerState
 from .threads import in_thread
 from .triggers import TriggerState
+from .webhooks import AdmissionReview, UserInfo, WebhookApp, WebhookServer
 
 __all__ = [
     "LOW_PRIORITY",
+    "AdmissionReview",
     "AnnotationsChanged",
     "Change",
     "Context",
@@ -45,6 +47,7 @@ __all__ = [
     "ControllerState",
     "CustomResource",
     "Deleting",
+    "Denied",
     "FailingKey",
     "FieldsChanged",
     "FinalizersChanged",
@@ -69,9 +72,12 @@ __all__ = [
     "RunState",
     "TerminalError",
     "TriggerState",
+    "UserInfo",
     "Uses",
     "Watch",
     "Watched",
+    "WebhookApp",
+    "WebhookServer",
     "When",
     "WrittenResource",
     "controller_of",

@@ -17,7 +17,7 @@ from .informer_triggers import Requests
 from .kinds import Named, declared
 from .predicates import PredicateFunc
 from .requests import Request, Result
-from .rights import READ, Right
+from .rights import READ, WRITE, Right
 from .source_trigger import Source
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Uses:
         """What a Role has to permit.
 
         Raises:
-            ConfigError: The resource is unknown.
+            ConfigError: The resource is unknown, or the verbs are invalid.
         """
         return Right.of(declared(self.named), self.verbs, self.subresource)
 
@@ -81,11 +81,22 @@ class Owned:
         resource: A class or a name.
         predicate: Which changes trigger a reconcile; None for all.
         controller_only: Whether only the owner that is the object's controller is reconciled.
+        verbs: What the operator does with it beside get, list and watch.
     """
 
     resource: Named
     predicate: PredicateFunc[Any] | None = None
     controller_only: bool = True
+    verbs: Iterable[str] = WRITE
+
+    @property
+    def right(self) -> Right:
+        """What a Role has to permit beside reading.
+
+        Raises:
+            ConfigError: The resource is unknown, or the verbs are invalid.
+        """
+        return Right.of(declared(self.resource), self.verbs)
 
 
 @dataclass(frozen=True, slots=True)

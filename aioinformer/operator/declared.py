@@ -16,7 +16,7 @@ from .declarations import Handler, Mistakes, Owned, Uses, Watched, require_handl
 from .informer_triggers import Owns, Watch
 from .kinds import Named, declared, has_status
 from .predicates import PredicateFunc, require_predicate
-from .rights import READ, WRITE, Right
+from .rights import READ, Right
 from .source_trigger import Source
 
 
@@ -78,7 +78,7 @@ class Declared:
         mistakes.of(lambda: require_handler("reconcile", self.reconcile))
         primary = mistakes.of(lambda: self.primary)
         for owned in self.owned:
-            mistakes.of(lambda owned=owned: declared(owned.resource))  # type: ignore[misc]
+            mistakes.of(lambda owned=owned: owned.right)  # type: ignore[misc]
         for watched in self.watches:
             mistakes.of(lambda watched=watched: declared(watched.resource))  # type: ignore[misc]
             mistakes.of(
@@ -127,7 +127,8 @@ class Declared:
         if self.owns:  # for the blockOwnerDeletion of owner references
             yield Right.of(primary, ("update",), "finalizers")
         for owned in self.owned:
-            yield Right.of(declared(owned.resource), (*READ, *WRITE))
+            yield Right.of(declared(owned.resource), READ)
+            yield owned.right
         for watched in self.watches:
             yield Right.of(declared(watched.resource), READ)
         for used in self.uses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar, Unpack, overload
@@ -22,9 +23,13 @@ from .manager import Manager
 from .protocols import LeaderElection
 from .requests import Request
 from .rights import EVENTS, LEASES, Right, merged
+from .webhooks import WebhookApp
+from .webhooks.declaring import DeclaresWebhooks
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Outcome)
+
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
 class _Registers(Generic[T]):
@@ -46,8 +51,8 @@ class _Registers(Generic[T]):
         return reconcile
 
 
-class Operator:
-    """Declares controllers, and what they may do. It holds no event loop, client or cache.
+class Operator(DeclaresWebhooks):
+    """Declares controllers and webhooks, and what they may do. It holds no event loop, client or cache.
 
     ::
 
@@ -74,6 +79,7 @@ class Operator:
         for each in self.uses:
             mistakes.of(lambda each=each: each.right)  # type: ignore[misc]
         mistakes.raise_if_any()
+        super().__init__()
         self.name = name
         self.events = events
         self._declared: list[Declared] = []
@@ -128,13 +134,16 @@ class Operator:
         return [*self.uses, *(use for each in self._declared for use in each.uses)]
 
     def custom_resources(self) -> list[tuple[type[CustomResource], ...]]:
-        """Return the CustomResource classes among its resources; classes that are versions of one kind together."""
+        """Return the CustomResource classes that it names; classes that are versions of one kind together.
+
+        The versions of a kind are in the order of Kubernetes: alpha, beta, then stable ones.
+        """
         versions: dict[tuple[str, str], list[type[CustomResource]]] = {}
-        for each in self.resources:
+        for each in dict.fromkeys([*self.resources, *self._webhook_classes]):
             if isinstance(each, type) and issubclass(each, CustomResource):
                 resource = resource_of_class(each)
                 versions.setdefault((resource.group, resource.plural), []).append(each)
-        return [tuple(each) for each in versions.values()]
+        return [tuple(sorted(each, key=_age)) for each in versions.values()]
 
     def rights(self, *, leader_election: bool = True) -> list[Right]:
         """Return what the operator's service account has to be permitted.
@@ -189,10 +198,21 @@ class Operator:
         )
         cached = unique([*self._triggers, *(each.named for each in self._uses if each.is_cached)])
         direct = unique([*cached, *(use.named for use in self._uses)])[len(cached) :]
-        context = Context(self.name, manager, cached, direct, recorder)
+        context = manager.context = Context(self.name, manager, cached, direct, recorder)
         for each in self._declared:
             manager.add(each.controller(context))
         return manager
+
+    def webhook_app(self, manager: Manager | None = None) -> WebhookApp:
+        """Return its webhooks as an ASGI application.
+
+        Args:
+            manager: What ``manager`` returned, for functions that take a context; None if there are none.
+
+        Raises:
+            ConfigError: A function takes a context and there is no manager, or a conversion is missing.
+        """
+        return self._webhook_app(manager.context if isinstance(manager, _OperatorManager) else None)
 
     async def discover(self, client: Client) -> None:
         """Find the custom resources that the operator names by plural and group, at the server.
@@ -228,6 +248,7 @@ class _OperatorManager(Manager):
     def __init__(self, client: Any, recorder: EventRecorder | None, **options: Any) -> None:
         super().__init__(Client.of(client), **options)
         self._recorder = recorder
+        self.context: Context | None = None
 
     async def run(self) -> None:
         if self._recorder is None:
@@ -235,3 +256,12 @@ class _OperatorManager(Manager):
             return
         async with self._recorder:  # leaving sends the last Events
             await super().run()
+
+
+def _age(kind: type[CustomResource]) -> tuple[int, int, int, str]:
+    """Return what orders versions as Kubernetes does: v1alpha1, v1beta1, v1, v2; others come first."""
+    version = resource_of_class(kind).version
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (0, 0, 0, version)
+    return ({"alpha": 1, "beta": 2}.get(found[2], 3), int(found[1]), int(found[3] or 0), version)

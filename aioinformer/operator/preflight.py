@@ -29,10 +29,12 @@ class Needed(NamedTuple):
     Attributes:
         right: The right.
         namespace: The namespace; ``""`` for all, and for cluster-scoped resources.
+        name: The object's name; ``""`` for all.
     """
 
     right: Right
     namespace: str = ""
+    name: str = ""
 
 
 def read_by(manager: Manager) -> Iterator[Needed]:
@@ -108,6 +110,7 @@ async def _is_allowed(client: Client, needed: Needed, verb: str) -> bool:
     right = needed.right
     wanted = {
         "namespace": needed.namespace,
+        "name": needed.name,
         "verb": verb,
         "group": right.group,
         "resource": right.plural,

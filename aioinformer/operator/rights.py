@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from ..errors import ConfigError
 from ..objects.api_resources import APIResource
 
 READ = ("get", "list", "watch")
@@ -36,8 +37,16 @@ class Right(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, resource: APIResource, verbs: Iterable[str], subresource: str = "") -> Right:
-        """Return the right to use a resource by some verbs."""
-        return cls(resource.group, resource.plural, resource.namespaced, tuple(verbs), subresource)
+        """Return the right to use a resource by some verbs.
+
+        Raises:
+            ConfigError: The verbs are a string, or there are none.
+        """
+        if isinstance(verbs, str) or not (verbs := tuple(verbs)):
+            raise ConfigError(
+                f"{resource.plural}: verbs must be a tuple such as ('get', 'list'), not {verbs!r}"
+            )
+        return cls(resource.group, resource.plural, resource.namespaced, verbs, subresource)
 
     @property
     def resource(self) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -341,6 +342,52 @@ async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder:
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
     assert not os.path.exists(kubeconfig)  # noqa: ASYNC240 - fast
+
+
+HOOKS = """
+from aioinformer import KubeObject
+from aioinformer.operator import AdmissionReview, Context, Denied, Operator
+
+operator = Operator("hooks", events=False)
+
+
+@operator.validate("pods")
+async def check(review: AdmissionReview[KubeObject], context: Context) -> None:
+    raise Denied(f"not on {context.client.server}")
+"""
+
+
+async def test_webhooks_need_a_certificate(server: APIServer, folder: Path) -> None:
+    (folder / "hooks.py").write_text(HOOKS)
+    ended = await outcome(folder, "hooks", *on(server))
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors == (
+        "aioinformer: hooks has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
+        "makes them), or --webhook-port 0 to run without webhooks\n"
+    )
+
+
+async def test_dev_serves_webhooks_with_a_certificate_of_its_own(folder: Path) -> None:
+    (folder / "hooks.py").write_text(HOOKS)
+    (port,) = free_ports(1)
+    options = ("--dev", "--metrics-port", "0", "--probe-port", "0", "--webhook-port", str(port))
+    async with aioinformer(folder, "hooks", *options) as program:
+        kubeconfig = Path((await program.output.next()).rpartition("KUBECONFIG=")[2])
+        await line_with(program.errors, "hooks runs on")
+        trusted = ssl.create_default_context(cafile=kubeconfig.with_name("ca.crt"))
+        pod = {"metadata": {"name": "a"}}
+        asked = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {"uid": "1", "operation": "CREATE", "object": pod},
+        }
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
+            url = f"https://127.0.0.1:{port}/validate/check.pods.hooks"
+            async with session.post(url, json=asked) as answer:
+                response = (await answer.json())["response"]
+        assert response["status"]["message"].startswith("not on https://127.0.0.1:")
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
 
 
 async def test_dev_and_a_server_exclude_each_other(folder: Path) -> None:

@@ -34,6 +34,7 @@ from examples import (
     operator_quickstart,
     operator_threads,
     operator_triggers,
+    operator_webhooks,
     own_writes,
     quickstart,
     rate_limiters,
@@ -299,6 +300,14 @@ async def test_operator_leader(capsys: Printed) -> None:
 async def test_operator_threads(capsys: Printed) -> None:
     await operator_threads.main()
     assert lines(capsys) == ["ended with 3 of 3 parts sent", "given back: True"]
+
+
+async def test_operator_webhooks(capsys: Printed) -> None:
+    await operator_webhooks.main()
+    assert lines(capsys) == [
+        '/mutate/fill.websites.example.com [{"op":"add","path":"/spec/replicas","value":3}]',
+        "/validate/check.websites.example.com spec.host: is not for ann",
+    ]
 
 
 async def test_writing(capsys: Printed) -> None:

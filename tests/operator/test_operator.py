@@ -179,7 +179,7 @@ def test_versions_of_a_kind_make_one_definition() -> None:
     async def reconcile(request: Request[Any]) -> None: ...
 
     operator.controller(SiteWithStatus, uses=[Uses(Site, ("get",))])(reconcile)
-    assert operator.custom_resources() == [(SiteWithStatus, Site)]
+    assert operator.custom_resources() == [(Site, SiteWithStatus)], "the last one is stored"
     assert [str(each) for each in operator.rights(leader_election=False)] == [
         "get, list, watch sites.example.com",
         "update, patch sites/status.example.com",
@@ -208,6 +208,14 @@ def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
         assert each in text
     with pytest.raises(ConfigError, match="name must be a name"):
         Operator("Not A Name")
+    with pytest.raises(ConfigError, match=r"pods: verbs must be a tuple such as .*, not 'get'"):
+        Operator("wrong", uses=[Uses("pods", verbs="get")])
+    with pytest.raises(
+        ConfigError, match=r"pods: verbs must .*, not 'create'\n.*nodes: verbs must .*, not \(\)"
+    ):
+        operator.controller("secrets", owns=[Owned("pods", verbs="create")], uses=[Uses("nodes", verbs=())])(
+            lambda request: None
+        )
 
 
 def test_two_controllers_of_one_name_or_finalizer_are_refused() -> None:

@@ -107,7 +107,7 @@ class Plain(msgspec.Struct):
 def test_misspelt_class_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="shortnames"):
 
-        class Wrong(CustomResource, shortnames=("w",)):
+        class Wrong(CustomResource, shortnames=("w",)):  # pyright: ignore[reportArgumentType]
             pass
 
 
