@@ -90,7 +90,8 @@ class APIServer:
         requests: The latest 10,000 requests, oldest first.
         tokens: The accepted bearer tokens, if a token was given.
         users: Users, or just their names, by their bearer tokens, which are accepted, too. `request.user` has the name;
-            it is `"embedded"` for the other `tokens`. Tokens that a TokenRequest has issued are accepted without being here.
+            it is `"embedded"` for the other `tokens`. Tokens that a TokenRequest has issued are accepted without being
+            here.
     """
 
     def __init__(
