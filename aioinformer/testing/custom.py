@@ -45,20 +45,3 @@ def check_custom(resource: ResourceType, new: Object, old: Object | None, subres
     if faults := resource.schema.faults(new, old, subresource):
         causes = [fault.cause for fault in faults]
         raise errors.invalid(resource.kind, resource.group, new["metadata"]["name"], causes)
-
-
-def check_applied(resource: ResourceType, applied: Object) -> None:
-    """Refuse an applied configuration with a field that the schema does not have.
-
-    Raises:
-        StatusError: 500, as upstream.
-    """
-    _, unknown = read_custom(resource, applied)
-    if unknown:
-        name = f"{applied['metadata'].get('namespace', '')}/{applied['metadata']['name']}"
-        raise errors.StatusError(
-            500,
-            "",
-            f"failed to create typed patch object ({name}; {resource.api_version}, Kind={resource.kind}): "
-            f".{unknown[0]}: field not declared in schema",
-        )

@@ -13,7 +13,7 @@ import msgspec
 from aioinformer.testing.schema.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Set
+    from collections.abc import Iterable, Set
 
     from aioinformer.testing.objects import Object
 
@@ -51,22 +51,6 @@ def paths(node: Node, obj: Object) -> dict[Path, Any]:
     return found
 
 
-def undeclared(node: Node, value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the fields of a configuration that its schema does not know."""
-    if isinstance(value, dict):
-        for name, entry in value.items():
-            below = (*path, f"f:{name}")
-            if name in node.properties or node.items is not None:
-                yield from undeclared(_field(node, name), entry, below)
-            elif node.properties and not node.preserves_unknown:
-                yield below
-    elif isinstance(value, list) and node.items is not None:
-        for number, entry in enumerate(value):
-            is_keyed = node.list_type == "map" and isinstance(entry, dict)
-            element = _key_element(node, entry) if is_keyed else f"i:{number}"
-            yield from undeclared(node.items, entry, (*path, element))
-
-
 def _field(node: Node, name: str) -> Node:
     return node.properties.get(name) or node.items or _ANY
 
@@ -84,10 +68,10 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
             _collect(_field(node, name), entry, (*path, f"f:{name}"), found)
     elif isinstance(value, list) and node.list_type == "set":
         for entry in value:
-            found[(*path, _value_element(entry))] = entry
+            found[(*path, value_element(entry))] = entry
     elif isinstance(value, list) and node.list_type == "map":
         for item in value:
-            place = (*path, _key_element(node, item))
+            place = (*path, key_element(node, item))
             if _is_atomic(items):
                 found[place] = item
                 continue
@@ -99,7 +83,7 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
         found[path] = value
 
 
-def _key_element(node: Node, item: Object) -> str:
+def key_element(node: Node, item: Object) -> str:
     """Return the element of an item of a list that merges by keys; a missing key has its default."""
     items = node.items or _ANY
     keys = {}
@@ -109,7 +93,8 @@ def _key_element(node: Node, item: Object) -> str:
     return "k:" + msgspec.json.encode(keys).decode()
 
 
-def _value_element(value: Any) -> str:
+def value_element(value: Any) -> str:
+    """Return the element of an item of a list that is a set."""
     return "v:" + msgspec.json.encode(value).decode()
 
 
@@ -133,14 +118,14 @@ def _merge(node: Node, live: Any, applied: Any) -> Any:
 
 
 def _merge_items(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
-    wanted = {_key_element(node, item): item for item in applied}
-    known = [_key_element(node, item) for item in live]
+    wanted = {key_element(node, item): item for item in applied}
+    known = [key_element(node, item) for item in live]
 
     def merged(element: str, item: Any) -> Any:
         return _merge(node.items or _ANY, item, wanted[element]) if element in wanted else item
 
     both = [merged(element, item) for element, item in zip(known, live, strict=True)]
-    return both + [item for item in applied if _key_element(node, item) not in known]
+    return both + [item for item in applied if key_element(node, item) not in known]
 
 
 def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
@@ -161,7 +146,7 @@ def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path =
         if left is not None:
             value[name] = left
     elif element.startswith("v:") and isinstance(value, list):
-        value = [entry for entry in value if _value_element(entry) != element]
+        value = [entry for entry in value if value_element(entry) != element]
     elif element.startswith("k:") and isinstance(value, list):
         keys = msgspec.json.decode(element[2:])
         items = []

@@ -54,10 +54,18 @@ def decoded(
         if not resource.custom:
             complete(read, resource.kind, obj)
         return read
-    if refused is not None:
-        raise refused(why)
+    raise (refused or unhandled(resource))(why)
+
+
+def unhandled(resource: ResourceType) -> Callable[[str], errors.StatusError]:
+    """Return a function that builds the error of a whole object with an invalid value."""
     kind = resource.kind
-    raise errors.bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
+
+    def refused(why: str) -> errors.StatusError:
+        text = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}'
+        return errors.bad_request(text)
+
+    return refused
 
 
 def unpatched(patched: Object) -> Callable[[str], errors.StatusError]:
