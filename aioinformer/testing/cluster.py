@@ -69,6 +69,7 @@ class WriteOptions:
         applied: The write is an apply, which has already set `managedFields`.
         strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
         fields: Collects the unknown fields.
+        strategic: The strategic merge patch that the write comes from.
     """
 
     subresource: str = ""
@@ -78,6 +79,7 @@ class WriteOptions:
     applied: bool = False
     strict: bool = False
     fields: FieldCheck = field(default_factory=FieldCheck)
+    strategic: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +251,9 @@ class Cluster:
         """
         stored = self.get(resource, namespace, name)
         new = change(load(resource, stored))
-        metadata_of(new, unpatched(new))
-        new = decoded(resource, new, unpatched(new), options.fields)
+        refused = unpatched(resource, new, options.strategic)
+        metadata_of(new, refused)
+        new = decoded(resource, new, refused, options.fields)
         return self._replace(resource, stored, new, options)
 
     def update(

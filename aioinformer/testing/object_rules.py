@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.objects.labels import label_key_faults
 from aioinformer.testing.errors import cause, field_invalid, field_not_supported, field_required
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ def _data(obj: Object) -> _Faults:
 
 def _claim(obj: Object) -> _Faults:
     spec = obj.get("spec") or {}
-    if "storage" not in ((spec.get("resources") or {}).get("requests") or {}):
-        yield field_required("spec.resources[storage]")
     if not spec.get("accessModes"):
         yield field_required("spec.accessModes", "at least 1 access mode is required")
+    if "storage" not in ((spec.get("resources") or {}).get("requests") or {}):
+        yield field_required("spec.resources[storage]")
 
 
 def _autoscaler(obj: Object) -> _Faults:
@@ -45,6 +46,10 @@ def _autoscaler(obj: Object) -> _Faults:
         yield field_required("spec.maxReplicas", "must be set and greater than 0")
     if most < least:
         yield field_invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+    target = spec.get("scaleTargetRef") or {}
+    if target.get("kind") != "ReplicationController" and "/" not in (target.get("apiVersion") or ""):
+        why = "apiVersion must specify API group"
+        yield field_invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", why)
 
 
 def _budget(obj: Object) -> _Faults:
@@ -135,6 +140,9 @@ def _limit_range(obj: Object) -> _Faults:
     seen: set[Any] = set()
     for number, limit in enumerate((obj.get("spec") or {}).get("limits") or ()):
         given = limit.get("type")
+        if given and "/" not in given:
+            for why in label_key_faults(given):
+                yield field_invalid(f"spec.limits[{number}].type", given, why)
         if given in seen:
             yield cause("FieldValueDuplicate", f'Duplicate value: "{given}"', f"spec.limits[{number}].type")
         seen.add(given)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _SELECTING = frozenset(["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
+_EMPTY = {"ReplicaSet": "deployment"}  # as upstream says
 _COUNTS = (
     "replicas",
     "minReadySeconds",
@@ -67,8 +68,10 @@ def _selector_faults(kind: str, spec: Object) -> _Faults:
     selector = spec.get("selector")
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if selector is not None and not (selector.get("matchLabels") or selector.get("matchExpressions")):
-        yield field_invalid("spec.selector", selector, f"empty selector is invalid for {kind.lower()}")
+        why = f"empty selector is invalid for {_EMPTY.get(kind, kind.lower())}"
+        yield field_invalid("spec.selector", selector, why)
         return
+    yield from _label_faults("spec.selector.matchLabels", (selector or {}).get("matchLabels") or {})
     try:
         matches = selector is not None and LabelSelector.of(selector).matches(labels or {})
     except SelectorError:
