@@ -24,7 +24,7 @@ from aioinformer.testing.apply import (
     track_write,
 )
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
-from aioinformer.testing.custom import check_custom
+from aioinformer.testing.custom import custom_faults
 from aioinformer.testing.defaults import admit, fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
@@ -201,14 +201,14 @@ class Cluster:
             metadata["name"] = self._generate_name(metadata["generateName"])
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
-        check_object(resource, metadata, self._faults(resource, None, obj, options))
+        new = {**obj, "metadata": metadata}
+        if resource.has_status and not options.whole:
+            new.pop("status", None)
+        check_object(resource, metadata, self._faults(resource, None, new, options))
         metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
             metadata["generation"] = 1
-        new = {**obj, "metadata": metadata}
-        if resource.has_status and not options.whole:
-            new.pop("status", None)
         if not resource.custom:
             status = self.schema_of(resource).properties.get("status")
             if status is not None and "status" not in new:
@@ -224,7 +224,6 @@ class Cluster:
         if resource is DEFINITIONS:
             check_definition(new, None)
             options.fields.note(not_enforced_in(new))
-        check_custom(resource, new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
@@ -393,7 +392,6 @@ class Cluster:
         if resource is DEFINITIONS:
             check_definition(result, old)
             options.fields.note(not_enforced_in(result))
-        check_custom(resource, result, old, options.subresource)
         if result == old:
             return stored
         self._track(resource, old, result, options)
@@ -476,9 +474,11 @@ class Cluster:
     def _faults(
         self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
     ) -> list[dict[str, str]]:
-        """Return what the server says against the spec of a built-in object."""
+        """Return what the server says against an object, besides its metadata."""
         kind = resource.kind
-        has_own_checks = resource.custom or resource is DEFINITIONS or kind == "Event"
+        if resource.custom:
+            return custom_faults(resource, new, old, options.subresource)
+        has_own_checks = resource is DEFINITIONS or kind == "Event"
         if has_own_checks or not options.strict or options.subresource:
             return []
         faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]

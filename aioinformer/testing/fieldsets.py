@@ -13,7 +13,7 @@ import msgspec
 from aioinformer.testing.schema.node import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Iterable, Iterator, Set
 
     from aioinformer.testing.objects import Object
 
@@ -111,21 +111,58 @@ def _merge(node: Node, live: Any, applied: Any) -> Any:
         return merge(node, live, applied)
     if isinstance(applied, list) and isinstance(live, list):
         if node.list_type == "set":
-            return live + [entry for entry in applied if entry not in live]
+            pairs = _pairs([*map(value_element, live)], [*map(value_element, applied)])
+            return [live[left] if right is None else applied[right] for left, right in pairs]
         if node.list_type == "map":
             return _merge_items(node, live, applied)
     return applied
 
 
 def _merge_items(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
-    wanted = {key_element(node, item): item for item in applied}
-    known = [key_element(node, item) for item in live]
+    pairs = _pairs([key_element(node, item) for item in live], [key_element(node, item) for item in applied])
 
-    def merged(element: str, item: Any) -> Any:
-        return _merge(node.items or _ANY, item, wanted[element]) if element in wanted else item
+    def merged(left: int, right: int | None) -> Any:
+        if right is None:
+            return live[left]
+        return applied[right] if left < 0 else _merge(node.items or _ANY, live[left], applied[right])
 
-    both = [merged(element, item) for element, item in zip(known, live, strict=True)]
-    return both + [item for item in applied if key_element(node, item) not in known]
+    return [merged(left, right) for left, right in pairs]
+
+
+def _pairs(live: list[str], applied: list[str]) -> Iterator[tuple[int, int | None]]:
+    """Yield the places of the items of a merged list, in the order of structured-merge-diff.
+
+    The applied order wins, and an item that only the live list has stays where it is among the others.
+
+    Args:
+        live: The elements of the live list.
+        applied: Those of the applied list.
+
+    Yields:
+        The place in the live list, or -1, and the place in the applied list, or None.
+    """
+    places = {element: number for number, element in reversed([*enumerate(live)])}
+    shared = [element for element in applied if element in places]
+    wanted, done = {*applied}, set[str]()
+    left = right = 0
+    while left < len(live) or right < len(applied):
+        here = live[left] if left < len(live) else None
+        next_ = applied[right] if right < len(applied) else None
+        if here is not None and here != next_:
+            if here not in wanted:
+                yield left, None
+                left += 1
+                continue
+            if here in done or (shared and shared[0] != here):  # the applied order has another place for it
+                left += 1
+                continue
+        if next_ is not None:
+            yield places.get(next_, -1), right
+            done.add(next_)
+            right += 1
+            left += here == next_
+            if shared and shared[0] == next_:
+                shared.pop(0)
 
 
 def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:

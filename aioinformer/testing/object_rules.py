@@ -32,11 +32,15 @@ def _data(obj: Object) -> _Faults:
 
 
 def _claim(obj: Object) -> _Faults:
-    spec = obj.get("spec") or {}
+    yield from claim_faults("spec", obj.get("spec") or {})
+
+
+def claim_faults(path: str, spec: Object) -> _Faults:
+    """Yield the causes for mistakes in the spec of a claim at a path."""
     if not spec.get("accessModes"):
-        yield field_required("spec.accessModes", "at least 1 access mode is required")
+        yield field_required(f"{path}.accessModes", "at least 1 access mode is required")
     if "storage" not in ((spec.get("resources") or {}).get("requests") or {}):
-        yield field_required("spec.resources[storage]")
+        yield field_required(f"{path}.resources[storage]")
 
 
 def _autoscaler(obj: Object) -> _Faults:
@@ -56,6 +60,15 @@ def _budget(obj: Object) -> _Faults:
     spec = obj.get("spec") or {}
     if "minAvailable" in spec and "maxUnavailable" in spec:
         yield field_invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+
+
+def _network_policy(obj: Object) -> _Faults:
+    spec = obj.get("spec") or {}
+    for part, peers in (("ingress", "from"), ("egress", "to")):
+        for number, rule in enumerate(spec.get(part) or ()):
+            for index, peer in enumerate(rule.get(peers) or ()):
+                if not peer:
+                    yield field_required(f"spec.{part}[{number}].{peers}[{index}]", "must specify a peer")
 
 
 def _binding(obj: Object) -> _Faults:
@@ -155,6 +168,7 @@ OBJECT_RULES: dict[str, Callable[[Object], _Faults]] = {
     "HorizontalPodAutoscaler": _autoscaler,
     "Ingress": _ingress,
     "LimitRange": _limit_range,
+    "NetworkPolicy": _network_policy,
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
     "PodDisruptionBudget": _budget,

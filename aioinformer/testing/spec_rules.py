@@ -15,7 +15,7 @@ from aioinformer.testing.errors import (
     field_not_supported,
     field_required,
 )
-from aioinformer.testing.object_rules import OBJECT_RULES
+from aioinformer.testing.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.schema.conditional import pod_template, template_path
 from aioinformer.testing.validation import label_fault
 
@@ -203,4 +203,13 @@ def _cron_job(obj: Object) -> _Faults:
         yield field_invalid("spec.schedule", schedule, why)
 
 
-_MORE: dict[str, Callable[[Object], _Faults]] = {"CronJob": _cron_job, "Service": _service}
+def _stateful_set(obj: Object) -> _Faults:
+    for number, claim in enumerate((obj.get("spec") or {}).get("volumeClaimTemplates") or ()):
+        yield from claim_faults(f"spec.volumeClaimTemplates[{number}].spec", claim.get("spec") or {})
+
+
+_MORE: dict[str, Callable[[Object], _Faults]] = {
+    "CronJob": _cron_job,
+    "Service": _service,
+    "StatefulSet": _stateful_set,
+}

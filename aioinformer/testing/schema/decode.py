@@ -78,7 +78,8 @@ def _struct(node: Node, value: Object, path: str, besides: Iterable[str] = ()) -
             continue
         given = value.get(name)
         if given is not None:
-            given = _read(part, given, struct, f"{path}.{name}" if path else name)
+            steps = (path, part.within, name)
+            given = _read(part, given, struct, ".".join(filter(None, steps)))
         if given is None or not (given or is_pointer(part)):
             # Go takes an empty value for a missing one, but tells 0 from "" where a field can be both
             is_scalar = not isinstance(given, list | dict | None)
