@@ -33,6 +33,7 @@ AioInformerError
 │   ├── TerminalError           raised *by* a reconciler: do not retry
 │   ├── InvalidResultError      the reconciler did not return a Result
 │   └── ReconcileTimeout        the reconciler took too long
+├── Denied                      raised *by* a webhook: refuse the request
 ├── UntilError                  until() ended before its conditions were met
 │   ├── WatchClosedError        the events ended
 │   └── UntilTimeout            the timeout passed
@@ -64,6 +65,7 @@ __all__ = [
     "ConflictError",
     "DamagedError",
     "DecodeError",
+    "Denied",
     "FIFOClosedError",
     "ForbiddenError",
     "IdleTimeoutError",
@@ -445,6 +447,26 @@ class InvalidResultError(ReconcileError):
 
 class ReconcileTimeout(ReconcileError, TimeoutError):  # noqa: N818 - as SyncTimeout
     """A reconciler took longer than its timeout and was cancelled."""
+
+
+class Denied(AioInformerError):  # noqa: N818 - it is an answer, not a failure
+    """Raised by a webhook: refuse the request.
+
+    Args:
+        message: Why, for the user.
+        field: The field that is wrong, such as ``"spec.host"``.
+    """
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message,), {"field": self.field}
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
 
 
 class UntilError(AioInformerError):

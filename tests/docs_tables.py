@@ -26,6 +26,7 @@ from aioinformer import (
     resources,
     testing,
     tracing,
+    typed,
     workqueue,
 )
 
@@ -34,7 +35,7 @@ DOCS = TESTS.parent / "docs"
 CORNERS_PAGE = DOCS / "corners.md"
 API_PAGE = DOCS / "api.md"
 
-ROOMS = [operator, workqueue, resources, leaderelection, events]
+ROOMS = [typed, operator, workqueue, resources, leaderelection, events]
 PUBLIC = [aioinformer, cache, metrics, *ROOMS, tracing, testing]
 
 CORNERS = [f"C{number}" for number in range(1, 92)]

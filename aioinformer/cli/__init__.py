@@ -1,4 +1,4 @@
-"""The command line: ``aioinformer watch``, ``aioinformer demo`` and ``aioinformer bench``."""
+"""The command line: ``aioinformer run``, ``manifests``, ``watch``, ``demo`` and ``bench``."""
 
 from __future__ import annotations
 

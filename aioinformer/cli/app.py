@@ -7,22 +7,24 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Coroutine
+from contextlib import closing
 from enum import StrEnum
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
-from ..errors import AioInformerError, ConfigError
-from .discovery import check_name
+from ..client.discovery import check_name
+from .manifests_command import manifests_command
 from .messages import LIST_UNFINISHED, NO_REPORT
-from .output import LogLines, OutputError, interrupt_writes, print_error, printing, replace_unencodable
-from .target import Target
+from .options import Context, Kubeconfig, Verbose, find_target
+from .output import LogLines, OutputError, interrupt_writes, printing, replace_unencodable
+from .reporting import LoopFactory, fail, reporting_errors, usage, uvloop_factory
+from .run_command import run_command
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -50,14 +52,8 @@ class Loop(StrEnum):
     UVLOOP = "uvloop"
 
 
-Kubeconfig = Annotated[
-    str | None,
-    typer.Option("--kubeconfig", metavar="PATH", help="Default: $KUBECONFIG, then ~/.kube/config."),
-]
-Context = Annotated[
-    str | None, typer.Option("--context", help="The kubeconfig's context. Default: the current one.")
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
+app.command("run")(run_command)
+app.command("manifests")(manifests_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -66,7 +62,7 @@ def _root(
     verbose: Verbose = False,
 ) -> None:
     replace_unencodable()
-    with _reporting_errors(), printing():
+    with reporting_errors(), printing():
         if version:
             print(__version__, flush=True)  # noqa: T201
             raise typer.Exit
@@ -115,6 +111,9 @@ def watch(
         Output, typer.Option("-o", "--output", help="The format of the events.")
     ] = Output.TABLE,
     full: Annotated[bool, typer.Option("--full", help="With -o jsonl: add the object to each line.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print which fields a change changed, with -o jsonl in each line.")
+    ] = False,
     until_synced: Annotated[
         bool, typer.Option("--until-synced", help="Exit when the whole list is printed.")
     ] = False,
@@ -136,11 +135,11 @@ def watch(
         raise typer.BadParameter("--full needs -o jsonl")
     if timeout is not None and not until_synced:
         raise typer.BadParameter("--timeout needs --until-synced")
-    with _usage():
+    with usage():
         check_name(resource)
         if namespace:
             require_namespace("-n", namespace)
-    target = _target(server, kubeconfig, context)
+    target = find_target(server, kubeconfig, context)
     asked = Watching(
         resource=resource,
         namespace=namespace,
@@ -149,6 +148,7 @@ def watch(
         field_selector=field_selector,
         output=output.value,
         full=full,
+        diff=diff,
         until_synced=until_synced,
         timeout=timeout,
     )
@@ -176,7 +176,7 @@ def demo(
     try:
         from .demo import run_demo
     except ModuleNotFoundError as error:
-        _fail(f"the demo needs {error.name}: pip install 'aioinformer[cli]'")
+        fail(f"the demo needs {error.name}: pip install 'aioinformer[cli]'")
     _run(run_demo(seconds, objects, seed))
 
 
@@ -217,52 +217,23 @@ def bench(
     elsewhere = any(each is not None for each in (server, kubeconfig, context))
     if elsewhere and embedded:
         raise typer.BadParameter("use either --embedded or --server, --kubeconfig and --context")
-    with _usage():
+    with usage():
         require_namespace("-n", namespace)
-    target = _target(server, kubeconfig, context) if elsewhere else None
+    target = find_target(server, kubeconfig, context) if elsewhere else None
     try:
         from .bench import Benchmark, run_benchmark
     except ModuleNotFoundError as error:
-        _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
-    loop_factory = _loop_factory(loop)
+        fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
+    loop_factory = uvloop_factory("--loop uvloop") if loop is Loop.UVLOOP else None
     benchmark = Benchmark(
         target, namespace, objects, rate, seconds, loop.value, protobuf, output is Form.JSON
     )
     _run(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
 
 
-def _target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
-    if server is not None and (kubeconfig is not None or context is not None):
-        raise typer.BadParameter("use either --server or --kubeconfig and --context")
-    with _usage():
-        return Target(
-            server, kubeconfig or None, context or None
-        )  # an empty one counts as missing, as for kubectl
-
-
-@contextmanager
-def _usage() -> Iterator[None]:
-    """Report a ConfigError from checking arguments as bad usage."""
-    try:
-        yield
-    except ConfigError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    if loop is Loop.ASYNCIO:
-        return None
-    try:
-        import uvloop
-    except ModuleNotFoundError:
-        _fail("--loop uvloop needs uvloop: pip install uvloop")
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
 def _run(
     work: Coroutine[Any, Any, None],
-    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    loop_factory: LoopFactory | None = None,
     unfinished: str = "",
 ) -> None:
     """Run a command until it ends, or until Ctrl-C or SIGTERM. A second signal exits immediately if the first is stuck.
@@ -303,7 +274,7 @@ def _run(
         await work
         is_done = True
 
-    with _reporting_errors(), closing(work):
+    with reporting_errors(), closing(work):
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
                 runner.run(run_until_signal())
@@ -311,20 +282,4 @@ def _run(
             if received is None:
                 raise
             if unfinished:
-                _fail(unfinished, 128 + received)
-
-
-@contextmanager
-def _reporting_errors() -> Iterator[None]:
-    """Exit with a one-line message on an AioInformerError."""
-    try:
-        yield
-    except AioInformerError as error:
-        if not (isinstance(error, OutputError) and error.is_closed):
-            _fail(str(error))
-
-
-def _fail(reason: str, code: int = 1) -> NoReturn:
-    line = " ".join(reason.split())
-    print_error(f"aioinformer: {line}")
-    raise typer.Exit(code)
+                fail(unfinished, 128 + received)

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from io import TextIOWrapper
@@ -20,6 +20,7 @@ from rich.console import Console
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError, DecodeError
 from ..objects.kube_object import KubeObject
+from ..typed import Change
 
 UNDECODABLE = "<undecodable>"
 
@@ -134,8 +135,18 @@ class Screen(Console):
 class Printer(Protocol):
     """Prints events."""
 
-    def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
-        """Print an ADDED, MODIFIED or DELETED event; the object is None if its last state is unknown."""
+    def event(
+        self, kind: str, key: str, obj: KubeObject | None, initial: bool, changes: Sequence[Change] = ()
+    ) -> None:
+        """Print an ADDED, MODIFIED or DELETED event.
+
+        Args:
+            kind: The event.
+            key: The object's key.
+            obj: The object; None if its last state is unknown.
+            initial: Whether it is in the initial list.
+            changes: The changed fields to print.
+        """
         ...
 
     def synced(self, count: int, resource_version: str) -> None:
@@ -156,13 +167,17 @@ class JsonLines:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")  # JSON is UTF-8 in every locale
 
-    def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
+    def event(
+        self, kind: str, key: str, obj: KubeObject | None, initial: bool, changes: Sequence[Change] = ()
+    ) -> None:
         line: dict[str, Any] = {
             "type": kind,
             "key": key,
             "resourceVersion": "" if obj is None else obj.resource_version,
             "initial": initial,
         }
+        if changes:
+            line["changes"] = [_change_line(each) for each in changes]
         if self._full:
             try:
                 line["object"] = None if obj is None else obj.to_dict()
@@ -194,7 +209,9 @@ class Table:
         self._widths = [9, 12, 28, 12, 6, 10, 36, 0] if wide else [9, 12, 28, 12, 0]
         self._begun = False
 
-    def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
+    def event(
+        self, kind: str, key: str, obj: KubeObject | None, initial: bool, changes: Sequence[Change] = ()
+    ) -> None:
         if not self._begun:
             self._begun = True
             header = ["EVENT", "NAMESPACE", "NAME", "STATUS", "AGE"]
@@ -207,6 +224,8 @@ class Table:
             if self._wide:
                 row += [obj.resource_version, obj.uid, _read(_labels_of, obj)]
         self._write(row)
+        for each in changes:
+            write(f"    {printable(str(each))}\n")
 
     def synced(self, count: int, resource_version: str) -> None:
         noun = "object" if count == 1 else "objects"
@@ -223,6 +242,16 @@ class Table:
                 self._widths[column] = max(self._widths[column], width)
             cells.append(cell + " " * (self._widths[column] - width))
         write("  ".join(cells).rstrip() + "\n")
+
+
+def _change_line(change: Change) -> dict[str, Any]:
+    """Return a change for a JSON line; a value that is missing has no key."""
+    values = {
+        name: value
+        for name, value in (("old", change.old), ("new", change.new))
+        if value is not msgspec.UNSET
+    }
+    return {"field": change.field, **values}
 
 
 def printable(text: str) -> str:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
 from .._core.tasks import run_until_first
 from ..client import Client
+from ..client.discovery import GROUP_TIMEOUT, find_resource
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ApiError, TransportError
+from ..errors import ApiError, DecodeError, TransportError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
 from ..listwatch import ListWatch
+from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
 from ..reflector.retry import Retry, is_hopeless
-from .discovery import GROUP_TIMEOUT, APIResource, find_resource
+from ..typed import Change, diff
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 from .progress import Progress
 
@@ -35,6 +38,7 @@ class Watching(NamedTuple):
     field_selector: str | None
     output: str
     full: bool
+    diff: bool
     until_synced: bool
     timeout: float | None
 
@@ -73,7 +77,7 @@ async def watch_resource(client: Client, asked: Watching) -> None:
                 ),
                 KubeObject,
             )
-            view = _View(printer, informer, progress)
+            view = _View(printer, informer, progress, diff=asked.diff)
             async with informer:
                 await progress.during(
                     run_until_first(partial(view.registration.wait_synced, fail_fast=True), view.wait_ended),
@@ -123,8 +127,14 @@ class _View(ResourceEventHandler[KubeObject]):
     """A handler that prints events."""
 
     def __init__(
-        self, printer: Printer, informer: SharedIndexInformer[KubeObject], progress: Progress
+        self,
+        printer: Printer,
+        informer: SharedIndexInformer[KubeObject],
+        progress: Progress,
+        *,
+        diff: bool,
     ) -> None:
+        self._diff = diff
         self._printer = printer
         self._informer = informer
         self._progress = progress
@@ -139,7 +149,7 @@ class _View(ResourceEventHandler[KubeObject]):
         self._print("ADDED", obj.key, obj, is_in_initial_list)
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        self._print("MODIFIED", new.key, new, False)
+        self._print("MODIFIED", new.key, new, False, _changes(old, new) if self._diff else ())
 
     def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> None:
         key, last = last_state(obj)
@@ -165,10 +175,12 @@ class _View(ResourceEventHandler[KubeObject]):
         """Wait until the output fails, and raise its error."""
         await asyncio.shield(self._ended)
 
-    def _print(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
+    def _print(
+        self, kind: str, key: str, obj: KubeObject | None, initial: bool, changes: Sequence[Change] = ()
+    ) -> None:
         if not initial and not self._synced and self.registration.has_synced():
             self.announce_synced()
-        self._try(self._printer.event, kind, key, obj, initial)
+        self._try(self._printer.event, kind, key, obj, initial, changes)
 
     def _try(self, write: Any, *arguments: object) -> None:
         self._progress.end()
@@ -181,3 +193,11 @@ class _View(ResourceEventHandler[KubeObject]):
     def _end(self, error: Exception) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
+
+
+def _changes(old: KubeObject, new: KubeObject) -> list[Change]:
+    """Return what changed; nothing for objects that cannot be decoded, whose row says so."""
+    try:
+        return diff(old, new)
+    except DecodeError:
+        return []

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from .._core.checks import require_seconds
 from ..errors import ConfigError, DecodeError, shortened
+from ..objects.api_resources import APIResource
 from ..objects.excerpts import begins
 from ..objects.nesting import DECODE_ERRORS, decode_any
 from .credentials import (
@@ -16,6 +17,7 @@ from .credentials import (
     Wrapped,
     check_url,
 )
+from .discovery import Discovery
 from .error_mapping import asking
 from .health import ServerHealth
 from .kubeconfig import KubeConfig
@@ -53,6 +55,7 @@ class Client:
             )
         self._transport = transport
         self._health = ServerHealth(transport)
+        self._resources: dict[str, APIResource] = {}
 
     @classmethod
     def from_kubeconfig(
@@ -180,6 +183,11 @@ class Client:
     def health(self) -> ServerHealth:
         """The server's health, shared by all readers of this client: one of them probes an unreachable server."""
         return self._health
+
+    @property
+    def discovery(self) -> Discovery:
+        """Finds resources by name, such as ``"certificates.cert-manager.io"``, and remembers them for this client."""
+        return Discovery(self, self._resources)  # kept here, it would be a reference cycle
 
     async def open(self) -> None:
         """Read the configuration.

@@ -20,12 +20,14 @@ from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import ListWatch
 from ..listwatch.collection import require_selectors
 from ..metrics import Sample, exposition
+from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject, is_kube_object_type
 from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tracing import Trace, Tracer
+from ..typed.names import named
 from .compression import Compression
 from .probes import Health, default_stalled_after, liveness_problems, readiness_problems
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
@@ -147,11 +149,26 @@ class SharedInformerFactory(InOneLoop):
         **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[T]: ...
 
+    @overload
+    def for_resource(
+        self, resource: str | APIResource, /, **options: Unpack[InformerOptions]
+    ) -> SharedIndexInformer[KubeObject]: ...
+
+    @overload
+    def for_resource(
+        self, resource: type[T], /, **options: Unpack[InformerOptions]
+    ) -> SharedIndexInformer[T]: ...
+
+    @overload
+    def for_resource(
+        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[InformerOptions]
+    ) -> SharedIndexInformer[T]: ...
+
     def for_resource(
         self,
-        api_version: str,
-        plural: str,
-        object_type: type[Any] = KubeObject,
+        api_version: Any,
+        plural: Any = "",
+        object_type: type[Any] | None = None,
         *,
         namespace: str | None = None,
         namespaces: Sequence[str] | None = None,
@@ -169,12 +186,13 @@ class SharedInformerFactory(InOneLoop):
         event loop iteration: configure it before you ``await``.
 
         Args:
-            api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
+            api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``; or, in place of it and the plural, the resource:
+                a name such as ``"pods"`` or ``"deploy"``, or a class. See docs/typed-resources.md.
             plural: ``"pods"``.
             object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
             namespace: One namespace; ``""`` for all of them, None for the factory's.
             namespaces: Several namespaces, each listed and watched separately, so that permissions in each suffice.
-            namespaced: Pass False for cluster-scoped kinds such as nodes, if the factory has a namespace.
+            namespaced: Pass False for cluster-scoped custom resources without a class, if the factory has a namespace.
             label_selector: As kubectl's ``-l``.
             field_selector: As kubectl's ``--field-selector``.
             metadata_only: Read only the objects' metadata, as PartialObjectMetadata.
@@ -186,13 +204,15 @@ class SharedInformerFactory(InOneLoop):
             StoppedError: The factory has been shut down, and has no such informer.
             WrongEventLoopError: The factory runs in another event loop or thread, and has no such informer.
         """
-        chosen = self._namespaces(namespace, namespaces, namespaced)
+        found = named(self._client, api_version, plural, object_type)
+        api_version, plural, kind = found.api_version, found.plural, found.object_type
+        chosen = self._namespaces(namespace, namespaces, found.is_namespaced(namespaced), plural)
         require_selectors(label_selector or "", field_selector or "")
         label_selector, field_selector = label_selector or None, field_selector or None
-        if protobuf and not is_kube_object_type(object_type):
-            raise ConfigError(f"protobuf works with KubeObjects only: {object_type!r} is read from JSON")
+        if protobuf and not is_kube_object_type(kind):
+            raise ConfigError(f"protobuf works with KubeObjects only: {kind!r} is read from JSON")
         asked = (
-            api_version, plural, object_type, frozenset(chosen), label_selector, field_selector,
+            api_version, plural, kind, frozenset(chosen), label_selector, field_selector,
             metadata_only, protobuf, compress,
         )  # fmt: skip
         informer = self._informers.get(asked)
@@ -226,7 +246,7 @@ class SharedInformerFactory(InOneLoop):
             options["name"] = distinct
         informer = SharedIndexInformer(
             list_watches,
-            object_type,
+            kind,
             self._default_resync_period,
             {NAMESPACE_INDEX: meta_namespace_index_func},
             compress=compress,
@@ -241,12 +261,14 @@ class SharedInformerFactory(InOneLoop):
         return informer
 
     def _namespaces(
-        self, namespace: str | None, namespaces: Sequence[str] | None, namespaced: bool
+        self, namespace: str | None, namespaces: Sequence[str] | None, namespaced: bool, plural: str
     ) -> tuple[str, ...]:
         """Return the namespaces to read; ``""`` for all."""
         if not namespaced:
             if namespace or namespaces is not None:
-                raise ConfigError("namespaced=False excludes namespace and namespaces")
+                raise ConfigError(
+                    f"{plural} are cluster-scoped: namespaced=False excludes namespace and namespaces"
+                )
             return (EVERYWHERE,)
         if namespaces is None:
             if namespace is None:

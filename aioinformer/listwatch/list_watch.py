@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, overload
 
 from .._core.checks import require_count
 from .._core.coop import Budget
@@ -12,7 +12,8 @@ from .._core.tasks import maybe_await
 from ..client.client import Client
 from ..client.error_mapping import asking
 from ..client.transport import READ_TIMEOUT
-from ..errors import DecodeError
+from ..errors import ConfigError, DecodeError
+from ..objects.api_resources import APIResource
 from ..objects.decoders import FromBytes
 from ..objects.meta import (
     ListOptions,
@@ -22,6 +23,7 @@ from ..objects.meta import (
 )
 from ..objects.protobuf import MAGIC
 from ..protocols import SharedHealth, WatchStream
+from ..typed.names import named
 from .body import ListBodySplitter
 from .collection import Collection, query_of, request_text
 from .events import EventStream
@@ -74,6 +76,7 @@ class ListWatch:
         self.description = description
         self.health: SharedHealth | None = None
 
+    @overload
     @staticmethod
     def for_resource(
         client: Any,
@@ -86,12 +89,42 @@ class ListWatch:
         metadata_only: bool = False,
         protobuf: bool = False,
         longest_object: int = LONGEST_OBJECT,
+    ) -> ListWatch: ...
+
+    @overload
+    @staticmethod
+    def for_resource(
+        client: Any,
+        resource: str | type[Any] | APIResource,
+        /,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        metadata_only: bool = False,
+        protobuf: bool = False,
+        longest_object: int = LONGEST_OBJECT,
+    ) -> ListWatch: ...
+
+    @staticmethod
+    def for_resource(
+        client: Any,
+        api_version: Any,
+        plural: str = "",
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        *,
+        metadata_only: bool = False,
+        protobuf: bool = False,
+        longest_object: int = LONGEST_OBJECT,
     ) -> ListWatch:
         """Return a ListWatch for a collection of an API server, built-in or custom.
 
         Args:
             client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
-            api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
+            api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``; or, alone, the resource: a name such as
+                ``"pods"`` or ``"deploy"``, or a class. See docs/typed-resources.md.
             plural: ``"pods"``, ``"deployments"``.
             namespace: None for all namespaces, and for cluster-scoped resources.
             label_selector: As kubectl's ``-l``. Options with a selector of their own override it.
@@ -108,9 +141,13 @@ class ListWatch:
         Raises:
             ConfigError: The arguments do not name a collection.
         """
+        client = Client.of(client)
+        found = named(client, api_version, plural)
+        if namespace and not found.is_namespaced(True):
+            raise ConfigError(f"{found.plural} are cluster-scoped: read them without namespace={namespace!r}")
         resource = Collection(
-            api_version,
-            plural,
+            found.api_version,
+            found.plural,
             namespace or None,
             label_selector or "",
             field_selector or "",
@@ -118,7 +155,7 @@ class ListWatch:
             protobuf,
         )
         require_count("longest_object", longest_object)
-        return ResourceListWatch(Client.of(client), resource, longest_object)
+        return ResourceListWatch(client, resource, longest_object)
 
     @property
     def watch_list_semantics(self) -> bool:

@@ -7,10 +7,15 @@ from datetime import UTC, datetime
 from time import time
 from typing import Any, TypeVar
 
-from ..errors import ConfigError
-from .kube_object import KubeObject
+import msgspec
 
-T = TypeVar("T", KubeObject, dict[str, Any])
+from ..errors import ConfigError
+from .decoders import decoder_of
+from .encoding import fields_of
+from .keys import metadata_field, read_field
+from .kube_object import KubeObject, encode
+
+T = TypeVar("T")
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
@@ -27,7 +32,7 @@ def set_status_condition(
     the status changes. Other fields of the condition stay as they are.
 
     Args:
-        obj: A KubeObject, or a dict.
+        obj: A KubeObject, a dict, or a Struct whose status has conditions.
         kind: The condition's type, such as ``"Ready"``.
         status: ``"True"``, ``"False"`` or ``"Unknown"``.
         reason: The reason for programs, one word: ``"DeploymentAvailable"``.
@@ -35,7 +40,8 @@ def set_status_condition(
         now: The current time; None for the system clock.
 
     Raises:
-        ConfigError: The object is of another type, or the status is another string.
+        ConfigError: The object is of another type or has no conditions, or the status is another string.
+        DecodeError: The Struct cannot have the condition.
     """
     if status not in (TRUE, FALSE, UNKNOWN):
         raise ConfigError(f"a condition's status is 'True', 'False' or 'Unknown', not {status!r}")
@@ -44,7 +50,7 @@ def set_status_condition(
     old = conditions[index] if index < len(conditions) else {}
     new = {**old, "type": kind, "status": status, "reason": reason, "message": message}
     new.pop("observedGeneration", None)
-    if generation := (obj.get("metadata") or {}).get("generation"):
+    if generation := metadata_field(obj, "generation", "generation"):
         new["observedGeneration"] = generation
     if old.get("status") != status:
         moment = datetime.fromtimestamp(time(), UTC) if now is None else now.astimezone(UTC)
@@ -59,7 +65,7 @@ def remove_status_condition(obj: T, kind: str) -> tuple[T, bool]:
     """Return ``(obj, changed)``: the object without a condition in its status, a new object if it had the condition.
 
     Raises:
-        ConfigError: The object is neither a KubeObject nor a dict.
+        ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
     conditions = _conditions_of(obj)
     remaining = [each for each in conditions if each.get("type") != kind]
@@ -68,47 +74,65 @@ def remove_status_condition(obj: T, kind: str) -> tuple[T, bool]:
     return _with_conditions(obj, remaining), True
 
 
-def find_status_condition(obj: KubeObject | Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+def find_status_condition(
+    obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str
+) -> dict[str, Any] | None:
     """Return the condition of a type in an object's status; None if there is none.
 
     Raises:
-        ConfigError: The object is neither a KubeObject nor a dict.
+        ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
     return next((each for each in _conditions_of(obj) if each.get("type") == kind), None)
 
 
-def is_status_condition_true(obj: KubeObject | Mapping[str, Any], kind: str) -> bool:
+def is_status_condition_true(obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str) -> bool:
     """Return whether an object has a condition whose status is ``"True"``.
 
     Raises:
-        ConfigError: The object is neither a KubeObject nor a dict.
+        ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
     return _is(obj, kind, TRUE)
 
 
-def is_status_condition_false(obj: KubeObject | Mapping[str, Any], kind: str) -> bool:
+def is_status_condition_false(obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str) -> bool:
     """Return whether an object has a condition whose status is ``"False"``.
 
     Raises:
-        ConfigError: The object is neither a KubeObject nor a dict.
+        ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
     return _is(obj, kind, FALSE)
 
 
-def _is(obj: KubeObject | Mapping[str, Any], kind: str, status: str) -> bool:
+def _is(obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str, status: str) -> bool:
     condition = find_status_condition(obj, kind)
     return condition is not None and condition.get("status") == status
 
 
 def _conditions_of(obj: Any) -> list[dict[str, Any]]:
     """Return an object's conditions, as a new list."""
-    if not isinstance(obj, (KubeObject, Mapping)):
-        raise ConfigError(f"conditions are those of a KubeObject or a dict, not of a {type(obj).__name__}")
-    return list((obj.get("status") or {}).get("conditions") or ())
+    if isinstance(obj, (KubeObject, Mapping)):
+        status = obj.get("status")
+    elif isinstance(obj, msgspec.Struct):
+        status = read_field(obj, "status", "status")
+    else:
+        raise ConfigError(
+            f"conditions are those of a KubeObject, a dict or a Struct, not of a {type(obj).__name__}"
+        )
+    conditions = read_field(status, "conditions", "conditions") or ()
+    return [each if isinstance(each, dict) else fields_of(each) for each in conditions]
 
 
-def _with_conditions(obj: T, conditions: list[dict[str, Any]]) -> T:
-    fields = {**obj, "status": {**(obj.get("status") or {}), "conditions": conditions}}
+def _with_conditions(obj: Any, conditions: list[dict[str, Any]]) -> Any:
+    fields = fields_of(obj)
+    fields = {**fields, "status": {**(fields.get("status") or {}), "conditions": conditions}}
     if isinstance(obj, KubeObject):
         return type(obj).from_dict(fields)
-    return fields
+    if not isinstance(obj, msgspec.Struct):
+        return fields
+    made = decoder_of(type(obj))(encode(fields), None)
+    if len(_conditions_of(made)) != len(conditions):
+        raise ConfigError(
+            f"the status of a {type(obj).__name__} has no conditions: give its class "
+            "`conditions: list[Condition] = []`, with the Condition of aioinformer.typed"
+        )
+    return made

@@ -2,15 +2,20 @@
 
     informers ─► triggers, with predicates ─► work queue ─► workers ─► your reconciler
 
-A ``Controller`` runs one reconciler. A ``Manager`` runs several controllers on shared informers.
+A ``Controller`` runs one reconciler. A ``Manager`` runs several controllers on shared informers. An ``Operator``
+declares both, and webhooks, in a module, for ``aioinformer run``.
 """
 
-from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
+from ..errors import Denied, InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
 from ..informer import Health
+from ..typed import CustomResource
+from .context import Context
 from .controller import Controller
+from .declarations import Owned, Uses, Watched
 from .informer_triggers import LOW_PRIORITY, Owns, Watch
 from .manager import Manager
 from .metadata import controller_of, owner_reference
+from .operator import Operator
 from .predicates import (
     AnnotationsChanged,
     Change,
@@ -25,18 +30,25 @@ from .predicates import (
 )
 from .protocols import LeaderElection, WrittenResource
 from .requests import Reconciler, Request, Result
+from .rights import Right
 from .runs import RunState
-from .state import ControllerState, ManagerState
+from .state import ControllerState, FailingKey, ManagerState
 from .threads import in_thread
 from .triggers import TriggerState
+from .webhooks import AdmissionReview, UserInfo, WebhookApp, WebhookServer
 
 __all__ = [
     "LOW_PRIORITY",
+    "AdmissionReview",
     "AnnotationsChanged",
     "Change",
+    "Context",
     "Controller",
     "ControllerState",
+    "CustomResource",
     "Deleting",
+    "Denied",
+    "FailingKey",
     "FieldsChanged",
     "FinalizersChanged",
     "GenerationChanged",
@@ -47,6 +59,8 @@ __all__ = [
     "LeaderElection",
     "Manager",
     "ManagerState",
+    "Operator",
+    "Owned",
     "Owns",
     "Predicate",
     "ReconcileError",
@@ -54,10 +68,16 @@ __all__ = [
     "Reconciler",
     "Request",
     "Result",
+    "Right",
     "RunState",
     "TerminalError",
     "TriggerState",
+    "UserInfo",
+    "Uses",
     "Watch",
+    "Watched",
+    "WebhookApp",
+    "WebhookServer",
     "When",
     "WrittenResource",
     "controller_of",

@@ -20,7 +20,7 @@ from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request
 from .runs import CANCEL_GRACE
 from .source_trigger import Source, SourceTrigger
-from .state import ControllerState
+from .state import ControllerState, FailingKey
 from .triggers import Trigger
 from .workers import Workers
 
@@ -165,6 +165,13 @@ class Controller(Generic[T]):
             unsynced=tuple(informer.name for informer in self.unsynced),
             sync_error=self.sync_error,
         )
+
+    def failing(self) -> Iterable[FailingKey]:
+        """Return the objects whose last reconcile failed, with the errors. Call it in the event loop.
+
+        ``state`` only has their number, because there may be many.
+        """
+        return self._workers.failures()
 
     def samples(self) -> Iterable[Sample]:
         """Return its metrics, with the names of controller-runtime and client-go."""

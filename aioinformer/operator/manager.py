@@ -29,11 +29,13 @@ from ..informer.probes import Health, liveness_problems, readiness_problems
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
 from ..metrics import Sample, exposition
+from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tracing import Trace
+from ..typed.names import named
 from .controller import Controller
 from .finalizing import may_read_same_object
 from .probes import controller_liveness_problems, controller_readiness_problems
@@ -124,15 +126,30 @@ class Manager(Running):
         **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[T]: ...
 
+    @overload
+    def for_resource(
+        self, resource: str | APIResource, /, **options: Unpack[InformerOptions]
+    ) -> SharedIndexInformer[KubeObject]: ...
+
+    @overload
+    def for_resource(
+        self, resource: type[T], /, **options: Unpack[InformerOptions]
+    ) -> SharedIndexInformer[T]: ...
+
+    @overload
+    def for_resource(
+        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[InformerOptions]
+    ) -> SharedIndexInformer[T]: ...
+
     def for_resource(
         self,
-        api_version: str,
-        plural: str,
-        object_type: type[Any] = KubeObject,
+        api_version: Any,
+        plural: Any = "",
+        object_type: type[Any] | None = None,
         **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[Any]:
         """Return the shared informer of a collection, as ``SharedInformerFactory.for_resource`` does."""
-        return self._factory.for_resource(api_version, plural, object_type, **options)
+        return self._factory.for_resource(api_version, plural, object_type, **options)  # type: ignore[arg-type]
 
     @overload
     def resource(
@@ -159,11 +176,42 @@ class Manager(Running):
         **selected: Unpack[Selected],
     ) -> CachedResource[T]: ...
 
+    @overload
     def resource(
         self,
-        api_version: str,
-        plural: str,
-        object_type: type[Any] = KubeObject,
+        resource: str | APIResource,
+        /,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        **selected: Unpack[Selected],
+    ) -> CachedResource[KubeObject]: ...
+
+    @overload
+    def resource(
+        self,
+        resource: type[T],
+        /,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        **selected: Unpack[Selected],
+    ) -> CachedResource[T]: ...
+
+    @overload
+    def resource(
+        self,
+        resource: str | APIResource,
+        object_type: type[T],
+        /,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        **selected: Unpack[Selected],
+    ) -> CachedResource[T]: ...
+
+    def resource(
+        self,
+        api_version: Any,
+        plural: Any = "",
+        object_type: type[Any] | None = None,
         *,
         kind: str = "",
         namespaced: bool = True,
@@ -173,24 +221,28 @@ class Manager(Running):
         """Return a collection that is read from its shared informer and can be written; finalizers need one.
 
         Args:
-            api_version: As for ``for_resource``.
+            api_version: As for ``for_resource``; a name or a class may be in place of it and the plural.
             plural: As for ``for_resource``.
             object_type: As for ``for_resource``.
             kind: As for Resource.
-            namespaced: Whether the objects live in namespaces; False for nodes, for example.
+            namespaced: As for Resource.
             field_manager: As for Resource.
             **selected: Which objects and which parts of them the cache keeps: as for ``for_resource``.
 
         Raises:
             ConfigError: The arguments do not name a collection.
         """
-        informer = self.for_resource(api_version, plural, object_type, namespaced=namespaced, **selected)
+        found = named(self.client, api_version, plural, object_type)
+        namespaced = found.is_namespaced(namespaced)
+        informer = self.for_resource(
+            found.api_version, found.plural, found.object_type, namespaced=namespaced, **selected
+        )
         resource = Resource(
             self.client,
-            api_version,
-            plural,
-            object_type,
-            kind=kind,
+            found.api_version,
+            found.plural,
+            found.object_type,
+            kind=found.kind or kind,
             namespaced=namespaced,
             field_manager=field_manager,
         )
@@ -412,7 +464,7 @@ class Manager(Running):
         """Return whether the manager is ready, for a readiness probe.
 
         It is ready when it is alive, its caches are synced and current, and its triggers have processed the first
-        lists. A manager on standby is ready.
+        lists. A manager on standby is ready, and one that is stopping is not.
         """
         return Health.of(self._not_ready())
 
@@ -473,6 +525,8 @@ class Manager(Running):
 
     def _not_ready(self) -> Iterator[str]:
         yield from self._not_alive()
+        if self._is_stopping and not self._has_ended:
+            yield "the manager is stopping"
         for informer in self.informers:
             yield from readiness_problems(informer.state, self._factory.stalled_after)
         if all(informer.has_synced() for informer in self.informers):

@@ -67,6 +67,23 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailingKey:
+    """An object whose last reconcile failed.
+
+    Attributes:
+        key: The object's key.
+        error: The last error's message.
+        seconds: Seconds since that error.
+        tries: How often in a row it failed or was queued again with a back-off.
+    """
+
+    key: str
+    error: str
+    seconds: float
+    tries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerState:
     """A snapshot of a controller.
 

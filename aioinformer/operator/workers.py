@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
+from typing import NamedTuple
 
 from .._core.cancellation import forget_own_cancellation
 from .._core.coop import Budget
@@ -27,7 +28,7 @@ from ..errors import (
 from ..workqueue import WorkQueue
 from .requests import Result
 from .runs import CANCEL_GRACE, Run, Runs
-from .state import Counts
+from .state import Counts, FailingKey
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,24 @@ CACHE_DELAY = 1.0
 """Seconds until a retry when the cache was too old for a reconcile; no back-off, since nothing failed."""
 NOT_LEADING_DELAY = 1.0
 """Seconds until a worker checks again whether it may work; after lost leadership it is cancelled soon."""
+LONGEST_KEPT = 1000
+"""Characters of an error's message that are kept for each failing key."""
 RATE_LIMITER_FAILED_DELAY = 10.0
 """Seconds until a retry when the rate limiter itself raised."""
+
+
+class Failure(NamedTuple):
+    """A failed reconcile, without the exception, which would keep its frames alive.
+
+    Attributes:
+        type: The error's type.
+        text: The error's message.
+        at: Loop time of the failure.
+    """
+
+    type: type[BaseException]
+    text: str
+    at: float
 
 
 class Workers:
@@ -53,7 +70,7 @@ class Workers:
     Attributes:
         concurrency: The configured number of workers.
         counts: Results of reconciles.
-        failing: Keys whose last reconcile failed, with the error's type.
+        failing: Keys whose last reconcile failed, with the error, the oldest failure first.
         last_error: The last error of a reconcile.
         last_error_key: The key of that reconcile.
         failure: The error that ended a worker or source.
@@ -86,7 +103,7 @@ class Workers:
         self._is_stopping = False
         self.concurrency = concurrency
         self.counts = Counts()
-        self.failing: dict[str, type[BaseException]] = {}
+        self.failing: dict[str, Failure] = {}
         self.last_error: BaseException | None = None
         self.last_error_key: str | None = None
         self._failed_at = 0.0  # time of self._loop
@@ -99,6 +116,17 @@ class Workers:
     def last_error_seconds(self) -> float | None:
         """Seconds since the last error, None if there was none. May be read in any thread."""
         return None if self._loop is None else self._loop.time() - self._failed_at
+
+    def failures(self) -> Iterator[FailingKey]:
+        """Yield the keys whose last reconcile failed, the longest known first. Call it in the event loop."""
+        now = 0.0 if self._loop is None else self._loop.time()
+        for key, failure in self.failing.items():
+            yield FailingKey(
+                key=key,
+                error=failure.text,
+                seconds=now - failure.at,
+                tries=self._queue.num_requeues(key),
+            )
 
     def __len__(self) -> int:
         """The number of workers, without those that are stuck."""
@@ -329,7 +357,7 @@ class Workers:
         self.last_error, self.last_error_key = error, key
         self._loop = asyncio.get_running_loop()
         self._failed_at = self._loop.time()
-        self.failing[key] = type(error)
+        self.failing[key] = Failure(type(error), said(error)[:LONGEST_KEPT], self._failed_at)
 
     def _retry(self, key: str, error: BaseException, at_least: float = 0.0) -> None:
         """Retry with a back-off that grows with each failure in a row, and not before the server's Retry-After.
@@ -337,7 +365,8 @@ class Workers:
         A repeated error is logged with its traceback only the first time.
         """
         delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=at_least)
-        is_new_error = self.failing.get(key) is not type(error)
+        known = self.failing.get(key)
+        is_new_error = known is None or known.type is not type(error)
         self._record_failure(key, error)
         times = self._queue.num_requeues(key)
         self._log.log(

@@ -8,32 +8,8 @@ from urllib.parse import quote
 
 from ..errors import ConfigError, KeyFuncError
 from ..listwatch.collection import Collection
+from ..objects.api_resources import is_cluster_scoped
 from ..objects.keys import meta_namespace_key_func, namespace_of, split_meta_namespace_key
-
-_WITHOUT_NAMESPACE = {
-    "": "componentstatuses namespaces nodes persistentvolumes",
-    "admissionregistration.k8s.io": "mutatingadmissionpolicies mutatingadmissionpolicybindings "
-    "mutatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings "
-    "validatingwebhookconfigurations",
-    "apiextensions.k8s.io": "customresourcedefinitions",
-    "apiregistration.k8s.io": "apiservices",
-    "certificates.k8s.io": "certificatesigningrequests clustertrustbundles",
-    "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
-    "internal.apiserver.k8s.io": "storageversions",
-    "networking.k8s.io": "ingressclasses ipaddresses servicecidrs",
-    "node.k8s.io": "runtimeclasses",
-    "rbac.authorization.k8s.io": "clusterrolebindings clusterroles",
-    "resource.k8s.io": "deviceclasses devicetaintrules resourcepoolstatusrequests resourceslices",
-    "scheduling.k8s.io": "priorityclasses",
-    "storage.k8s.io": "csidrivers csinodes storageclasses volumeattachments volumeattributesclasses",
-    "storagemigration.k8s.io": "storageversionmigrations",
-}
-"""Built-in cluster-scoped collections, by group."""
-
-
-def is_cluster_scoped(collection: Collection) -> bool:
-    """Return whether this is a built-in cluster-scoped collection."""
-    return collection.plural in _WITHOUT_NAMESPACE.get(collection.group, "").split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +73,11 @@ class Addresses:
                 "cluster-scoped, create the resource with namespaced=False"
             )
         if namespace and not self.namespaced:
-            why = "" if is_cluster_scoped(self.collection) else " (namespaced=False)"
+            why = (
+                ""
+                if is_cluster_scoped(self.collection.group, self.collection.plural)
+                else " (namespaced=False)"
+            )
             raise ConfigError(
                 f"{self.collection} are cluster-scoped{why}, but {name!r} has the namespace {namespace!r}"
             )

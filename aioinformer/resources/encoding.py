@@ -1,48 +1,16 @@
-"""Encode objects of any type as request bodies; the counterpart of ``codec.py``."""
+"""Request bodies, and which objects may replace the server's."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 import msgspec.inspect
 
-from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, DecodeError
-from ..objects.decoders import api_client_of
 from ..objects.kube_object import KubeObject, encode
-
-
-def fields_of(obj: Any) -> dict[str, Any]:
-    """Return an object as a dict. The caller may change its top level.
-
-    Fields of a Struct or model that are None are omitted.
-
-    Raises:
-        ConfigError: The object's type is not supported.
-    """
-    if isinstance(obj, KubeObject):
-        return obj.to_dict()
-    if isinstance(obj, Mapping):
-        return dict(obj)
-    if isinstance(obj, DeletedFinalStateUnknown):
-        fields = None
-    elif isinstance(obj, msgspec.Struct):
-        fields = _without_none(msgspec.to_builtins(obj))
-    elif hasattr(obj, "model_dump"):  # first, since models of kubernetes.aio have openapi_types, too
-        fields = obj.model_dump(mode="json", by_alias=True, exclude_none=True)
-    elif hasattr(obj, "openapi_types"):
-        fields = api_client_of(type(obj)).sanitize_for_serialization(obj)
-    else:
-        fields = None
-    if not isinstance(fields, dict):
-        raise ConfigError(
-            f"{type(obj).__name__} is not an object: use KubeObject, dict, a msgspec.Struct or a model"
-        )
-    return fields
 
 
 def body_of(fields: Any, what: str) -> bytes:
@@ -64,25 +32,9 @@ def body_of(fields: Any, what: str) -> bytes:
     return body
 
 
-def require_whole(obj: Any) -> None:
-    """Check that an object may replace the server's: a partial object would erase fields.
-
-    Raises:
-        ConfigError: It is a Struct that may drop fields when it is decoded.
-    """
-    if isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject) and not _is_whole(type(obj)):
-        raise ConfigError(
-            f"{type(obj).__name__} has only some of an object's fields, and an update would erase the others: use "
-            "apply, or patch with the fields that change (a Struct is complete if all its parts forbid_unknown_fields)"
-        )
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_none(part) for name, part in value.items() if part is not None}
-    if isinstance(value, list):
-        return [_without_none(part) for part in value]
-    return value
+def is_partial(obj: Any) -> bool:
+    """Return whether an object may lack fields that the server's has: a Struct drops those that it does not declare."""
+    return isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject) and not _is_whole(type(obj))
 
 
 @lru_cache(maxsize=256)

@@ -15,11 +15,12 @@ from ..client.error_mapping import add_detail, asking
 from ..client.transport import JSON, Change, Query
 from ..errors import ApiError, ConfigError, DecodeError, TransportError
 from ..objects.codec import Codec
+from ..objects.encoding import fields_of
 from ..objects.excerpts import begins
 from ..objects.kube_object import KubeObject, encode
 from ..objects.nesting import DECODE_ERRORS, decode_typed
 from .addresses import Addresses
-from .encoding import body_of, fields_of
+from .encoding import body_of
 from .refusals import refusing
 
 T = TypeVar("T")

@@ -12,11 +12,13 @@ from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
+from ..objects.api_resources import APIResource, is_cluster_scoped
 from ..objects.codec import codec_for
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult
 from ..reflector.listing import PAGE_SIZE, Pager
-from .addresses import Addresses, is_cluster_scoped
+from ..typed.names import named
+from .addresses import Addresses
 from .endpoint import Endpoint
 from .refusals import refusing
 from .writes import Writes
@@ -31,10 +33,11 @@ class Resource(Writes[T]):
 
     Args:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
-        api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
+        api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``; or, in place of it and the plural, the resource: a
+            name such as ``"pods"`` or ``"deploy"``, or a class. See docs/typed-resources.md.
         plural: ``"pods"``.
         object_type: The type of answers: KubeObject, dict, a ``msgspec.Struct`` or a model class.
-        kind: The kind of objects that do not say it themselves. Needed for custom resources.
+        kind: The kind of objects that do not say it themselves. Needed for custom resources without a class.
         namespaced: Whether the objects live in namespaces. Pass False for cluster-scoped custom resources; built-in
             ones, such as nodes, are known.
         field_manager: The field manager of writes.
@@ -72,12 +75,46 @@ class Resource(Writes[T]):
         timeout: float = READ_TIMEOUT,
     ) -> None: ...
 
+    @overload
+    def __init__(
+        self: Resource[KubeObject],
+        client: Any,
+        resource: str | APIResource,
+        /,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        timeout: float = READ_TIMEOUT,
+    ) -> None: ...
+
+    @overload
     def __init__(
         self,
         client: Any,
-        api_version: str,
-        plural: str,
-        object_type: type[Any] = KubeObject,
+        resource: type[T],
+        /,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        timeout: float = READ_TIMEOUT,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        client: Any,
+        resource: str | APIResource,
+        object_type: type[T],
+        /,
+        *,
+        field_manager: str = FIELD_MANAGER,
+        timeout: float = READ_TIMEOUT,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        client: Any,
+        api_version: Any,
+        plural: Any = "",
+        object_type: type[Any] | None = None,
         *,
         kind: str = "",
         namespaced: bool = True,
@@ -85,11 +122,14 @@ class Resource(Writes[T]):
         timeout: float = READ_TIMEOUT,
     ) -> None:
         require_seconds("timeout", timeout)
-        collection = Collection(api_version, plural)
-        addresses = Addresses(collection, namespaced and not is_cluster_scoped(collection))
-        super().__init__(
-            Endpoint(Client.of(client), addresses, codec_for(object_type), kind, field_manager, timeout)
+        client = Client.of(client)
+        found = named(client, api_version, plural, object_type)
+        collection = Collection(found.api_version, found.plural)
+        is_namespaced = found.is_namespaced(
+            namespaced and not is_cluster_scoped(collection.group, found.plural)
         )
+        addresses, codec = Addresses(collection, is_namespaced), codec_for(found.object_type)
+        super().__init__(Endpoint(client, addresses, codec, found.kind or kind, field_manager, timeout))
 
     async def get(self, key: str) -> T:
         """Return an object as the server has it now.

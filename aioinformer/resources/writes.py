@@ -10,9 +10,10 @@ from ..errors import ConfigError
 from ..objects.keys import resource_version_of, uid_of
 from ..objects.kube_object import KubeObject
 from ..objects.protobuf import kind_of
-from .encoding import require_whole
+from .encoding import is_partial
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import FinalizerEditor, Finalizers, SpecFinalizers
+from .merging import with_unknown_fields
 from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 T = TypeVar("T")
@@ -67,6 +68,9 @@ class Writes(Generic[T]):
 
         With a resourceVersion, which every object from the server has, the server refuses the update with
         ConflictError if the object has changed since.
+
+        Of a Struct that lacks fields of the object, these stay as they are: the object is read first, which takes a
+        second request.
 
         Returns:
             The object as the server has it now.
@@ -288,13 +292,14 @@ class Writes(Generic[T]):
 
     async def _put(self, obj: Any, subresource: str = "") -> T:
         endpoint = self._endpoint
-        key = endpoint.addresses.key_of(obj)
-        require_whole(obj)
+        key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
+        if is_partial(obj):
+            fields = await self._with_unknown_fields(key, obj)
         body = await endpoint.write(
             "update",
             key,
             "PUT",
-            endpoint.fields(obj),
+            fields,
             subresource=subresource,
             query=endpoint.managed(),
         )
@@ -307,6 +312,23 @@ class Writes(Generic[T]):
                 "send that dict"
             )
         return updated
+
+    async def _with_unknown_fields(self, key: str, obj: Any) -> dict[str, Any]:
+        """Return the fields of a Struct, and those that only the server's object has.
+
+        If that is a newer one, the server refuses the update, which has the Struct's resourceVersion.
+        """
+        endpoint = self._endpoint
+        if not resource_version_of(obj):
+            raise ConfigError(
+                f"update {endpoint} {key}: {type(obj).__name__} has only some of an object's fields, and no "
+                "resourceVersion that tells from which object it comes: update an object that was read, in a Struct "
+                "whose metadata has `resource_version: str`, or use apply or patch"
+            )
+        body = await endpoint.read(key)
+        with endpoint.asking("get", key):
+            endpoint.seen(key, body)
+            return with_unknown_fields(body, obj)
 
     def _wrote(self, verb: str, key: str, body: bytes) -> T:
         """Decode an answer, and record the write for reads that wait."""

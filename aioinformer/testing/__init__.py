@@ -21,6 +21,7 @@ from aioinformer.testing.errors import (
     UnknownNameError,
 )
 from aioinformer.testing.faults import Fault, Faults
+from aioinformer.testing.rbac import assert_rbac_covers
 from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import FieldLabel, PrinterColumn, ResourceType, ScalePaths
 from aioinformer.testing.server import APIServer
@@ -35,6 +36,7 @@ __all__ = [
     "Request",
     "PrinterColumn",
     "ResourceType",
+    "assert_rbac_covers",
     "eventually",
     "simulate",
     "Simulation",

@@ -8,12 +8,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 from rich.console import Group
 
 from aioinformer import AioInformerError, KubeObject
 from aioinformer.cli.output import JsonLines, LogLines, Screen, Table, age_of, print_error, status_of
+from aioinformer.typed import Change
 
 
 def cave(**fields: Any) -> KubeObject:
@@ -46,6 +48,21 @@ def test_json_lines_escape_control_characters(capsys: pytest.CaptureFixture[str]
     assert json.loads(event)["object"]["data"] == {UNSAFE: UNSAFE}
     assert json.loads(event)["key"] == json.loads(synced)["resourceVersion"] == UNSAFE
     assert "é東🙂" in event, "what can be printed is"
+
+
+def test_changes_are_printed_with_their_event(capsys: pytest.CaptureFixture[str]) -> None:
+    obj = KubeObject.from_dict({"metadata": {"name": "a"}})
+    changes = [Change(("data", "k\x1b"), "1", "2\x1b"), Change(("data", "j"), "1", msgspec.UNSET)]
+    Table(namespaced=False, wide=False).event("MODIFIED", "a", obj, False, changes)
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        r'    data["k\u001b"]: "1" -> "2\u001b"',
+        '    data.j: removed "1"',
+    ]
+    JsonLines(full=False).event("MODIFIED", "a", obj, False, changes)
+    assert json.loads(capsys.readouterr().out)["changes"] == [
+        {"field": r'data["k\u001b"]', "old": "1", "new": "2\x1b"},
+        {"field": "data.j", "old": "1"},
+    ]
 
 
 def test_server_text_cannot_forge_log_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ async def test_cancellation_after_the_list_is_no_error(
     server: APIServer, monkeypatch: pytest.MonkeyPatch, told_at: str, ends_well: bool
 ) -> None:
     server.create("v1", "pods", {"metadata": {"name": "web"}})
-    asked = Watching("pods", None, True, None, None, "jsonl", False, True, None)
+    asked = Watching("pods", None, True, None, None, "jsonl", False, False, True, None)
     work = asyncio.ensure_future(watch_resource(Client.from_url(server.url), asked))
     monkeypatch.setattr(sys, "stdout", _Output(told_at, work.cancel))
     await asyncio.wait([work])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -24,6 +25,9 @@ JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 YAML = "application/yaml"
+
+LARGE = 1 << 20
+"""Bytes above which aiohttp wants a body as a file."""
 
 
 class Resource(NamedTuple):
@@ -99,10 +103,11 @@ class API:
     ) -> Answer:
         """Send a request and return any answer."""
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        large = io.BytesIO(data) if data is not None and len(data) > LARGE else None
         sent = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
         sent |= headers or {}
         async with self._session.request(
-            method, path, data=data, params=query or {}, headers=sent
+            method, path, data=large or data, params=query or {}, headers=sent
         ) as response:
             said = await response.read()
             kind = response.headers.get("Content-Type", "").partition(";")[0]

@@ -200,6 +200,20 @@ async def test_a_server_that_goes_away_and_comes_back(open_server: APIServer) ->
         assert errors.count("INFO") == 1
 
 
+async def test_changed_fields_are_printed(open_server: APIServer) -> None:
+    open_server.create("v1", "configmaps", {"metadata": {"name": "a"}, "data": {"k": "1", "j": "1"}})
+    async with aioinformer("watch", "cm", "--server", open_server.url, "-o", "jsonl", "--diff") as program:
+        await events(program.output, 2)
+        open_server.patch("v1", "configmaps", "a", {"data": {"k": "2", "j": None}})
+        (modified,) = await events(program.output, 1)
+        assert modified["changes"] == [
+            {"field": "data.k", "old": "1", "new": "2"},
+            {"field": "data.j", "old": "1"},
+        ]
+        program.signal(signal.SIGTERM)
+        await program.end()
+
+
 async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> None:
     frozen = open_server.faults.freeze(verb="watch")
     async with aioinformer("watch", "pods", "--server", open_server.url) as program:

@@ -18,6 +18,7 @@ from aioinformer.testing import APIServer
 from examples import (
     aiohttp_app,
     claim_backup,
+    custom_resource,
     event_recorder,
     factory,
     fastapi_app,
@@ -33,6 +34,7 @@ from examples import (
     operator_quickstart,
     operator_threads,
     operator_triggers,
+    operator_webhooks,
     own_writes,
     quickstart,
     rate_limiters,
@@ -213,6 +215,16 @@ async def test_volume_wipe(capsys: Printed) -> None:
     ]
 
 
+async def test_custom_resource(capsys: Printed) -> None:
+    changes = await custom_resource.main()
+    assert [each.path for each in changes] == [("replicas",), ("ports", "http")]
+    assert lines(capsys) == [
+        "the server has websites.example.com, version v1",
+        "replicas: 1 -> 3",
+        'ports[http]: added {"name":"http","target":"web"}',
+    ]
+
+
 async def test_operator_quickstart(capsys: Printed) -> None:
     await operator_quickstart.main()
     printed = lines(capsys)
@@ -288,6 +300,14 @@ async def test_operator_leader(capsys: Printed) -> None:
 async def test_operator_threads(capsys: Printed) -> None:
     await operator_threads.main()
     assert lines(capsys) == ["ended with 3 of 3 parts sent", "given back: True"]
+
+
+async def test_operator_webhooks(capsys: Printed) -> None:
+    await operator_webhooks.main()
+    assert lines(capsys) == [
+        '/mutate/fill.websites.example.com [{"op":"add","path":"/spec/replicas","value":3}]',
+        "/validate/check.websites.example.com spec.host: is not for ann",
+    ]
 
 
 async def test_writing(capsys: Printed) -> None:

@@ -187,12 +187,12 @@ def test_bad_status_is_refused(arguments: Any, message: str) -> None:
 
 
 def test_other_types_are_refused() -> None:
-    obj: Any = Pod(metadata=None)  # type: ignore[arg-type]
+    obj: Any = [Pod(metadata=None)]  # type: ignore[arg-type]
     for ask in (
         find_status_condition,
         is_status_condition_true,
         is_status_condition_false,
         remove_status_condition,
     ):
-        with pytest.raises(ConfigError, match="of a KubeObject or a dict, not of a Pod"):
+        with pytest.raises(ConfigError, match="of a KubeObject, a dict or a Struct, not of a list"):
             ask(obj, "Ready")

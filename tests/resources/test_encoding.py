@@ -13,8 +13,9 @@ from kubernetes_asyncio.client import V1ConfigMap, V1ObjectMeta
 from aioinformer import ConfigError, DeletedFinalStateUnknown, KubeObject
 from aioinformer.cache import TypeMeta
 from aioinformer.errors import DecodeError
+from aioinformer.objects.encoding import fields_of
 from aioinformer.objects.kube_object import encode
-from aioinformer.resources.encoding import body_of, fields_of, require_whole
+from aioinformer.resources.encoding import body_of, is_partial
 
 from ..samples import pod
 
@@ -80,14 +81,14 @@ def test_models_are_encoded(model: Any) -> None:
     assert fields["metadata"] == {"name": "a", "resourceVersion": "7"}
     assert fields["data"] == {"k": "v"}
     assert msgspec.json.decode(encode(fields)) == fields
-    require_whole(model)
+    assert not is_partial(model)
 
 
 def test_kube_objects_of_a_list_have_their_type() -> None:
     raw = b'{"metadata":{"name":"a"},"x":null}'
     obj = KubeObject.from_bytes(raw, TypeMeta("v1", "ConfigMap"))
     assert fields_of(obj) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "x": None}
-    require_whole(obj)
+    assert not is_partial(obj)
 
 
 def test_dicts_are_copied() -> None:
@@ -139,8 +140,7 @@ def test_values_within_json_are_sent(value: Any) -> None:
     assert body == msgspec.json.encode({"a": value})
 
 
-def test_partial_struct_is_refused_for_updates() -> None:
-    require_whole(WholeCave(WholeMeta("a")))
-    for part in (Cave(Meta("a")), AlmostWhole(WholeMeta("a"))):
-        with pytest.raises(ConfigError, match=rf"{type(part).__name__} has only some of an object's fields"):
-            require_whole(part)
+def test_structs_that_may_drop_fields_are_partial() -> None:
+    assert not is_partial(WholeCave(WholeMeta("a")))
+    assert is_partial(Cave(Meta("a")))
+    assert is_partial(AlmostWhole(WholeMeta("a")))

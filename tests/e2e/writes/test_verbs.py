@@ -22,8 +22,7 @@ from aioinformer import (
     set_status_condition,
 )
 from aioinformer.errors import ObjectNotFoundError, RefusedError, TooManyRequestsError
-from aioinformer.listwatch.collection import Collection
-from aioinformer.resources.addresses import is_cluster_scoped
+from aioinformer.objects.api_resources import is_cluster_scoped
 
 from ..clusters import Cluster, pod
 from ..definitions import CAVE_DEFINITION
@@ -210,7 +209,7 @@ async def test_which_built_in_kinds_live_in_no_namespace_is_known(client: Client
         for each in found["resources"]:
             is_built_in = "." not in version or version.partition("/")[0].endswith(".k8s.io")
             if is_built_in and "/" not in each["name"] and "get" in each["verbs"]:
-                known = not is_cluster_scoped(Collection(version, each["name"]))
+                known = not is_cluster_scoped(version.rpartition("/")[0], each["name"])
                 wrong += [(version, each["name"])] if known is not each["namespaced"] else []
     assert not wrong
 

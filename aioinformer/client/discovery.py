@@ -6,15 +6,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
-from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ..client import Client
-from ..client.health import UNAVAILABLE
-from ..client.transport import READ_TIMEOUT
 from ..errors import AioInformerError, ApiError, ConfigError, DecodeError, TransportError
+from ..objects.api_resources import APIResource, built_in
+from .health import UNAVAILABLE
+from .transport import READ_TIMEOUT, Query
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +25,13 @@ GROUP_TIMEOUT = 32.0
 """Seconds to wait for a group that the user did not name, as in client-go: its server may hang."""
 
 
-class APIResource(NamedTuple):
-    """A resource that the server has."""
+class Server(Protocol):
+    """What discovery needs of a Client."""
 
-    api_version: str
-    plural: str
-    namespaced: bool
+    @property
+    def server(self) -> str: ...
+
+    async def get_json(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> Any: ...
 
 
 Documents = Callable[[str, float], Awaitable[Any]]
@@ -96,7 +96,40 @@ def check_name(name: str) -> None:
         )
 
 
-async def find_resource(client: Client, name: str, group_timeout: float = GROUP_TIMEOUT) -> APIResource:
+class Discovery:
+    """Finds resources by their names, and remembers those that it found.
+
+    Args:
+        client: The server's client.
+        found: The resources that were found, by name.
+    """
+
+    def __init__(self, client: Server, found: dict[str, APIResource]) -> None:
+        self._client = client
+        self._found = found
+
+    async def find(self, name: str, *, refresh: bool = False) -> APIResource:
+        """Return the resource that a name means, by kubectl's rules; see ``find_resource``.
+
+        A found resource is remembered. A missing one is searched again at each call, since its
+        CustomResourceDefinition may have been created meanwhile.
+
+        Args:
+            name: ``"certificates.cert-manager.io"``.
+            refresh: Ask the server again, for example because a version is no longer served.
+        """
+        check_name(name)
+        if refresh or name not in self._found:
+            self._found.pop(name, None)
+            self._found[name] = await find_resource(self._client, name)
+        return self._found[name]
+
+    def known(self, name: str) -> APIResource | None:
+        """Return a resource that ``find`` found before, or None. Sends no request."""
+        return self._found.get(name)
+
+
+async def find_resource(client: Server, name: str, group_timeout: float = GROUP_TIMEOUT) -> APIResource:
     """Return the resource that a name means, by kubectl's rules.
 
     If the server refuses discovery, the names of built-in resources still work: the package knows them.
@@ -118,10 +151,9 @@ async def find_resource(client: Client, name: str, group_timeout: float = GROUP_
     try:
         return await _find(documents, client.server, name, group_timeout, failures)
     except AioInformerError as error:
-        try:
-            known = await _find(_built_in, "built in", name, group_timeout, {})
-        except ConfigError:
-            raise error from None
+        known = built_in(name)
+        if known is None:
+            raise
         why = [error, failures.get(f"/apis/{known.api_version}")]
         refusal = next((each for each in why if _is_refusal(each)), None)
         if refusal is None:
@@ -180,9 +212,8 @@ async def _find(
                     path,
                     failures[earlier],
                 )
-        return APIResource(
-            path.removeprefix("/apis/").removeprefix("/api/"), found.name, bool(found.namespaced)
-        )
+        api_version = path.removeprefix("/apis/").removeprefix("/api/")
+        return APIResource(api_version, found.name, found.kind or "", bool(found.namespaced))
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
     hint = "".join(f". Did you mean {each!r}?" for each in alike)
     errors = [*failures.values()]
@@ -205,28 +236,6 @@ def _is_refusal(error: AioInformerError | None) -> bool:
     return isinstance(error, DecodeError) or (
         isinstance(error, ApiError) and error.status != 401 and not _is_unavailable(error)
     )
-
-
-async def _built_in(path: str, timeout: float) -> Any:
-    """Return a discovery document of the embedded server, which has the built-in resources."""
-    return _built_in_documents()(path)
-
-
-@cache
-def _built_in_documents() -> Callable[[str], Any]:
-    from ..testing.builtin import BUILTIN
-    from ..testing.discovery import Discovery
-    from ..testing.requests import parse_request
-    from ..testing.resources import Registry
-
-    discovery = Discovery(Registry(BUILTIN))
-
-    def document(path: str) -> Any:
-        body = discovery.answer(parse_request("GET", path, {}), "").body
-        assert isinstance(body, bytes)
-        return msgspec.json.decode(body)
-
-    return document
 
 
 def _group_versions(groups: list[_Group], group: str) -> list[str]:

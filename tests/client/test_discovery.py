@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from aioinformer import ApiError, Client, ConfigError, SyncTimeout, TransportError
-from aioinformer.cli.discovery import find_resource
 from aioinformer.cli.watching import Watching, watch_resource
+from aioinformer.client.discovery import find_resource
 from aioinformer.errors import DecodeError
 from aioinformer.testing import APIServer, ResourceType
 from tests.client.transports import Server
@@ -20,7 +20,13 @@ GROUP = "gateway.example.com"
 
 
 def asking_for(resource: str, timeout: float) -> Watching:
-    return Watching(resource, None, True, None, None, "jsonl", False, True, timeout)
+    return Watching(resource, None, True, None, None, "jsonl", False, False, True, timeout)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[APIServer]:
+    async with APIServer() as running:
+        yield running
 
 
 @pytest.fixture

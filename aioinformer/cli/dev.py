@@ -1,0 +1,162 @@
+"""``aioinformer run --dev``: an embedded API server, and an operator that restarts when its source changes."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import os
+import secrets
+import signal
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import trustme
+
+from .._core.signals import STOP_SIGNALS, run_until_signal
+from .._core.tasks import run_until_first
+from ..errors import ConfigError
+from ..testing import APIServer
+from .output import printing, write
+
+logger = logging.getLogger(__name__)
+
+POLL = 0.5
+"""Seconds between looks at the source files."""
+PATIENCE = 3.0
+"""Seconds that reconciles may take to end at a restart."""
+LAST_PATIENCE = 15.0
+"""Seconds after a second signal until the process is killed."""
+
+
+async def run_dev(target: str, arguments: Sequence[str]) -> None:
+    """Run an operator against an embedded API server until a signal arrives.
+
+    The server keeps its objects while the operator restarts.
+
+    Args:
+        target: ``MODULE:OBJECT``.
+        arguments: Options of ``aioinformer run`` for the operator.
+
+    Raises:
+        ConfigError: There is no such module.
+    """
+    sources = Sources(target.partition(":")[0])
+    await run_until_signal(
+        lambda: _run_dev(target, arguments, sources), f"aioinformer run --dev {target}", STOP_SIGNALS
+    )
+
+
+async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> None:
+    with tempfile.TemporaryDirectory(prefix="aioinformer-") as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        async with APIServer(tls=True, token=secrets.token_urlsafe(16)) as server:
+            server.kubeconfig(kubeconfig)
+            with printing():
+                write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
+            cert, key = _certificate(Path(folder))
+            files = ("--kubeconfig", str(kubeconfig), "--tls-cert", str(cert), "--tls-key", str(key))
+            options = (*files, "--install-crds", *arguments)
+            while True:
+                child = await _start(target, options)
+                try:
+                    await run_until_first(sources.wait_changed, partial(_report_end, child))
+                finally:
+                    await _stop(child)
+                logger.info("%s has changed: restarting", sources.changed)
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Write a certificate and a key for webhooks at this machine's own addresses, and their authority's ``ca.crt``."""
+    authority = trustme.CA()
+    made = authority.issue_cert("localhost", "127.0.0.1", "::1")
+    cert, key = folder / "tls.crt", folder / "tls.key"
+    authority.cert_pem.write_to_path(str(folder / "ca.crt"))
+    made.private_key_pem.write_to_path(str(key))
+    for number, pem in enumerate(made.cert_chain_pems):
+        pem.write_to_path(str(cert), append=number > 0)
+    return cert, key
+
+
+async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "aioinformer", "run", target, *options,
+        stdin=asyncio.subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which passes it on
+    )  # fmt: skip
+
+
+async def _report_end(child: asyncio.subprocess.Process) -> None:
+    """Report when the operator has ended, and do not return."""
+    code = await child.wait()
+    logger.warning("the operator has ended with %d; it starts again when its source changes", code)
+    await asyncio.get_running_loop().create_future()
+
+
+async def _stop(child: asyncio.subprocess.Process) -> None:
+    """End the operator: first in order, then at once. A cancellation makes it hurry."""
+    for number, patience in (
+        (signal.SIGTERM, PATIENCE),
+        (signal.SIGTERM, LAST_PATIENCE),
+        (signal.SIGKILL, None),
+    ):
+        if child.returncode is not None:
+            return
+        child.send_signal(number)
+        try:
+            async with asyncio.timeout(patience):
+                await child.wait()
+        except TimeoutError:
+            continue
+
+
+class Sources:
+    """The source files of an operator: its package, or the folder of its module.
+
+    Args:
+        module: The module's name.
+
+    Attributes:
+        changed: The name of the file that changed last.
+
+    Raises:
+        ConfigError: There is no such module.
+    """
+
+    def __init__(self, module: str) -> None:
+        top = module.partition(".")[0]
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        spec = importlib.util.find_spec(top) if top.isidentifier() else None
+        if spec is None or (spec.origin is None and not spec.submodule_search_locations):
+            raise ConfigError(f"there is no module {top!r} in {os.getcwd()} or where Python looks")
+        folders = spec.submodule_search_locations
+        self._folders = [Path(each) for each in folders] if folders else [Path(spec.origin or "").parent]
+        self._is_package = bool(folders)
+        self._seen = self._times()
+        self.changed = ""
+
+    async def wait_changed(self) -> None:
+        """Wait until a file is changed, added or removed."""
+        while True:
+            await asyncio.sleep(POLL)
+            now = self._times()
+            differing = self._seen.items() ^ now.items()
+            self._seen = now
+            if differing:
+                self.changed = min(path.name for path, _ in differing)
+                return
+
+    def _times(self) -> dict[Path, int]:
+        """Return when each file was changed."""
+        times: dict[Path, int] = {}
+        for folder in self._folders:
+            for path in folder.rglob("*.py") if self._is_package else folder.glob("*.py"):
+                try:
+                    times[path] = path.stat().st_mtime_ns
+                except FileNotFoundError:
+                    continue  # it was removed meanwhile
+        return times

@@ -1,0 +1,119 @@
+"""Load what ``MODULE:OBJECT`` names."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from difflib import get_close_matches
+from types import ModuleType
+from typing import Any
+
+from ..errors import ConfigError
+from ..operator import Manager, Operator
+
+DEFAULT_OBJECT = "operator"
+
+Factory = Callable[..., Any]
+"""Makes a Manager, or a coroutine that does."""
+
+
+def load(target: str) -> Operator | Factory:
+    """Return the Operator or Manager factory that ``MODULE:OBJECT`` names. ``MODULE`` means ``MODULE:operator``.
+
+    Modules of the current folder are found, too.
+
+    Raises:
+        ConfigError: The module cannot be imported, or has no such object.
+    """
+    name, colon, path = target.partition(":")
+    is_path = name.endswith(".py") or os.sep in name
+    if is_path or not all(part.isidentifier() for part in name.split(".")):
+        advice = f"; here {_module_of(name)}:{path or DEFAULT_OBJECT}" if is_path else ""
+        raise ConfigError(
+            f"{name!r} is no module: write MODULE:OBJECT, such as websites.main:operator{advice}"
+        )
+    if colon and not path:
+        raise ConfigError(f"{target!r} names no object: write MODULE:OBJECT, such as {name}:operator")
+    path = path or DEFAULT_OBJECT
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    module = _imported(name)
+    found: Any = module
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise ConfigError(_missing(module, path)) from None
+    is_factory = callable(found) and not inspect.isclass(found)
+    if not (isinstance(found, Operator) or is_factory):
+        kind = "a class" if inspect.isclass(found) else f"a {type(found).__name__}"
+        advice = (
+            "; a Manager needs a client: write a function of one that returns it"
+            if isinstance(found, Manager)
+            else ""
+        )
+        raise ConfigError(
+            f"{name}:{path} is {kind}, neither an Operator nor a function that returns a Manager{advice}"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise ConfigError(
+                f"there is no module {error.name!r} in {os.getcwd()} or where Python looks; run this in the folder "
+                f"that has {name.partition('.')[0]}, or install it"
+            ) from error
+        raise ConfigError(_failed(name, error)) from error
+    except BaseException as error:  # a module may even call sys.exit
+        raise ConfigError(_failed(name, error)) from error
+
+
+def _failed(name: str, error: BaseException) -> str:
+    """Return why a module cannot be imported: its own last line in the traceback, and the error."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{name} cannot be imported: {_shown(error.filename)}, line {error.lineno}: SyntaxError: {error.msg}"
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
+    own = [each for each in frames if _is_own(each.filename)]
+    if not own:
+        return f"{name} cannot be imported: {what}"
+    last = own[-1]
+    code = f" ({last.line})" if last.line else ""
+    return f"{name} cannot be imported: {_shown(last.filename)}, line {last.lineno}{code}: {what}"
+
+
+def _is_own(path: str) -> bool:
+    """Whether a file is the author's: not this package, an installed one, or Python's."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folders = (package, os.path.dirname(os.__file__))
+    return "site-packages" not in path and not any(
+        os.path.abspath(path).startswith(folder + os.sep) for folder in folders
+    )
+
+
+def _missing(module: ModuleType, path: str) -> str:
+    operators = [name for name, each in vars(module).items() if isinstance(each, Operator)]
+    close = get_close_matches(path, [name for name in vars(module) if not name.startswith("_")], n=1)
+    text = f"the module {module.__name__} has no {path!r}"
+    if operators:
+        return f"{text}; its operators: {', '.join(f'{module.__name__}:{each}' for each in operators)}"
+    return f"{text}; did you mean {module.__name__}:{close[0]}?" if close else text
+
+
+def _module_of(path: str) -> str:
+    return path.removesuffix(".py").strip("./").replace(os.sep, ".")
+
+
+def _shown(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative

@@ -1,0 +1,84 @@
+"""The options of ``aioinformer manifests``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .output import print_error, printing, write
+from .reporting import reporting_errors
+
+
+def manifests_command(
+    target: Annotated[
+        str,
+        typer.Argument(metavar="MODULE:OBJECT", help="An Operator. MODULE alone means MODULE:operator."),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Write a kustomization into this folder. Default: print YAML.",
+        ),
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option("--image", help="The container's image. Default: NAME:latest.")
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="The name of the Deployment and the others. Default: the operator's."),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("-n", "--namespace", help="Work in a single namespace, by a Role. Default: in all."),
+    ] = None,
+    install_namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--install-namespace", help="Where the operator's pods run. Default: --namespace, then NAME."
+        ),
+    ] = None,
+    create_namespace: Annotated[
+        bool | None,
+        typer.Option(
+            "--create-namespace/--no-create-namespace",
+            help="Whether the Namespace of the pods is a part. Default: if neither namespace is given.",
+        ),
+    ] = None,
+    replicas: Annotated[
+        int, typer.Option("--replicas", min=0, help="Pods. Of several, one is elected to work.")
+    ] = 1,
+) -> None:
+    """Print what installs an operator: its CustomResourceDefinitions, its rights and its Deployment."""
+    from ..operator import Operator  # these need longer than other commands
+    from ..operator.manifests import Installation, manifests, to_yaml, write_kustomization
+    from .loading import DEFAULT_OBJECT, load
+
+    with reporting_errors(), printing():
+        found = load(target)
+        if not isinstance(found, Operator):
+            raise ConfigError(
+                f"{target} is a function that returns a Manager, which does not say what rights it needs: declare an "
+                "Operator"
+            )
+        name = found.name if name is None else name
+        installation = Installation(
+            target=target if ":" in target else f"{target}:{DEFAULT_OBJECT}",
+            name=name,
+            image=f"{name}:latest" if image is None else image,
+            namespace=install_namespace or "",
+            watched=namespace,
+            replicas=replicas,
+            create_namespace=create_namespace,
+        )
+        objects = manifests(found, installation)
+        if folder is None:
+            write(to_yaml(objects))
+            return
+        written = write_kustomization(objects, folder)
+    print_error(f"wrote {len(written)} files; install them by: kubectl apply -k {folder}")

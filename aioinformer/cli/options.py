@@ -1,0 +1,29 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .reporting import usage
+from .target import Target
+
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option("--kubeconfig", metavar="PATH", help="Default: $KUBECONFIG, then ~/.kube/config."),
+]
+Context = Annotated[
+    str | None, typer.Option("--context", help="The kubeconfig's context. Default: the current one.")
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
+
+
+def find_target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
+    """Return the server that options name."""
+    if server is not None and (kubeconfig is not None or context is not None):
+        raise typer.BadParameter("use either --server or --kubeconfig and --context")
+    with usage():
+        return Target(
+            server, kubeconfig or None, context or None
+        )  # an empty one counts as missing, as for kubectl

@@ -1,0 +1,55 @@
+"""How commands report mistakes and failures: one line on standard error, and an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+from ..errors import AioInformerError, ConfigError
+from .output import OutputError, print_error
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """Report a ConfigError from checking arguments as bad usage."""
+    try:
+        yield
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+@contextmanager
+def reporting_errors() -> Iterator[None]:
+    """Exit with a one-line message on an AioInformerError."""
+    try:
+        yield
+    except AioInformerError as error:
+        if not (isinstance(error, OutputError) and error.is_closed):
+            fail(str(error))
+
+
+def fail(reason: str, code: int = 1) -> NoReturn:
+    """Print a reason on one line, and exit."""
+    line = " ".join(reason.split())
+    print_error(f"aioinformer: {line}")
+    raise typer.Exit(code)
+
+
+def uvloop_factory(option: str) -> LoopFactory:
+    """Return what creates uvloop's event loops.
+
+    Args:
+        option: The option that asks for it, for the message if uvloop is missing.
+    """
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        fail(f"{option} needs uvloop: pip install uvloop")
+    factory: LoopFactory = uvloop.new_event_loop
+    return factory

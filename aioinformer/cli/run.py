@@ -1,0 +1,225 @@
+"""``aioinformer run``: an Operator or a Manager as a process, with probes, metrics and a debug page."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import msgspec
+
+from .._core.signals import STOP_SIGNALS, run_until_signal
+from ..client import Client
+from ..errors import AioInformerError, ConfigError, said
+from ..leaderelection import LeaderElector
+from ..operator import Manager, Operator, WebhookServer
+from ..operator.definitions import differences, install
+from ..operator.preflight import (
+    Needed,
+    missing_rights,
+    read_by,
+    require_collections,
+    told,
+    user_of,
+)
+from ..operator.serving import Debug, Serving
+from ..tracing import StageTimes
+from .loading import Factory
+
+logger = logging.getLogger(__name__)
+
+TRACES = 10_000
+"""Events that the latencies of stages are computed of."""
+LEFT_BEHIND = 1.0
+"""Seconds that tasks which the manager left behind may take to end."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run, and how.
+
+    Attributes:
+        target: ``MODULE:OBJECT``.
+        namespace: The namespace; None for all.
+        leader_elect: Whether to elect a leader.
+        lease_namespace: The Lease's namespace; None for the client's.
+        metrics_port: As for Serving.
+        probe_port: As for Serving.
+        host: As for Serving.
+        grace_period: As for Manager; None for its default.
+        trace: Whether to measure the latency by stage.
+        webhook_port: The port of the operator's webhooks; 0 for none.
+        tls_cert: The file of the webhooks' certificate.
+        tls_key: The file of its private key.
+        install_crds: Whether to create the operator's CustomResourceDefinitions first.
+    """
+
+    target: str
+    namespace: str | None = None
+    leader_elect: bool = False
+    lease_namespace: str | None = None
+    metrics_port: int = 8080
+    probe_port: int = 8080
+    host: str | None = None
+    grace_period: float | None = None
+    trace: bool = False
+    webhook_port: int = 9443
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    install_crds: bool = False
+
+
+async def run(found: Operator | Factory, asked: Run, client: Client) -> None:
+    """Run an operator until a signal arrives.
+
+    Raises:
+        AioInformerError: It cannot run.
+    """
+    await run_until_signal(
+        lambda: _run(found, asked, client), f"aioinformer run {asked.target}", STOP_SIGNALS
+    )
+    await _end_the_rest()
+
+
+async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
+    name = found.name if isinstance(found, Operator) else asked.target.partition(":")[0].rpartition(".")[2]
+    async with client:
+        elector = None
+        if asked.leader_elect:
+            elector = LeaderElector(client, name.replace("_", "-"), asked.lease_namespace or client.namespace)
+        stages = StageTimes(TRACES) if asked.trace else None
+        if isinstance(found, Operator):
+            if asked.install_crds:
+                await install(client, found)
+            await found.discover(client)
+        manager = await _manager(found, asked, client, elector, stages)
+        debug = Debug(manager, name, elector=elector, stages=stages)
+        async with (
+            Serving(debug, metrics_port=asked.metrics_port, probe_port=asked.probe_port, host=asked.host),
+            _webhooks(found, asked, manager) or nullcontext(),
+        ):
+            await _check(found, asked, client, manager, elector)
+            logger.info("%s runs on %s", name, client.server)
+            await manager.run()
+
+
+def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> WebhookServer | None:
+    """Return the server of the operator's webhooks; None if it has none, or no port.
+
+    Raises:
+        ConfigError: A file is missing.
+    """
+    if not isinstance(found, Operator) or not found.has_webhooks or not asked.webhook_port:
+        return None
+    if asked.tls_cert is None or asked.tls_key is None:
+        raise ConfigError(
+            f"{found.name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev makes "
+            "them), or --webhook-port 0 to run without webhooks"
+        )
+    return WebhookServer(
+        found.webhook_app(manager),
+        port=asked.webhook_port,
+        cert=asked.tls_cert,
+        key=asked.tls_key,
+        host=asked.host,
+    )
+
+
+async def _manager(
+    found: Operator | Factory,
+    asked: Run,
+    client: Client,
+    elector: LeaderElector | None,
+    stages: StageTimes | None,
+) -> Manager:
+    options = {
+        "namespace": asked.namespace,
+        "leader_election": elector,
+        "grace_period": asked.grace_period,
+        "on_trace": stages,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(found, Operator):
+        return found.manager(client, **given)  # type: ignore[arg-type]
+    accepted = inspect.signature(found).parameters
+    if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in accepted.values()):
+        for name in given:
+            if name not in accepted:
+                raise ConfigError(
+                    f"{asked.target} takes no {name}: add this parameter, or leave out the option that sets it"
+                )
+    made: Any = found(client, **given)
+    if inspect.isawaitable(made):
+        made = await made
+    if not isinstance(made, Manager):
+        raise ConfigError(f"{asked.target} returned a {type(made).__name__}, not a Manager")
+    return made
+
+
+async def _check(
+    found: Operator | Factory, asked: Run, client: Client, manager: Manager, elector: LeaderElector | None
+) -> None:
+    """Check that the server has what the operator reads, and permits what it does.
+
+    Raises:
+        ConfigError: It does not.
+    """
+    try:
+        advice = (
+            f"Install it: aioinformer manifests {asked.target} prints it, and --dev needs no cluster"
+            if isinstance(found, Operator)
+            else "Install its CustomResourceDefinition"
+        )
+        await require_collections(client, manager, advice)
+        if isinstance(found, Operator) and not asked.install_crds:
+            for difference in await differences(client, found):
+                logger.warning(
+                    "%s. If the class is newer: aioinformer manifests %s", difference, asked.target
+                )
+        missing = await missing_rights(client, _needed(found, asked, client, manager, elector))
+    except ConfigError:
+        raise
+    except AioInformerError as error:
+        logger.warning("the rights were not checked, and the operator starts anyway: %s", said(error))
+        return
+    if not missing:
+        return
+    rights = f"{await user_of(client)} may not {told(missing)}"
+    grant = (
+        f"Grant it: aioinformer manifests {asked.target} prints the rules"
+        if isinstance(found, Operator)
+        else "Grant it by a Role or ClusterRole"
+    )
+    if any({"list", "watch"} & set(each.right.verbs) for each in missing):
+        elsewhere = "" if asked.namespace else ", or pass --namespace to work in a single one"
+        raise ConfigError(f"{rights}. {grant}{elsewhere}")
+    logger.warning("%s; the operator starts anyway. %s", rights, grant)
+
+
+def _needed(
+    found: Operator | Factory, asked: Run, client: Client, manager: Manager, elector: LeaderElector | None
+) -> Iterator[Needed]:
+    if not isinstance(found, Operator):
+        yield from read_by(manager)
+        return
+    for right in found.rights(leader_election=elector is not None):
+        if right.plural == "leases" and elector is not None:
+            yield Needed(right, asked.lease_namespace or client.namespace, found.name)
+        else:
+            yield Needed(right, (asked.namespace or "") if right.namespaced else "")
+
+
+async def _end_the_rest() -> None:
+    """Cancel the tasks that still run, and end the process if some ignore it, which asyncio would wait for."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    if rest:
+        _, running = await asyncio.wait(rest, timeout=LEFT_BEHIND)
+        if running:
+            names = ", ".join(sorted(task.get_name() for task in running))
+            logger.error("ends although these still run: %s", names)
+            os._exit(1)

@@ -1,0 +1,165 @@
+"""The options of ``aioinformer run``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .._core.checks import require_namespace
+from ..client import Client
+from .logs import set_up
+from .options import Context, Kubeconfig, Verbose, find_target
+from .reporting import fail, reporting_errors, usage, uvloop_factory
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+def run_command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:OBJECT",
+            help="An Operator, or a function of a Client that returns a Manager. MODULE alone means MODULE:operator.",
+        ),
+    ],
+    namespace: Annotated[
+        str | None,
+        typer.Option("-n", "--namespace", help="Work in a single namespace. Default: in all."),
+    ] = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="Work in all namespaces, the default.")
+    ] = False,
+    leader_elect: Annotated[
+        bool, typer.Option("--leader-elect", help="Of several replicas, only one reconciles.")
+    ] = False,
+    lease_namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--lease-namespace", help="The Lease's namespace. Default: the pod's, or the context's."
+        ),
+    ] = None,
+    metrics_port: Annotated[
+        int,
+        typer.Option("--metrics-port", min=0, max=65535, help="For /metrics and /debug; 0 for none."),
+    ] = 8080,
+    probe_port: Annotated[
+        int,
+        typer.Option("--probe-port", min=0, max=65535, help="For /healthz and /readyz; 0 for none."),
+    ] = 8080,
+    webhook_port: Annotated[
+        int,
+        typer.Option(
+            "--webhook-port", min=0, max=65535, help="For the operator's webhooks, if it has any; 0 for none."
+        ),
+    ] = 9443,
+    tls_cert: Annotated[
+        str | None,
+        typer.Option("--tls-cert", help="The webhooks' certificate in PEM; read again when it changes."),
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option("--tls-key", help="Its private key in PEM.")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", help="Where the ports are open. Default: 127.0.0.1; in a pod, everywhere."),
+    ] = None,
+    grace_period: Annotated[
+        float | None,
+        typer.Option("--grace-period", min=0.0, help="Seconds for running reconciles to end. Default: 20."),
+    ] = None,
+    uvloop: Annotated[bool, typer.Option("--uvloop", help="Use uvloop's event loop.")] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option("--log-format", help="The format of the log.")
+    ] = LogFormat.TEXT,
+    trace: Annotated[bool, typer.Option("--trace", help="Measure the latency by stage, for /debug.")] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    server: Annotated[
+        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
+    ] = None,
+    install_crds: Annotated[
+        bool,
+        typer.Option("--install-crds", help="First create or update the CustomResourceDefinitions."),
+    ] = False,
+    dev: Annotated[
+        bool,
+        typer.Option("--dev", help="Run on an embedded API server, and restart when the source changes."),
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run an operator until SIGTERM or Ctrl-C; a second signal cancels running reconciles.
+
+    In a pod it uses the service account, elsewhere the kubeconfig.
+    """
+    set_up(is_json=log_format is LogFormat.JSON, level=logging.DEBUG if verbose else logging.INFO)
+    if namespace is not None and all_namespaces:
+        raise typer.BadParameter("use either -n or -A")
+    elsewhere = any(each is not None for each in (server, kubeconfig, context))
+    if dev and elsewhere:
+        raise typer.BadParameter(
+            "--dev has a server of its own: leave out --server, --kubeconfig and --context"
+        )
+    if dev and (tls_cert or tls_key):
+        raise typer.BadParameter("--dev makes a certificate of its own: leave out --tls-cert and --tls-key")
+    with usage():
+        for option, value in (("-n", namespace), ("--lease-namespace", lease_namespace)):
+            if value is not None:
+                require_namespace(option, value)
+    from .loading import load  # these need half as long again as the other commands
+    from .run import Run, run
+
+    asked = Run(
+        target=target,
+        namespace=namespace,
+        leader_elect=leader_elect,
+        lease_namespace=lease_namespace,
+        metrics_port=metrics_port,
+        probe_port=probe_port,
+        webhook_port=webhook_port,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        host=host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1"),
+        grace_period=grace_period,
+        trace=trace,
+        install_crds=install_crds,
+    )
+    loop_factory = uvloop_factory("--uvloop") if uvloop else None
+    with reporting_errors():
+        if dev:
+            _run_dev(asked, uvloop=uvloop, log_format=log_format, verbose=verbose)
+            return
+        client = find_target(server, kubeconfig, context).client() if elsewhere else Client.from_environment()
+        found = load(target)
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(run(found, asked, client))
+
+
+def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) -> None:
+    try:
+        from .dev import run_dev
+    except ModuleNotFoundError as error:
+        fail(f"--dev needs {error.name}: pip install 'aioinformer[cli]'")
+    arguments = [
+        f"--metrics-port={asked.metrics_port}",
+        f"--probe-port={asked.probe_port}",
+        f"--webhook-port={asked.webhook_port}",
+        f"--log-format={log_format.value}",
+        *([f"--namespace={asked.namespace}"] if asked.namespace else []),
+        *([f"--lease-namespace={asked.lease_namespace}"] if asked.lease_namespace else []),
+        *([f"--host={asked.host}"] if asked.host else []),
+        *([f"--grace-period={asked.grace_period}"] if asked.grace_period is not None else []),
+        *(["--leader-elect"] if asked.leader_elect else []),
+        *(["--trace"] if asked.trace else []),
+        *(["--uvloop"] if uvloop else []),
+        *(["--verbose"] if verbose else []),
+    ]
+    asyncio.run(run_dev(asked.target, arguments))

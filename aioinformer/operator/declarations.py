@@ -1,0 +1,223 @@
+"""What the author of an operator declares: resources that it owns, watches and uses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypedDict, TypeVar
+
+from ..errors import AioInformerError
+from ..handlers import require_callback
+from ..objects.api_resources import APIResource
+from ..typed.declaration import mistakes_error
+from ..workqueue import RateLimiter
+from .context import Context
+from .informer_triggers import Requests
+from .kinds import Named, declared
+from .predicates import PredicateFunc
+from .requests import Request, Result
+from .rights import READ, WRITE, Right
+from .source_trigger import Source
+
+T = TypeVar("T")
+
+Outcome = Awaitable[Result | None] | Result | None
+"""What a reconciler returns."""
+
+Handler = Callable[[Request[T]], Outcome] | Callable[[Request[T], Context], Outcome]
+"""A reconciler, or a cleanup. It may leave out the context."""
+
+Mapper = (
+    Callable[[Any], Requests | Awaitable[Requests]] | Callable[[Any, Context], Requests | Awaitable[Requests]]
+)
+"""Returns the requests for an object. It may leave out the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """A resource that the operator uses otherwise than as a trigger.
+
+    With ``list`` and ``watch``, it is cached, as the resources are that trigger reconciles.
+
+    Args:
+        resource: A class, a name such as ``"secrets"``, or a subresource such as ``"pods/eviction"``.
+        verbs: What the operator does with it: ``("get",)``, ``("create",)``.
+    """
+
+    resource: Named
+    verbs: Iterable[str] = READ
+
+    @property
+    def named(self) -> Named:
+        """The resource, without the subresource."""
+        return self.resource.partition("/")[0] if isinstance(self.resource, str) else self.resource
+
+    @property
+    def subresource(self) -> str:
+        """The subresource, or ``""``."""
+        return self.resource.partition("/")[2] if isinstance(self.resource, str) else ""
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether an informer reads it."""
+        return not self.subresource and {"list", "watch"} <= set(self.verbs)
+
+    @property
+    def right(self) -> Right:
+        """What a Role has to permit.
+
+        Raises:
+            ConfigError: The resource is unknown, or the verbs are invalid.
+        """
+        return Right.of(declared(self.named), self.verbs, self.subresource)
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A resource whose objects the reconciled ones own, with a predicate: see Owns.
+
+    Args:
+        resource: A class or a name.
+        predicate: Which changes trigger a reconcile; None for all.
+        controller_only: Whether only the owner that is the object's controller is reconciled.
+        verbs: What the operator does with it beside get, list and watch.
+    """
+
+    resource: Named
+    predicate: PredicateFunc[Any] | None = None
+    controller_only: bool = True
+    verbs: Iterable[str] = WRITE
+
+    @property
+    def right(self) -> Right:
+        """What a Role has to permit beside reading.
+
+        Raises:
+            ConfigError: The resource is unknown, or the verbs are invalid.
+        """
+        return Right.of(declared(self.resource), self.verbs)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Another resource that triggers reconciles: see Watch.
+
+    Args:
+        resource: A class or a name.
+        map_func: ``map_func(obj)`` or ``map_func(obj, context)``: the requests for an object; plain or async.
+        predicate: Which changes trigger a reconcile; None for all.
+    """
+
+    resource: Named
+    map_func: Mapper
+    predicate: PredicateFunc[Any] | None = None
+
+
+class ControllerOptions(TypedDict, Generic[T], total=False):
+    """Options of a controller of an Operator.
+
+    Attributes:
+        name: The controller's name. The resource's.
+        owns: Resources that it creates for each object: classes, names, or Owned.
+        watches: Other resources that trigger reconciles.
+        uses: Resources that it uses otherwise.
+        sources: As for Controller.
+        predicate: As for Controller.
+        finalizer: As for Controller.
+        cleanup: As for Controller; it may take the context as its second argument.
+        concurrency: As for Controller.
+        timeout: As for Controller.
+        rate_limiter: Returns a rate limiter, once for each run.
+        cache_sync_timeout: As for Controller.
+    """
+
+    name: str | None
+    owns: Sequence[Named | Owned]
+    watches: Sequence[Watched]
+    uses: Sequence[Uses]
+    sources: Sequence[Source]
+    predicate: PredicateFunc[T] | None
+    finalizer: str | None
+    cleanup: Handler[T] | None
+    concurrency: int
+    timeout: float | None
+    rate_limiter: Callable[[], RateLimiter[str]] | None
+    cache_sync_timeout: float | None
+
+
+def with_context(function: Callable[..., Any], context: Context) -> Callable[[Any], Any]:
+    """Return a function of one argument, which passes the context on if the function takes it."""
+    if not takes_context(function):
+        return function
+    if inspect.iscoroutinefunction(function):
+
+        async def call_async(argument: Any) -> Any:
+            return await function(argument, context)
+
+        call: Callable[[Any], Any] = call_async
+    else:
+
+        def call_plain(argument: Any) -> Any:
+            return function(argument, context)
+
+        call = call_plain
+    call.__name__ = getattr(function, "__name__", repr(function))  # for logs
+    call.__qualname__ = getattr(function, "__qualname__", repr(function))
+    return call
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Return whether a function takes a second argument."""
+    try:
+        inspect.signature(function, follow_wrapped=False).bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def require_handler(name: str, function: object, argument: str = "request") -> None:
+    """Check that a function can be called with one argument, or with it and the context.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    is_two = callable(function) and takes_context(function)
+    require_callback(name, function, (argument, "context") if is_two else (argument,))
+
+
+class Mistakes:
+    """Collects the mistakes of a declaration, to report all at once."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._found: list[str] = []
+
+    def add(self, mistake: str) -> None:
+        """Add one."""
+        self._found.append(mistake)
+
+    def of(self, check: Callable[[], T]) -> T | None:
+        """Return what a function returns, or None if it raises an error, which is a mistake."""
+        try:
+            return check()
+        except AioInformerError as error:
+            self._found.append(str(error))
+            return None
+
+    def raise_if_any(self) -> None:
+        """Report them.
+
+        Raises:
+            ConfigError: There are some.
+        """
+        if self._found:
+            raise mistakes_error(self._where, self._found)
+
+
+def unique(named: Iterable[Named]) -> list[Named]:
+    """Return each resource once, however its name is written."""
+    found: dict[tuple[APIResource, type | None], Named] = {}
+    for each in named:
+        found.setdefault((declared(each), each if isinstance(each, type) else None), each)
+    return [*found.values()]

@@ -1,0 +1,168 @@
+"""One declared controller: its checks, its rights, and the Controller that a run gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._core.checks import require_count, require_qualified_name, require_seconds
+from ..errors import ConfigError
+from ..objects.api_resources import APIResource
+from ..workqueue import RateLimiter
+from .context import Context
+from .controller import TIMEOUT, Controller
+from .declarations import Handler, Mistakes, Owned, Uses, Watched, require_handler, with_context
+from .informer_triggers import Owns, Watch
+from .kinds import Named, declared, has_status
+from .predicates import PredicateFunc, require_predicate
+from .rights import READ, Right
+from .source_trigger import Source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declared:
+    """A controller as it was declared: see ``Operator.controller``."""
+
+    resource: Named
+    reconcile: Handler[Any]
+    name: str | None = None
+    owns: Sequence[Named | Owned] = ()
+    watches: Sequence[Watched] = ()
+    uses: Sequence[Uses] = ()
+    sources: Sequence[Source] = ()
+    predicate: PredicateFunc[Any] | None = None
+    finalizer: str | None = None
+    cleanup: Handler[Any] | None = None
+    concurrency: int = 1
+    timeout: float | None = TIMEOUT
+    rate_limiter: Callable[[], RateLimiter[str]] | None = None
+    cache_sync_timeout: float | None = None
+
+    @property
+    def owned(self) -> list[Owned]:
+        """The owned resources."""
+        return [each if isinstance(each, Owned) else Owned(each) for each in self.owns]
+
+    @property
+    def primary(self) -> APIResource:
+        """The resource that it reconciles."""
+        return declared(self.resource)
+
+    @property
+    def title(self) -> str:
+        """The controller's name."""
+        return self.name or str(self.primary)
+
+    @property
+    def triggers(self) -> list[Named]:
+        """The resources whose changes trigger reconciles."""
+        return [
+            self.resource,
+            *(each.resource for each in self.owned),
+            *(each.resource for each in self.watches),
+        ]
+
+    def check(self, operator: str, others: Iterable[Declared]) -> None:
+        """Check the declaration.
+
+        Args:
+            operator: The operator's name, for the message.
+            others: The operator's other controllers.
+
+        Raises:
+            ConfigError: It is invalid; the message has all mistakes.
+        """
+        called = getattr(self.reconcile, "__name__", repr(self.reconcile))
+        mistakes = Mistakes(f"{operator}: the controller {self.name or called}")
+        mistakes.of(lambda: require_handler("reconcile", self.reconcile))
+        primary = mistakes.of(lambda: self.primary)
+        for owned in self.owned:
+            mistakes.of(lambda owned=owned: owned.right)  # type: ignore[misc]
+        for watched in self.watches:
+            mistakes.of(lambda watched=watched: declared(watched.resource))  # type: ignore[misc]
+            mistakes.of(
+                lambda watched=watched: require_handler("map_func", watched.map_func, "obj")  # type: ignore[misc]
+            )
+        for used in self.uses:
+            mistakes.of(lambda used=used: used.right)  # type: ignore[misc]
+        if self.predicate is not None:
+            mistakes.of(lambda: require_predicate("predicate", self.predicate))
+        mistakes.of(lambda: require_count("concurrency", self.concurrency, least=1))
+        if self.timeout is not None:
+            mistakes.of(lambda: require_seconds("timeout", self.timeout))
+        self._check_finalizer(mistakes)
+        for other in others:
+            if primary is not None and other.title == self.title:
+                mistakes.add(f"another controller is named {self.title} already: pass name= to one of them")
+            if (
+                primary is not None
+                and self.finalizer
+                and (other.primary, other.finalizer) == (primary, self.finalizer)
+            ):
+                mistakes.add(
+                    f"{other.title} has the finalizer {self.finalizer} of the same objects: give each its own"
+                )
+        mistakes.raise_if_any()
+
+    def _check_finalizer(self, mistakes: Mistakes) -> None:
+        if self.cleanup is not None:
+            mistakes.of(lambda: require_handler("cleanup", self.cleanup))
+        if (self.finalizer is None) != (self.cleanup is None):
+            missing = (
+                "a cleanup" if self.cleanup is None else "a finalizer, such as 'example.com/what-it-protects'"
+            )
+            mistakes.add(f"finalizer and cleanup go together: add {missing}")
+        if self.finalizer is not None:
+            mistakes.of(lambda: _require_finalizer(self.finalizer))
+
+    def rights(self) -> Iterator[Right]:
+        """Yield what the controller has to be permitted."""
+        primary = self.primary
+        yield Right.of(primary, READ)
+        if has_status(self.resource):
+            yield Right.of(primary, ("update", "patch"), "status")
+        if self.finalizer is not None:
+            yield Right.of(primary, ("patch",))
+        if self.owns:  # for the blockOwnerDeletion of owner references
+            yield Right.of(primary, ("update",), "finalizers")
+        for owned in self.owned:
+            yield Right.of(declared(owned.resource), READ)
+            yield owned.right
+        for watched in self.watches:
+            yield Right.of(declared(watched.resource), READ)
+        for used in self.uses:
+            yield used.right
+
+    def controller(self, context: Context) -> Controller[Any]:
+        """Return a new Controller, for one run."""
+        # Classes and names give the same CachedResource everywhere, so reads include all writes.
+        watches = (
+            Watch(context.resource(each.resource), with_context(each.map_func, context), each.predicate)
+            for each in self.watches
+        )
+        owns = (
+            Owns(context.resource(each.resource), each.predicate, controller_only=each.controller_only)
+            for each in self.owned
+        )
+        return Controller(
+            self.title,
+            with_context(self.reconcile, context),
+            context.resource(self.resource),
+            predicate=self.predicate,
+            owns=owns,
+            watches=watches,
+            sources=self.sources,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            rate_limiter=None if self.rate_limiter is None else self.rate_limiter(),
+            finalizer=self.finalizer,
+            cleanup=None if self.cleanup is None else with_context(self.cleanup, context),
+            cache_sync_timeout=self.cache_sync_timeout,
+        )
+
+
+def _require_finalizer(finalizer: object) -> None:
+    require_qualified_name("finalizer", finalizer)
+    if "/" not in str(finalizer):
+        raise ConfigError(f"a finalizer needs a name like 'example.com/what-it-protects', not {finalizer!r}")

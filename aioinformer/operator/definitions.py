@@ -1,0 +1,108 @@
+"""The CustomResourceDefinitions of an operator at the server: install them, or compare them with the classes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+
+from ..client import Client
+from ..errors import ConfigError, RefusedError
+from ..resources import Resource
+from ..typed import Change, crd, diff
+from .operator import Operator
+
+Object = dict[str, Any]
+
+TIMEOUT = 30.0
+"""Seconds until the server has to serve a new definition."""
+POLL = 0.1
+MOST_TOLD = 5
+"""Differences that a message lists."""
+
+
+async def install(client: Client, operator: Operator) -> None:
+    """Create or update the CustomResourceDefinitions of an operator's classes, and wait until they are served.
+
+    Raises:
+        ConfigError: The server does not serve one of them.
+        AioInformerError: The server refused, or does not answer.
+    """
+    definitions = _definitions(client, operator.name)
+    applied = [await definitions.apply(crd(*each), force=True) for each in operator.custom_resources()]
+    await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
+
+
+async def differences(client: Client, operator: Operator) -> list[str]:
+    """Return how the server's CustomResourceDefinitions differ from the classes: one text each.
+
+    A definition is skipped if it is missing, or if this client may not read it.
+
+    Raises:
+        AioInformerError: The server does not answer.
+    """
+    texts = []
+    definitions = _definitions(client, operator.name)
+    for versions in operator.custom_resources():
+        wanted = crd(*versions)
+        name = wanted["metadata"]["name"]
+        try:
+            found = await definitions.get(name)
+        except RefusedError:
+            continue
+        changes = [*_changes(found, wanted)]
+        if changes:
+            classes = " and ".join(each.__name__ for each in versions)
+            more = f" and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
+            texts.append(
+                f"{name} at the server differs from the class {classes}: {', '.join(changes[:MOST_TOLD])}{more}"
+            )
+    return texts
+
+
+def _definitions(client: Client, manager: str) -> Resource[Object]:
+    return Resource(
+        client,
+        "apiextensions.k8s.io/v1",
+        "customresourcedefinitions",
+        dict,
+        kind="CustomResourceDefinition",
+        field_manager=manager,
+    )
+
+
+async def _served(definitions: Resource[Object], name: str) -> None:
+    conditions: dict[str, Object] = {}
+    with anyio.move_on_after(TIMEOUT):
+        while True:
+            status = (await definitions.get(name)).get("status") or {}
+            conditions = {each["type"]: each for each in status.get("conditions") or []}
+            if conditions.get("Established", {}).get("status") == "True":
+                return
+            await asyncio.sleep(POLL)
+    why = conditions.get("NamesAccepted", {}).get("message") or "the server does not say why"
+    raise ConfigError(f"{name} is not served after {TIMEOUT:g} s: {why}")
+
+
+def _changes(found: Object, wanted: Object) -> Iterator[str]:
+    """Yield what an update to the classes would change."""
+    if found["spec"]["scope"] != wanted["spec"]["scope"]:
+        yield f"it is {found['spec']['scope']}, and the class {wanted['spec']['scope']}"
+    served = {each["name"]: each for each in found["spec"]["versions"]}
+    for version in wanted["spec"]["versions"]:
+        name = version["name"]
+        if name not in served:
+            yield f"the server has no version {name}, only {', '.join(served)}"
+            continue
+        for part in ("schema", "subresources"):
+            for change in diff(served[name].get(part) or {}, version.get(part) or {}):
+                yield _told(f"{name} ", change)
+
+
+def _told(prefix: str, change: Change) -> str:
+    """Return a change in words, with the field as objects have it."""
+    steps = [str(each) for each in change.path if each not in ("openAPIV3Schema", "properties")]
+    change = change._replace(path=tuple(steps))
+    return f"{prefix}{change}"

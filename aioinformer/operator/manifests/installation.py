@@ -1,0 +1,110 @@
+"""Installation: how an operator is deployed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..._core.checks import LABEL, require_count, require_namespace, require_text
+from ...errors import AioInformerError, ConfigError
+from ...typed.declaration import mistakes_error
+
+LONGEST_NAME = 63 - len("-metrics")
+"""Of names from which a Service's name is made."""
+
+Object = dict[str, Any]
+
+
+class Installation(msgspec.Struct, frozen=True, kw_only=True):
+    """How an operator is deployed.
+
+    Args:
+        target: What ``aioinformer run`` gets: ``"websites:operator"``.
+        name: The name of the Deployment, the ServiceAccount and the roles.
+        image: The container's image. Its entry point is ``aioinformer``.
+        namespace: The namespace that the operator runs in; ``""`` for its own, which is called like the operator and
+            created with it; or the watched one.
+        watched: The only namespace that it works in; None for all.
+        replicas: The number of pods. Of several, one is elected to work.
+        create_namespace: Whether the namespace is created with it; None for only if it is the operator's own.
+
+    Raises:
+        ConfigError: A value is invalid; the message has all mistakes.
+    """
+
+    target: str
+    name: str
+    image: str
+    namespace: str = ""
+    watched: str | None = None
+    replicas: int = 1
+    create_namespace: bool | None = None
+
+    def __post_init__(self) -> None:
+        mistakes = []
+        for check in (self._check_name, self._check_image, self._check_namespaces, self._check_replicas):
+            try:
+                check()
+            except AioInformerError as error:
+                mistakes.append(str(error))
+        if mistakes:
+            raise mistakes_error("the manifests", mistakes)
+
+    @property
+    def elects(self) -> bool:
+        """Whether one of several pods is elected to work."""
+        return self.replicas > 1
+
+    @property
+    def home(self) -> str:
+        """The namespace that the operator runs in."""
+        return self.namespace or self.watched or self.name
+
+    @property
+    def creates_namespace(self) -> bool:
+        """Whether the namespace is created with the operator."""
+        if self.create_namespace is not None:
+            return self.create_namespace
+        return not (self.namespace or self.watched)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels that select the operator's pods."""
+        return {"app.kubernetes.io/name": self.name}
+
+    def metadata(self, suffix: str = "", namespace: str | None = None) -> Object:
+        """Return the metadata of an object.
+
+        Args:
+            suffix: The end of its name.
+            namespace: Its namespace; None for the operator's, ``""`` for none.
+        """
+        namespace = self.home if namespace is None else namespace
+        return {
+            "name": f"{self.name}{suffix}",
+            **({"namespace": namespace} if namespace else {}),
+            "labels": self.labels,
+        }
+
+    def _check_name(self) -> None:
+        if len(self.name) > LONGEST_NAME or not (LABEL.fullmatch(self.name) and self.name[0].isalpha()):
+            raise ConfigError(
+                f"name must be at most {LONGEST_NAME} letters, digits and dashes and begin with a letter, like "
+                f"'websites', not {self.name!r}: pass --name"
+            )
+
+    def _check_image(self) -> None:
+        require_text("image", self.image, "example.com/websites:1")
+        if not self.image or self.image != "".join(self.image.split()):
+            raise ConfigError(
+                f"image must be an image's name, like 'example.com/websites:1', not {self.image!r}"
+            )
+
+    def _check_namespaces(self) -> None:
+        for name, value in (("namespace", self.namespace or None), ("watched", self.watched)):
+            if value is not None:
+                require_namespace(name, value)
+
+    def _check_replicas(self) -> None:
+        require_count("replicas", self.replicas)

@@ -1,0 +1,96 @@
+"""Manifests as YAML: one text, or a folder for kustomize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...errors import ConfigError
+from .installation import Object
+
+HEADER = "# Written by aioinformer manifests, again at each call: make changes in an overlay of this kustomization.\n"
+"""The first line of each file."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes each value out where it is used, texts of several lines as blocks, and lists of texts on one line."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+def _list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.SequenceNode:
+    is_short = all(isinstance(each, str) for each in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=is_short)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
+
+
+def to_yaml(objects: Iterable[Object]) -> str:
+    """Return objects as YAML documents."""
+    return yaml.dump_all(
+        objects, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True, width=120
+    )
+
+
+def write_kustomization(objects: Iterable[Object], folder: Path) -> list[Path]:
+    """Write objects into a folder: one file for each kind, and ``kustomization.yaml``.
+
+    Files of an earlier call that are not part of this one are removed.
+
+    Returns:
+        The written files.
+
+    Raises:
+        ConfigError: The folder has a file of the same name that this function did not write, or cannot be written.
+    """
+    by_kind: dict[str, list[Object]] = {}
+    for each in objects:
+        by_kind.setdefault(f"{each['kind'].lower()}.yaml", []).append(each)
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [*by_kind],
+    }
+    texts = {name: to_yaml(its) for name, its in by_kind.items()} | {
+        "kustomization.yaml": to_yaml([kustomization])
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _make_room(folder, texts)
+        for name, text in texts.items():
+            (folder / name).write_text(HEADER + text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write the manifests into {folder}: {error.strerror}") from error
+    return [folder / name for name in texts]
+
+
+def _make_room(folder: Path, names: Iterable[str]) -> None:
+    """Remove what an earlier call wrote.
+
+    Raises:
+        ConfigError: Another file has one of the names.
+    """
+    earlier = [each for each in folder.glob("*.yaml") if _is_ours(each)]
+    foreign = [name for name in names if (folder / name).exists() and folder / name not in earlier]
+    if foreign:
+        raise ConfigError(
+            f"{folder} has a {' and a '.join(foreign)} that aioinformer manifests did not write: name another folder, "
+            "or remove it"
+        )
+    for each in earlier:
+        each.unlink()
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(HEADER)) == HEADER.encode()

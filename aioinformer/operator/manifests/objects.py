@@ -1,0 +1,41 @@
+"""manifests(): all objects that install an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...typed import crd
+from ..operator import Operator
+from .access import access
+from .installation import Installation, Object
+from .workload import deployment, metrics_service
+
+
+def manifests(operator: Operator, installation: Installation) -> list[Object]:
+    """Return the objects that install an operator, in the order in which to create them.
+
+    Raises:
+        ConfigError: A class of the operator cannot be a CustomResourceDefinition.
+    """
+    return [*_objects(operator, installation)]
+
+
+def _objects(operator: Operator, installation: Installation) -> Iterator[Object]:
+    if installation.creates_namespace:
+        yield _namespace(installation)
+    for versions in operator.custom_resources():
+        yield crd(*versions)
+    yield from access(operator, installation)
+    yield metrics_service(installation)
+    # Webhooks: their Service and configurations belong here, before the Deployment.
+    yield deployment(installation)
+
+
+def _namespace(installation: Installation) -> Object:
+    """Return the Namespace, in which pods must satisfy the strictest Pod Security Standard, as the operator's do."""
+    labels = {**installation.labels, "pod-security.kubernetes.io/enforce": "restricted"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": installation.home, "labels": labels},
+    }

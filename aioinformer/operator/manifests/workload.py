@@ -1,0 +1,93 @@
+"""The Deployment that runs an operator, and its Service."""
+
+from __future__ import annotations
+
+from ..runs import CANCEL_GRACE
+from .installation import Installation, Object
+
+METRICS_PORT = 8080
+PROBE_PORT = 8081
+"""Its own, so that a NetworkPolicy can limit who reads /metrics and /debug."""
+
+USER = 65532
+"""The user of distroless images. A number, because the kubelet cannot tell whether a user's name is root's."""
+
+GRACE_PERIOD = 20
+"""Seconds for running reconciles to end."""
+
+_SLACK = 5
+"""Seconds for the last Events, and to release the Lease."""
+
+
+def deployment(installation: Installation) -> Object:
+    """Return the Deployment. It satisfies the Pod Security Standard "restricted"."""
+    pod = {
+        "serviceAccountName": installation.name,
+        "terminationGracePeriodSeconds": GRACE_PERIOD + int(CANCEL_GRACE) + _SLACK,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(installation)],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+    spec: Object = {
+        "replicas": installation.replicas,
+        "selector": {"matchLabels": installation.labels},
+        "template": {"metadata": {"labels": installation.labels}, "spec": pod},
+    }
+    if not installation.elects:  # the old pod ends before the new one works
+        spec["strategy"] = {"type": "Recreate"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": installation.metadata(),
+        "spec": spec,
+    }
+
+
+def metrics_service(installation: Installation) -> Object:
+    """Return the Service of /metrics and /debug."""
+    port = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": installation.metadata("-metrics"),
+        "spec": {"selector": installation.labels, "ports": [port]},
+    }
+
+
+def _container(installation: Installation) -> Object:
+    arguments = ["run", installation.target]
+    if installation.watched is not None:
+        arguments.append(f"--namespace={installation.watched}")
+    if installation.elects:
+        arguments.append("--leader-elect")
+    arguments += [f"--metrics-port={METRICS_PORT}", f"--probe-port={PROBE_PORT}"]
+    return {
+        "name": "operator",
+        "image": installation.image,
+        "args": [*arguments, f"--grace-period={GRACE_PERIOD}", "--log-format=json"],
+        "ports": [
+            {"name": "metrics", "containerPort": METRICS_PORT},
+            {"name": "probes", "containerPort": PROBE_PORT},
+        ],
+        "livenessProbe": {**_probe("/healthz"), "failureThreshold": 6},
+        "readinessProbe": _probe("/readyz"),
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "128Mi"},
+            "limits": {"memory": "512Mi"},  # a CPU limit would only slow the first lists down
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # for tempfile
+    }
+
+
+def _probe(path: str) -> Object:
+    return {"httpGet": {"path": path, "port": "probes"}, "periodSeconds": 10, "timeoutSeconds": 5}

@@ -1,0 +1,267 @@
+"""Operator: controllers and rights as declarations, from which each run makes its own Manager."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Generic, TypeVar, Unpack, overload
+
+from .._core.checks import require_object_name
+from ..client import Client
+from ..events import EventRecorder
+from ..objects.kube_object import KubeObject
+from ..reflector import ReflectorOptions
+from ..tracing import Trace
+from ..typed import CustomResource
+from ..typed.names import resource_of_class
+from .context import Context
+from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, unique
+from .declared import Declared
+from .kinds import Named, is_discovered
+from .manager import Manager
+from .protocols import LeaderElection
+from .requests import Request
+from .rights import EVENTS, LEASES, Right, merged
+from .webhooks import WebhookApp
+from .webhooks.declaring import DeclaresWebhooks
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Outcome)
+
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+
+
+class _Registers(Generic[T]):
+    """A decorator that registers a reconciler and returns it unchanged."""
+
+    def __init__(self, register: Callable[[Handler[T]], object]) -> None:
+        self._register = register
+
+    @overload
+    def __call__(self, reconcile: Callable[[Request[T]], R]) -> Callable[[Request[T]], R]: ...
+
+    @overload
+    def __call__(
+        self, reconcile: Callable[[Request[T], Context], R]
+    ) -> Callable[[Request[T], Context], R]: ...
+
+    def __call__(self, reconcile: Any) -> Any:
+        self._register(reconcile)
+        return reconcile
+
+
+class Operator(DeclaresWebhooks):
+    """Declares controllers and webhooks, and what they may do. It holds no event loop, client or cache.
+
+    ::
+
+        operator = Operator("websites")
+
+        @operator.controller(Website, owns=["deployments"])
+        async def reconcile(request: Request[Website], context: Context) -> None: ...
+
+    ``aioinformer run MODULE:operator`` runs it. In your own program, ``manager`` makes a Manager for one run.
+
+    Args:
+        name: The operator's name: of its Lease, in logs and Events, and the field manager of its writes.
+        uses: Resources that it uses without being triggered by them.
+        events: Whether it records Events, which needs the right to write them.
+
+    Raises:
+        ConfigError: An argument is invalid; the message has all mistakes.
+    """
+
+    def __init__(self, name: str, *, uses: Iterable[Uses] = (), events: bool = True) -> None:
+        mistakes = Mistakes(f"Operator({name!r})")
+        mistakes.of(lambda: require_object_name("name", name))
+        self.uses = tuple(uses)
+        for each in self.uses:
+            mistakes.of(lambda each=each: each.right)  # type: ignore[misc]
+        mistakes.raise_if_any()
+        super().__init__()
+        self.name = name
+        self.events = events
+        self._declared: list[Declared] = []
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.name}>"
+
+    # -- declaring -----------------------------------------------------------------------------------------
+
+    @overload
+    def controller(
+        self, resource: str, **options: Unpack[ControllerOptions[KubeObject]]
+    ) -> _Registers[KubeObject]: ...
+
+    @overload
+    def controller(self, resource: type[T], **options: Unpack[ControllerOptions[T]]) -> _Registers[T]: ...
+
+    def controller(self, resource: Named, **options: Unpack[ControllerOptions[Any]]) -> _Registers[Any]:
+        """Register a reconciler, as a decorator of ``reconcile(request)`` or ``reconcile(request, context)``.
+
+        Args:
+            resource: The resource to reconcile: a class or a name.
+            **options: See ControllerOptions.
+
+        Raises:
+            ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
+        """
+
+        def register(reconcile: Handler[Any]) -> None:
+            declared = Declared(resource, reconcile, **options)
+            declared.check(self.name, self._declared)
+            self._declared.append(declared)
+
+        return _Registers(register)
+
+    @property
+    def resources(self) -> list[Named]:
+        """The resources that it reconciles, owns, watches or uses, as they were declared."""
+        return unique([*self._triggers, *(each.named for each in self._uses)])
+
+    @property
+    def reconciled(self) -> list[Named]:
+        """The resources that it reconciles."""
+        return unique(each.resource for each in self._declared)
+
+    @property
+    def _triggers(self) -> list[Named]:
+        return [named for each in self._declared for named in each.triggers]
+
+    @property
+    def _uses(self) -> list[Uses]:
+        return [*self.uses, *(use for each in self._declared for use in each.uses)]
+
+    def custom_resources(self) -> list[tuple[type[CustomResource], ...]]:
+        """Return the CustomResource classes that it names; classes that are versions of one kind together.
+
+        The versions of a kind are in the order of Kubernetes: alpha, beta, then stable ones.
+        """
+        versions: dict[tuple[str, str], list[type[CustomResource]]] = {}
+        for each in dict.fromkeys([*self.resources, *self._webhook_classes]):
+            if isinstance(each, type) and issubclass(each, CustomResource):
+                resource = resource_of_class(each)
+                versions.setdefault((resource.group, resource.plural), []).append(each)
+        return [tuple(sorted(each, key=_age)) for each in versions.values()]
+
+    def rights(self, *, leader_election: bool = True) -> list[Right]:
+        """Return what the operator's service account has to be permitted.
+
+        Args:
+            leader_election: Whether it elects a leader, for which it writes Leases.
+        """
+        rights = [right for each in self._declared for right in each.rights()]
+        rights += [each.right for each in self.uses]
+        if self.events:
+            rights.append(Right.of(EVENTS, ("create", "patch")))
+        if leader_election:
+            rights.append(Right.of(LEASES, ("get", "create", "update")))
+        return merged(rights)
+
+    # -- running -------------------------------------------------------------------------------------------
+
+    def manager(
+        self,
+        client: Any,
+        *,
+        namespace: str | None = None,
+        leader_election: LeaderElection | None = None,
+        grace_period: float = 20.0,
+        on_trace: Callable[[Trace], object] | None = None,
+        **options: Unpack[ReflectorOptions],
+    ) -> Manager:
+        """Return a new Manager with all controllers, for one run.
+
+        If it names custom resources by their plural and group, ``await operator.discover(client)`` first.
+
+        Args:
+            client: As for Manager.
+            namespace: The namespace to work in; None for all.
+            leader_election: As for Manager.
+            grace_period: As for Manager.
+            on_trace: As for Manager.
+            **options: As for Manager.
+
+        Raises:
+            ConfigError: An argument is invalid.
+        """
+        recorder = EventRecorder(client, self.name) if self.events else None
+        manager = _OperatorManager(
+            client,
+            recorder,
+            namespace=namespace,
+            leader_election=leader_election,
+            grace_period=grace_period,
+            on_trace=on_trace,
+            **options,
+        )
+        cached = unique([*self._triggers, *(each.named for each in self._uses if each.is_cached)])
+        direct = unique([*cached, *(use.named for use in self._uses)])[len(cached) :]
+        context = manager.context = Context(self.name, manager, cached, direct, recorder)
+        for each in self._declared:
+            manager.add(each.controller(context))
+        return manager
+
+    def webhook_app(self, manager: Manager | None = None) -> WebhookApp:
+        """Return its webhooks as an ASGI application.
+
+        Args:
+            manager: What ``manager`` returned, for functions that take a context; None if there are none.
+
+        Raises:
+            ConfigError: A function takes a context and there is no manager, or a conversion is missing.
+        """
+        return self._webhook_app(manager.context if isinstance(manager, _OperatorManager) else None)
+
+    async def discover(self, client: Client) -> None:
+        """Find the custom resources that the operator names by plural and group, at the server.
+
+        Raises:
+            ConfigError: The server does not have one.
+            AioInformerError: The server does not answer.
+        """
+        for each in self.resources:
+            if isinstance(each, str) and is_discovered(each):
+                await client.discovery.find(each)
+
+    @asynccontextmanager
+    async def running(
+        self, client: Any, *, namespace: str | None = None, grace_period: float = 20.0
+    ) -> AsyncIterator[Manager]:
+        """Run the operator inside a block, for tests and programs that do other things too.
+
+        Args:
+            client: As for Manager.
+            namespace: The namespace to work in; None for all.
+            grace_period: As for Manager.
+        """
+        client = Client.of(client)
+        await self.discover(client)
+        async with self.manager(client, namespace=namespace, grace_period=grace_period) as manager:
+            yield manager
+
+
+class _OperatorManager(Manager):
+    """A Manager that also runs the recorder of its operator's Events."""
+
+    def __init__(self, client: Any, recorder: EventRecorder | None, **options: Any) -> None:
+        super().__init__(Client.of(client), **options)
+        self._recorder = recorder
+        self.context: Context | None = None
+
+    async def run(self) -> None:
+        if self._recorder is None:
+            await super().run()
+            return
+        async with self._recorder:  # leaving sends the last Events
+            await super().run()
+
+
+def _age(kind: type[CustomResource]) -> tuple[int, int, int, str]:
+    """Return what orders versions as Kubernetes does: v1alpha1, v1beta1, v1, v2; others come first."""
+    version = resource_of_class(kind).version
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (0, 0, 0, version)
+    return ({"alpha": 1, "beta": 2}.get(found[2], 3), int(found[1]), int(found[3] or 0), version)

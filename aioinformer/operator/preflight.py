@@ -1,0 +1,155 @@
+"""Checks before an operator starts: whether the server has its collections and permits what it does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..client import Client
+from ..client.transport import Change
+from ..errors import ApiError, ConfigError
+from ..listwatch.collection import Collection
+from ..listwatch.list_watch import ResourceListWatch
+from .manager import Manager
+from .rights import Right, merged
+
+TIMEOUT = 10.0
+"""Seconds for each answer."""
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+class Needed(NamedTuple):
+    """A right that is needed somewhere.
+
+    Attributes:
+        right: The right.
+        namespace: The namespace; ``""`` for all, and for cluster-scoped resources.
+        name: The object's name; ``""`` for all.
+    """
+
+    right: Right
+    namespace: str = ""
+    name: str = ""
+
+
+def read_by(manager: Manager) -> Iterator[Needed]:
+    """Yield the rights that the informers of a manager need."""
+    for each in collections_of(manager):
+        right = Right(each.group, each.plural, bool(each.namespace), ("list", "watch"))
+        yield Needed(right, each.namespace or "")
+
+
+def collections_of(manager: Manager) -> list[Collection]:
+    """Return the collections that the informers of a manager read."""
+    reading = (each for informer in manager.informers for each in informer.list_watches.values())
+    return list(dict.fromkeys(each.resource for each in reading if isinstance(each, ResourceListWatch)))
+
+
+async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Needed]:
+    """Return the rights that the server does not give this client, with the missing verbs.
+
+    Raises:
+        AioInformerError: The server does not answer, or reviews no access.
+    """
+    asked = [(each, verb) for each in dict.fromkeys(needed) for verb in each.right.verbs]
+    allowed = await asyncio.gather(*(_is_allowed(client, each, verb) for each, verb in asked))
+    refused: dict[str, list[Right]] = {}
+    for (each, verb), is_allowed in zip(asked, allowed, strict=True):
+        if not is_allowed:
+            missing = msgspec.structs.replace(each.right, verbs=(verb,))
+            refused.setdefault(each.namespace, []).append(missing)
+    return [Needed(right, namespace) for namespace, rights in refused.items() for right in merged(rights)]
+
+
+async def user_of(client: Client) -> str:
+    """Return how the server calls this client's user; ``"this user"`` if it does not say."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        status = await _reviewed(client, _SELF, review)
+    except ApiError:
+        return "this user"
+    return str(status.get("userInfo", {}).get("username") or "this user")
+
+
+def told(missing: Iterable[Needed]) -> str:
+    """Return rights in words: ``"list, watch pods in all namespaces"``."""
+    return "; ".join(
+        f"{each.right} in {each.namespace}"
+        if each.namespace
+        else f"{each.right}{' in all namespaces' if each.right.namespaced else ''}"
+        for each in missing
+    )
+
+
+async def require_collections(client: Client, manager: Manager, advice: str) -> None:
+    """Check that the server has the collections of a manager's informers.
+
+    Args:
+        client: The client.
+        manager: The manager.
+        advice: What to do if a collection is missing.
+
+    Raises:
+        ConfigError: Some are missing.
+        AioInformerError: The server does not answer.
+    """
+    asked = collections_of(manager)
+    found = await asyncio.gather(*(_exists(client, each) for each in asked))
+    missing = [each for each, is_there in zip(asked, found, strict=True) if not is_there]
+    if missing:
+        told = [await _explained(client, each) for each in missing]
+        raise ConfigError(f"{'; '.join(told)}. {advice}")
+
+
+async def _is_allowed(client: Client, needed: Needed, verb: str) -> bool:
+    right = needed.right
+    wanted = {
+        "namespace": needed.namespace,
+        "name": needed.name,
+        "verb": verb,
+        "group": right.group,
+        "resource": right.plural,
+        "subresource": right.subresource,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": wanted},
+    }
+    return bool((await _reviewed(client, _REVIEWS, review)).get("allowed"))
+
+
+async def _reviewed(client: Client, path: str, review: dict[str, Any]) -> dict[str, Any]:
+    body = await client.send(Change("POST", msgspec.json.encode(review)), path, timeout=TIMEOUT)
+    status: dict[str, Any] = msgspec.json.decode(body).get("status") or {}
+    return status
+
+
+async def _exists(client: Client, collection: Collection) -> bool:
+    try:
+        await client.get(collection.path, [("limit", "1")], timeout=TIMEOUT)
+    except ApiError as error:
+        if error.status == 403:
+            return True  # the rights are checked elsewhere
+        if error.status == 404:
+            return False
+        raise
+    return True
+
+
+async def _explained(client: Client, collection: Collection) -> str:
+    """Return that a collection is missing, and what the server has in its place."""
+    name = f"{collection.plural}.{collection.group}"
+    text = f"the server {client.server} has no {name} in {collection.api_version}"
+    groups = (await client.get_json("/apis", timeout=TIMEOUT)).get("groups") or []
+    its = next((each for each in groups if each.get("name") == collection.group), None)
+    for version in [] if its is None else its.get("versions") or []:
+        served = await client.get_json(f"/apis/{version['groupVersion']}", timeout=TIMEOUT)
+        if any(each.get("name") == collection.plural for each in served.get("resources") or []):
+            return f"{text}; it serves {version['groupVersion']}"
+    return text

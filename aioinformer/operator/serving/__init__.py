@@ -1,0 +1,6 @@
+"""A small HTTP server for a Manager: ``/healthz``, ``/readyz``, ``/metrics`` and ``/debug``."""
+
+from .server import Serving
+from .snapshot import Debug
+
+__all__ = ["Debug", "Serving"]

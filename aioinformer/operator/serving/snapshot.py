@@ -1,0 +1,164 @@
+"""The data of ``/debug.json``: what a Manager is doing now, ready for JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from ...errors import said
+from ...informer import InformerState
+from ...leaderelection import LeaderElector
+from ...tracing import StageTimes
+from ..controller import Controller
+from ..manager import Manager
+from ..state import ControllerState
+
+LISTED = 200
+"""Failing keys that are listed by default."""
+MOST_LISTED = 10_000
+MOST_RUNNING = 50
+"""Running reconciles that are listed for each controller."""
+
+_DURATIONS = {
+    "controller_runtime_reconcile_time_seconds": "reconcile_seconds",
+    "workqueue_queue_duration_seconds": "queue_seconds",
+}
+
+
+class Debug:
+    """Takes snapshots of a Manager.
+
+    Args:
+        manager: The manager.
+        name: The operator's name.
+        elector: Its elector; None without leader election.
+        stages: The hook of its tracers; None if tracing is off.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        name: str,
+        *,
+        elector: LeaderElector | None = None,
+        stages: StageTimes | None = None,
+    ) -> None:
+        self.manager = manager
+        self.name = name
+        self._elector = elector
+        self._stages = stages
+        self._started = monotonic()
+
+    def snapshot(self, contains: str = "", limit: int = LISTED) -> dict[str, Any]:
+        """Return what the manager is doing. Call it in its event loop.
+
+        Args:
+            contains: Failing keys are listed if this is part of their controller, key or error; in any case.
+            limit: How many failing keys are listed.
+        """
+        manager = self.manager
+        state, healthy, ready = manager.state, manager.healthy(), manager.ready()
+        snapshot = {
+            "name": self.name,
+            "pid": os.getpid(),
+            "server": manager.client.server,
+            "uptime_seconds": monotonic() - self._started,
+            "healthy": healthy.reasons,
+            "ready": ready.reasons,
+            "leader": self._leader(state.leading, state.election_error),
+            "informers": [_informer(each) for each in state.informers],
+            "controllers": [
+                _controller(*each) for each in zip(manager.controllers, state.controllers, strict=True)
+            ],
+            "failing": self._failing(contains.casefold(), limit),
+            "stages": self._stage_times(),
+        }
+        plain: dict[str, Any] = msgspec.to_builtins(snapshot, enc_hook=str, str_keys=True)
+        return plain
+
+    def _leader(self, leading: bool | None, error: Exception | None) -> dict[str, Any] | None:
+        if leading is None:
+            return None
+        state = None if self._elector is None else self._elector.state
+        return {
+            "leading": leading,
+            "lease": None if state is None else state.lease,
+            "identity": None if state is None else state.identity,
+            "leader": None if state is None else state.leader,
+            "renewed_seconds": None if state is None else state.renewed_seconds,
+            "error": None if error is None else said(error),
+        }
+
+    def _failing(self, contains: str, limit: int) -> dict[str, Any]:
+        listed: list[dict[str, Any]] = []
+        total = matching = 0
+        for controller in self.manager.controllers:
+            for each in controller.failing():
+                total += 1
+                if contains and contains not in f"{controller.name} {each.key} {each.error}".casefold():
+                    continue
+                matching += 1
+                if len(listed) < limit:
+                    listed.append({"controller": controller.name, **msgspec.to_builtins(each)})
+        return {"total": total, "matching": matching, "keys": listed}
+
+    def _stage_times(self) -> dict[str, Any] | None:
+        if self._stages is None:
+            return None
+        shares = self._stages.percentiles(0.5, 0.99)
+        return {"traces": len(self._stages), "seconds": {name: list(each) for name, each in shares.items()}}
+
+
+def _informer(state: InformerState) -> dict[str, Any]:
+    reflectors = state.reflectors
+    return {
+        "name": state.name,
+        "synced": state.synced,
+        "objects": state.objects,
+        "phase": str(state.phase),
+        "polling": state.polling,
+        "queue_depth": state.queue_depth,
+        "idle_seconds": state.idle_seconds,
+        "events": sum(each.events for each in reflectors),
+        "lists": sum(each.lists for each in reflectors),
+        "watches": sum(each.watches for each in reflectors),
+        "rejected": state.rejected,
+        "last_error": None if state.last_error is None else said(state.last_error),
+        "handlers": state.handlers,
+    }
+
+
+def _controller(controller: Controller[Any], state: ControllerState) -> dict[str, Any]:
+    return {
+        "name": state.name,
+        "working": state.working,
+        "unsynced": state.unsynced,
+        "workers": state.workers,
+        "concurrency": state.concurrency,
+        "queue": state.queue,
+        "reconciles": state.reconciles,
+        "failed": state.failed,
+        "terminal": state.terminal,
+        "timed_out": state.timed_out,
+        "failing": state.failing,
+        "last_error_key": state.last_error_key,
+        "last_error": None if state.last_error is None else said(state.last_error),
+        "running": state.running[:MOST_RUNNING],
+        "running_total": len(state.running),
+        "triggers": state.triggers,
+        "durations": dict(_durations(controller)),
+    }
+
+
+def _durations(controller: Controller[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the histograms of how long reconciles took, and how long their keys waited: cumulated counts by bound."""
+    buckets: dict[str, list[tuple[str, float]]] = {name: [] for name in _DURATIONS}
+    for sample in controller.samples():
+        if sample.name in buckets and sample.suffix == "_bucket":
+            buckets[sample.name].append((sample.labels["le"], sample.value))
+    for name, short in _DURATIONS.items():
+        yield short, buckets[name]

@@ -1,0 +1,243 @@
+"""A declared webhook for admission: its checks, and its answer to a review."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict, TypeVar
+
+import msgspec
+
+from ..._core.checks import is_subdomain, require_flag
+from ..._core.tasks import maybe_await
+from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
+from ...objects.api_resources import APIResource
+from ...objects.codec import Codec, codec_for
+from ...objects.kube_object import KubeObject
+from ..context import Context
+from ..declarations import Mistakes, require_handler, takes_context, with_context
+from ..kinds import Named, declared, shown
+from ..rights import LEASES
+from .patching import json_patch
+from .review import AdmissionRequest, AdmissionReview, Operation
+
+T = TypeVar("T")
+
+Validator = (
+    Callable[[AdmissionReview[T]], Awaitable[None] | None]
+    | Callable[[AdmissionReview[T], Context], Awaitable[None] | None]
+)
+OPERATIONS: tuple[Operation, ...] = ("CREATE", "UPDATE", "DELETE")
+LONGEST_TIMEOUT = 30
+"""Seconds that the API server allows."""
+
+
+class AdmissionOptions(TypedDict, total=False):
+    """Options of a webhook for admission.
+
+    Attributes:
+        operations: What it is called for; CREATE and UPDATE if not given.
+        subresource: The subresource that it is called for, such as ``"status"``; the objects themselves if not given.
+        name: Its name; the function's if not given.
+        failure_policy: What the API server does if the webhook fails or is away: ``"Fail"`` (refuse the request) or
+            ``"Ignore"``.
+        timeout: Seconds that the API server waits, 1 to 30; 10 if not given. The function gets nine tenths.
+        side_effects: Whether it writes anything elsewhere. It must not if ``review.dry_run``.
+        object_selector: A label selector for the objects, as in the configuration.
+        namespace_selector: A label selector for the namespaces.
+        match_conditions: CEL expressions by name: it is called if all are true.
+    """
+
+    operations: Sequence[Operation]
+    subresource: str
+    name: str | None
+    failure_policy: Literal["Fail", "Ignore"]
+    timeout: int
+    side_effects: bool
+    object_selector: Mapping[str, Any] | None
+    namespace_selector: Mapping[str, Any] | None
+    match_conditions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Admission:
+    """A webhook as it was declared: see AdmissionOptions."""
+
+    operator: str
+    mutates: bool
+    resource: Named
+    function: Callable[..., Any]
+    operations: Sequence[Operation] = ("CREATE", "UPDATE")
+    subresource: str = ""
+    name: str | None = None
+    failure_policy: str = "Fail"
+    timeout: int = 10
+    side_effects: bool = False
+    object_selector: Mapping[str, Any] | None = None
+    namespace_selector: Mapping[str, Any] | None = None
+    match_conditions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of(self) -> APIResource:
+        """The resource that it is called for."""
+        return declared(self.resource)
+
+    @property
+    def verb(self) -> str:
+        """``"mutate"`` or ``"validate"``."""
+        return "mutate" if self.mutates else "validate"
+
+    @property
+    def title(self) -> str:
+        """Its name at the server, which has at least three parts: ``"check.websites.example.com"``."""
+        own = self.name or getattr(self.function, "__name__", self.verb).strip("_").lower().replace("_", "-")
+        return f"{own}.{self.of.plural}.{self.of.group or self.operator}"
+
+    @property
+    def path(self) -> str:
+        """Where the API server calls it."""
+        return f"/{self.verb}/{self.title}"
+
+    # -- checks --------------------------------------------------------------------------------------------
+
+    def check(self, others: Sequence[Admission]) -> None:
+        """Check the declaration.
+
+        Raises:
+            ConfigError: It is invalid; the message has all mistakes.
+        """
+        called = getattr(self.function, "__name__", repr(self.function))
+        mistakes = Mistakes(f"{self.operator}: {self.verb}({_shown(self.resource)}) {called}")
+        mistakes.of(lambda: require_handler(self.verb, self.function, "review"))
+        resource = mistakes.of(lambda: self.of)
+        if resource is not None:
+            self._check_resource(mistakes, resource, others)
+        mistakes.of(lambda: require_flag("side_effects", self.side_effects))
+        if self.failure_policy not in ("Fail", "Ignore"):
+            mistakes.add(f"failure_policy must be 'Fail' or 'Ignore', not {self.failure_policy!r}")
+        if type(self.timeout) is not int or not 1 <= self.timeout <= LONGEST_TIMEOUT:
+            mistakes.add(
+                f"timeout must be 1 to {LONGEST_TIMEOUT} whole seconds, as the API server asks, not {self.timeout!r}"
+            )
+        self._check_operations(mistakes)
+        mistakes.raise_if_any()
+
+    def _check_resource(self, mistakes: Mistakes, resource: APIResource, others: Sequence[Admission]) -> None:
+        if (resource.group, resource.plural) == (LEASES.group, LEASES.plural):
+            mistakes.add(
+                "a webhook for Leases can stop every leader election, and so its own operator: choose another resource"
+            )
+        if not is_subdomain(self.title):
+            mistakes.add(f"name={self.name!r} must have lower-case letters, digits and hyphens only")
+        if any((each.mutates, each.title) == (self.mutates, self.title) for each in others):
+            mistakes.add(f"another webhook is named {self.title} already: pass name= to one of them")
+
+    def _check_operations(self, mistakes: Mistakes) -> None:
+        if isinstance(self.operations, str) or not self.operations:
+            mistakes.add(f"operations must be a list such as ['CREATE'], not {self.operations!r}")
+            return
+        for each in self.operations:
+            if each not in OPERATIONS:
+                mistakes.add(f"operations has {each!r}: use {', '.join(OPERATIONS)}")
+        if self.mutates and "DELETE" in self.operations:
+            mistakes.add("mutate has the operation DELETE: there is nothing to change; use validate")
+
+    # -- answers -------------------------------------------------------------------------------------------
+
+    def bound(self, context: Context | None) -> Callable[[AdmissionRequest], Awaitable[dict[str, Any]]]:
+        """Return a function that answers requests with an AdmissionResponse.
+
+        Args:
+            context: Of the run; None for none.
+
+        Raises:
+            ConfigError: The webhook takes a context, and there is none.
+        """
+        if context is None and takes_context(self.function):
+            raise ConfigError(
+                f"{self.title} takes a context: pass the manager of the run, as in operator.webhook_app(manager)"
+            )
+        function = self.function if context is None else with_context(self.function, context)
+        codec: Codec[Any] = codec_for(self.resource if isinstance(self.resource, type) else KubeObject)
+        return lambda request: self._answer(function, AdmissionReview(request, codec.decode))
+
+    async def _answer(
+        self, function: Callable[[AdmissionReview[Any]], Any], review: AdmissionReview[Any]
+    ) -> dict[str, Any]:
+        if review.operation not in self.operations:
+            raise ConfigError(f"{self.title} was called for {review.operation}, which it does not declare")
+        patch = None
+        try:
+            if review.operation != "DELETE":
+                _require_fitting(review)
+            returned = await maybe_await(function(review))
+            if self.mutates:
+                patch = json_patch(review.raw, self._wanted(review, returned))
+            elif returned is not None:
+                raise InvalidResultError(
+                    f"{self.title} returned {returned!r:.200}, not None: to refuse, raise Denied"
+                )
+        except Denied as denial:
+            review.denials.append(denial)
+        response: dict[str, Any] = {"uid": review.uid, "allowed": not review.denials}
+        if review.warnings:
+            response["warnings"] = review.warnings
+        if review.denials:
+            response["status"] = self._status(review)
+        elif patch:
+            response["patchType"] = "JSONPatch"
+            response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
+        return response
+
+    def _wanted(self, review: AdmissionReview[Any], returned: object) -> object:
+        """Return the object as the function wants it: what it returned, or the review's, changed in place."""
+        if returned is None:
+            return review.object
+        if isinstance(self.resource, type):
+            if not isinstance(returned, self.resource):
+                raise InvalidResultError(
+                    f"{self.title} returned {returned!r:.200}, neither a {self.resource.__name__} nor None"
+                )
+        elif not isinstance(returned, (KubeObject, dict)):
+            raise InvalidResultError(
+                f"{self.title} returned {returned!r:.200}, neither a KubeObject nor a dict nor None"
+            )
+        return returned
+
+    def _status(self, review: AdmissionReview[Any]) -> dict[str, Any]:
+        """Return why the request is denied: Invalid with causes if fields are named, else Forbidden."""
+        causes = [
+            {"reason": "FieldValueInvalid", "message": each.message, "field": each.field}
+            for each in review.denials
+            if each.field
+        ]
+        status: dict[str, Any] = {
+            "status": "Failure",
+            "message": "; ".join(map(str, review.denials)),
+            "reason": "Invalid" if causes else "Forbidden",
+            "code": 422 if causes else 403,
+        }
+        if causes:
+            of = self.of
+            details = {"name": review.name, "group": of.group, "kind": of.kind, "causes": causes}
+            status["details"] = {name: value for name, value in details.items() if value}
+        return status
+
+
+def _require_fitting(review: AdmissionReview[Any]) -> None:
+    """Decode the object.
+
+    Raises:
+        Denied: It does not fit its class, which its author can change.
+    """
+    try:
+        assert review.object is not None
+    except DecodeError as error:
+        cause = error.__cause__ or error
+        text, _, path = str(cause).partition(" - at `$.")
+        raise Denied(text, field=path.rstrip("`")) from error
+
+
+def _shown(resource: Any) -> str:
+    return shown(resource) if isinstance(resource, (str, type)) else repr(resource)

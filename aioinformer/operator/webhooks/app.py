@@ -1,0 +1,221 @@
+"""The webhooks of an operator as an application: bytes in, a status and bytes out. It is an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+import msgspec
+
+from ..._core.failure_log import FailureLog
+from ...errors import said
+from .admission import Admission
+from .conversion import ConversionRequest, Converter
+from .review import AdmissionRequest
+
+logger = logging.getLogger(__name__)
+
+LARGEST_ADMISSION = 7 * 1024 * 1024
+"""Bytes of a review: the API server takes objects of 3 MiB, and an update sends two (controller-runtime)."""
+LARGEST_CONVERSION = 256 * 1024 * 1024
+"""Bytes of a review: the server converts all objects of a list at once."""
+SHARE = 0.9
+"""The part of the API server's timeout that a function gets."""
+CONVERSION_TIMEOUT = 30.0
+"""Seconds for all objects of a review. The API server asks for no limit."""
+
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+
+Message = MutableMapping[str, Any]
+
+
+class Answer(NamedTuple):
+    """An HTTP response: JSON if the status is 200, else text."""
+
+    status: int
+    body: bytes
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type."""
+        return "application/json" if self.status == 200 else "text/plain; charset=utf-8"
+
+    @classmethod
+    def text(cls, status: int, message: str) -> Answer:
+        """Return an answer of one line."""
+        return cls(status, f"{message}\n".encode())
+
+
+class _AdmissionReview(msgspec.Struct, rename="camel"):
+    api_version: str
+    request: AdmissionRequest
+
+
+class _ConversionReview(msgspec.Struct, rename="camel"):
+    api_version: str
+    request: ConversionRequest
+
+
+class _Endpoint(NamedTuple):
+    """What answers at one path."""
+
+    title: str
+    review: Any
+    kind: str
+    handle: Callable[[Any], Awaitable[dict[str, Any]]]
+    timeout: float
+    largest: int
+
+
+class WebhookApp:
+    """Answers the API server's reviews. An ASGI application; ``WebhookServer`` serves it with TLS.
+
+    ``operator.webhook_app()`` makes one. In FastAPI: ``app.mount("/webhooks", operator.webhook_app())``.
+
+    A failed webhook answers 500, so that the API server does what the failure policy says. The log has the error; the
+    answer has only its type, because its text may be secret.
+
+    Args:
+        admissions: Each with the function that answers its requests.
+        converters: Of the operator's kinds.
+    """
+
+    def __init__(
+        self,
+        admissions: Iterable[tuple[Admission, Callable[[AdmissionRequest], Awaitable[dict[str, Any]]]]],
+        converters: Iterable[Converter],
+    ) -> None:
+        self._endpoints: dict[str, _Endpoint] = {}
+        self._log = FailureLog("webhooks", logger)
+        for each, handle in admissions:
+            self._endpoints[each.path] = _Endpoint(
+                each.title,
+                msgspec.json.Decoder(_AdmissionReview),
+                "admission.k8s.io/v1 AdmissionReview",
+                handle,
+                float(each.timeout),
+                LARGEST_ADMISSION,
+            )
+        for converter in converters:
+            self._endpoints[converter.path] = _Endpoint(
+                f"the conversion of {converter.name}",
+                msgspec.json.Decoder(_ConversionReview),
+                "apiextensions.k8s.io/v1 ConversionReview",
+                converter.answer,
+                CONVERSION_TIMEOUT,
+                LARGEST_CONVERSION,
+            )
+
+    @property
+    def paths(self) -> list[str]:
+        """Where it answers."""
+        return [*self._endpoints]
+
+    async def answer(
+        self, method: str, path: str, query: str, content_type: str, chunks: AsyncIterator[bytes]
+    ) -> Answer:
+        """Answer one HTTP request.
+
+        Args:
+            method: ``"POST"``.
+            path: One of ``paths``.
+            query: The query, in which the API server says its timeout.
+            content_type: The request's Content-Type.
+            chunks: The body. It is read up to the largest size.
+        """
+        endpoint = self._endpoints.get(path)
+        if endpoint is None:
+            return Answer.text(404, f"no webhook is at {path}")
+        if method != "POST":
+            return Answer.text(405, f"{endpoint.title} answers POST only")
+        if content_type.partition(";")[0].strip().lower() != "application/json":
+            return Answer.text(415, f"{endpoint.title} reads application/json only")
+        body = bytearray()
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > endpoint.largest:
+                return Answer.text(413, f"{endpoint.title} reads at most {endpoint.largest:,} bytes")
+        try:
+            review = endpoint.review.decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return Answer.text(400, f"{endpoint.title} cannot read the review: {error}")
+        version, kind = endpoint.kind.split()
+        if review.api_version != version:
+            return Answer.text(400, f"{endpoint.title} reads {endpoint.kind}, not {review.api_version}")
+        return await self._handled(endpoint, review.request, query, {"apiVersion": version, "kind": kind})
+
+    async def _handled(
+        self, endpoint: _Endpoint, request: Any, query: str, type_meta: dict[str, Any]
+    ) -> Answer:
+        deadline = SHARE * min(endpoint.timeout, _timeout(query))
+        task = asyncio.current_task()
+        assert task is not None
+        limit = asyncio.timeout(deadline)
+        try:
+            async with limit:
+                response = await endpoint.handle(request)
+                return Answer(200, msgspec.json.encode({**type_meta, "response": response}))
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and task.cancelling():
+                raise
+            if limit.expired():
+                self._log.log(error, "%s took longer than %.3g s and was cancelled", endpoint.title, deadline)
+                return Answer.text(500, f"{endpoint.title} took longer than {deadline:.3g} s")
+            self._log.log(error, "%s failed: %s", endpoint.title, said(error), traceback=error)
+            return Answer.text(
+                500, f"{endpoint.title} failed: {type(error).__name__}; see the operator's log"
+            )
+
+    async def __call__(
+        self,
+        scope: Message,
+        receive: Callable[[], Awaitable[Message]],
+        send: Callable[[Message], Awaitable[None]],
+    ) -> None:
+        """Serve one ASGI scope: a request, or the lifespan."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["type"] != "http":
+            raise ValueError(f"webhooks answer HTTP, not {scope['type']}")
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        headers = dict(scope["headers"])
+        content_type = headers.get(b"content-type", b"").decode("latin-1")
+        query = scope.get("query_string", b"").decode("latin-1")
+        found = await self.answer(scope["method"], path, query, content_type, _body(receive))
+        sent = [
+            (b"content-type", found.content_type.encode()),
+            (b"content-length", str(len(found.body)).encode()),
+        ]
+        await send({"type": "http.response.start", "status": found.status, "headers": sent})
+        await send({"type": "http.response.body", "body": found.body})
+
+
+def _timeout(query: str) -> float:
+    """Return the API server's timeout in seconds, which is in the query as Go writes it: ``timeout=10s``."""
+    found = _SECONDS.fullmatch(parse_qs(query).get("timeout", [""])[0])
+    return float(found[1]) if found else float("inf")
+
+
+async def _body(receive: Callable[[], Awaitable[Message]]) -> AsyncIterator[bytes]:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        yield message.get("body", b"")
+        if not message.get("more_body", False):
+            return
+
+
+async def _live(
+    receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,172 @@
+"""The objects that tell the API server of an operator's webhooks."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+from ..._core.checks import require_object_name
+from ...errors import ConfigError
+from .admission import Admission
+
+Object = dict[str, Any]
+
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+"""The label that every namespace has: its name."""
+
+
+class Reached(TypedDict, total=False):
+    """How the API server reaches the webhooks: by a Service, or by a URL.
+
+    Attributes:
+        service: The Service, as ``"namespace/name"``.
+        port: The Service's port; 443 if not given.
+        url: The URL, such as ``"https://10.0.0.1:9443"``, for an operator outside the cluster.
+        ca_bundle: The certificates in PEM that the API server trusts. Leave it out if cert-manager fills it in.
+    """
+
+    service: str
+    port: int
+    url: str
+    ca_bundle: str | bytes
+
+
+def client_config(reached: Reached, path: str) -> Object:
+    """Return the ``clientConfig`` of a webhook.
+
+    Raises:
+        ConfigError: It names neither or both of a Service and a URL, or one is invalid.
+    """
+    service, url = reached.get("service"), reached.get("url")
+    if (service is None) == (url is None):
+        raise ConfigError(
+            "webhooks are reached by service='namespace/name' or by url='https://…': give one of them"
+        )
+    if url is not None:
+        if not url.startswith("https://"):
+            raise ConfigError(
+                f"url must begin with https://, not {url!r}: the API server calls webhooks by TLS only"
+            )
+        config: Object = {"url": url.rstrip("/") + path}
+    else:
+        namespace, name = _service(service)
+        config = {
+            "service": {"namespace": namespace, "name": name, "port": reached.get("port", 443), "path": path}
+        }
+    bundle = reached.get("ca_bundle")
+    if bundle is not None:
+        pem = bundle.encode() if isinstance(bundle, str) else bundle
+        if b"-----BEGIN CERTIFICATE-----" not in pem:
+            raise ConfigError("ca_bundle must be certificates in PEM, with a line BEGIN CERTIFICATE")
+        config["caBundle"] = base64.b64encode(pem).decode()
+    return config
+
+
+def _service(service: object) -> tuple[str, str]:
+    namespace, _, name = service.partition("/") if isinstance(service, str) else ("", "", "")
+    if not namespace or not name:
+        raise ConfigError(f"service must be 'namespace/name', not {service!r}")
+    require_object_name("service", name)
+    return namespace, name
+
+
+def configurations(
+    name: str,
+    admissions: Iterable[Admission],
+    reached: Reached,
+    namespace: str | None,
+    annotations: Mapping[str, str] | None,
+) -> list[Object]:
+    """Return a MutatingWebhookConfiguration and a ValidatingWebhookConfiguration, each if there are such webhooks.
+
+    Args:
+        name: The operator's name.
+        admissions: Its webhooks.
+        reached: How the API server reaches them.
+        namespace: The operator's own namespace, which they leave out; None for the Service's.
+        annotations: Of both objects.
+
+    Raises:
+        ConfigError: An argument is invalid, or a webhook selects the operator's own namespace.
+    """
+    if namespace is None and (service := reached.get("service")) is not None:
+        namespace = _service(service)[0]
+    made = []
+    for kind in ("Mutating", "Validating"):
+        webhooks = [
+            _webhook(each, reached, namespace) for each in admissions if each.mutates == (kind == "Mutating")
+        ]
+        if webhooks:
+            metadata: Object = {"name": name}
+            if annotations:
+                metadata["annotations"] = dict(annotations)
+            made.append(
+                {
+                    "apiVersion": "admissionregistration.k8s.io/v1",
+                    "kind": f"{kind}WebhookConfiguration",
+                    "metadata": metadata,
+                    "webhooks": webhooks,
+                }
+            )
+    return made
+
+
+def _webhook(each: Admission, reached: Reached, namespace: str | None) -> Object:
+    resource = each.of
+    webhook: Object = {
+        "name": each.title,
+        "clientConfig": client_config(reached, each.path),
+        "rules": [
+            {
+                "apiGroups": [resource.group],
+                "apiVersions": [resource.version or "*"],
+                "resources": [
+                    f"{resource.plural}/{each.subresource}" if each.subresource else resource.plural
+                ],
+                "operations": list(each.operations),
+                "scope": "*" if not resource.kind else "Namespaced" if resource.namespaced else "Cluster",
+            }
+        ],
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "NoneOnDryRun" if each.side_effects else "None",
+        "failurePolicy": each.failure_policy,
+        "timeoutSeconds": each.timeout,
+    }
+    if selector := _namespaces(each, namespace):
+        webhook["namespaceSelector"] = selector
+    if each.object_selector:
+        webhook["objectSelector"] = dict(each.object_selector)
+    if each.match_conditions:
+        webhook["matchConditions"] = [
+            {"name": name, "expression": expression} for name, expression in each.match_conditions.items()
+        ]
+    return webhook
+
+
+def _namespaces(each: Admission, own: str | None) -> Object:
+    """Return the namespace selector, which leaves out the operator's own: its pods must start while it is away."""
+    selector = dict(each.namespace_selector or {})
+    if own is None:
+        return selector
+    expressions = [*selector.get("matchExpressions", ())]
+    named = [
+        *(
+            [selector["matchLabels"][NAMESPACE_LABEL]]
+            if NAMESPACE_LABEL in selector.get("matchLabels", ())
+            else ()
+        ),
+        *(
+            value
+            for expression in expressions
+            if (expression.get("key"), expression.get("operator")) == (NAMESPACE_LABEL, "In")
+            for value in expression.get("values", ())
+        ),
+    ]
+    if own in named:
+        raise ConfigError(
+            f"{each.title} selects the operator's own namespace {own}: it could not start again after a failure. Take "
+            "this namespace out of its namespace_selector"
+        )
+    excluded = {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [own]}
+    return {**selector, "matchExpressions": [*expressions, excluded]}

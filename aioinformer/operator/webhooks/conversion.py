@@ -1,0 +1,160 @@
+"""Conversion between the versions of a CustomResource."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from ..._core.coop import Budget
+from ..._core.tasks import maybe_await
+from ...errors import ConfigError, Denied, InvalidResultError
+from ...objects.decoders import decoder_of
+from ...objects.encoding import fields_of
+from ...typed import CustomResource
+from ...typed.names import resource_of_class
+from ..declarations import Mistakes, require_handler
+from ..kinds import declared
+
+logger = logging.getLogger(__name__)
+
+Kind = type[CustomResource]
+
+
+class ConversionRequest(msgspec.Struct, rename={"desired": "desiredAPIVersion"}):
+    """What the API server sends (``apiextensions/v1 ConversionRequest``)."""
+
+    uid: str
+    desired: str
+    objects: list[msgspec.Raw]
+
+
+class _Typed(msgspec.Struct, rename="camel"):
+    api_version: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A function from one version of a kind to another."""
+
+    old: Kind
+    new: Kind
+    function: Callable[[Any], Any]
+
+    def check(self, operator: str, others: Iterable[Conversion]) -> None:
+        """Check the declaration.
+
+        Raises:
+            ConfigError: It is invalid; the message has all mistakes.
+        """
+        called = getattr(self.function, "__name__", repr(self.function))
+        mistakes = Mistakes(f"{operator}: convert {called}")
+        mistakes.of(lambda: require_handler("convert", self.function, "old"))
+        named: tuple[Any, Any] = (self.old, self.new)
+        for each in named:
+            if not (isinstance(each, type) and issubclass(each, CustomResource)):
+                mistakes.add(f"convert takes two CustomResource classes, not {each!r}")
+        mistakes.raise_if_any()
+        old, new = mistakes.of(lambda: declared(self.old)), mistakes.of(lambda: declared(self.new))
+        if old and new:
+            if (old.group, old.plural) != (new.group, new.plural):
+                mistakes.add(f"{old} and {new} are different kinds: convert between versions of one kind")
+            elif old.version == new.version:
+                mistakes.add(
+                    f"{self.old.__name__} and {self.new.__name__} are the same version {old.version}"
+                )
+        if any((each.old, each.new) == (self.old, self.new) for each in others):
+            mistakes.add(
+                f"there is a conversion from {self.old.__name__} to {self.new.__name__} already: remove one"
+            )
+        mistakes.raise_if_any()
+
+
+class Converter:
+    """Converts objects of one kind between all its versions.
+
+    Args:
+        conversions: Of the kind.
+
+    Attributes:
+        path: Where the API server calls it.
+
+    Raises:
+        ConfigError: There is no way between two versions.
+    """
+
+    def __init__(self, conversions: Sequence[Conversion]) -> None:
+        resource = resource_of_class(conversions[0].old)
+        self.name = f"{resource.plural}.{resource.group}"
+        self.path = f"/convert/{self.name}"
+        classes = dict.fromkeys(kind for each in conversions for kind in (each.old, each.new))
+        self._classes = {resource_of_class(each).api_version: each for each in classes}
+        self._steps = conversions
+        self._ways: dict[tuple[Kind, Kind], list[Conversion]] = {}
+        mistakes = Mistakes(f"the conversions of {self.name}")
+        for old in classes:
+            for new in classes:
+                way = self._way(old, new)
+                if way is None:
+                    mistakes.add(
+                        f"there is no way from {old.__name__} to {new.__name__}: add "
+                        f"@operator.convert({old.__name__}, {new.__name__})"
+                    )
+                else:
+                    self._ways[old, new] = way
+        mistakes.raise_if_any()
+
+    def _way(self, old: Kind, new: Kind) -> list[Conversion] | None:
+        """Return the fewest steps from one version to another."""
+        ways: dict[Kind, list[Conversion]] = {old: []}
+        waiting = [old]
+        for at in waiting:
+            for step in self._steps:
+                if step.old is at and step.new not in ways:
+                    ways[step.new] = [*ways[at], step]
+                    waiting.append(step.new)
+        return ways.get(new)
+
+    async def answer(self, request: ConversionRequest) -> dict[str, Any]:
+        """Return the ConversionResponse."""
+        budget = Budget()
+        converted = []
+        try:
+            for raw in request.objects:
+                converted.append(await self._converted(bytes(raw), request.desired))
+                if budget.is_spent():
+                    await budget.pause()
+        except Denied as denial:
+            return {"uid": request.uid, "result": {"status": "Failure", "message": str(denial)}}
+        return {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
+
+    async def _converted(self, raw: bytes, desired: str) -> dict[str, Any]:
+        head = msgspec.json.decode(raw, type=_Typed)
+        old, new = self._classes.get(head.api_version), self._classes.get(desired)
+        if old is None or new is None:
+            raise ConfigError(
+                f"{self.name}: no conversion from {head.api_version} to {desired}, only between "
+                f"{', '.join(self._classes)}"
+            )
+        obj: Any = decoder_of(old)(raw, None)
+        for step in self._ways[old, new]:
+            obj = await maybe_await(step.function(obj))
+            if not isinstance(obj, step.new):
+                raise InvalidResultError(
+                    f"{step.function.__name__} returned {obj!r:.200}, not a {step.new.__name__}"
+                )
+        fields = fields_of(obj)
+        return {**fields, "apiVersion": desired, "metadata": _metadata(head.metadata, fields)}
+
+
+def _metadata(original: dict[str, Any], converted: dict[str, Any]) -> dict[str, Any]:
+    """Return the original's metadata, with the converted object's labels and annotations unless it has no metadata."""
+    changed = converted.get("metadata")
+    if not changed:
+        return original
+    kept = {name: value for name, value in original.items() if name not in ("labels", "annotations")}
+    return kept | {name: changed[name] for name in ("labels", "annotations") if name in changed}

@@ -1,0 +1,254 @@
+"""The webhooks of an Operator as declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, TypeVar, Unpack, overload
+
+from ...objects.kube_object import KubeObject
+from ...typed import CustomResource, crd
+from ...typed.names import resource_of_class
+from ..context import Context
+from ..kinds import Named
+from .admission import Admission, AdmissionOptions
+from .app import WebhookApp
+from .configuration import Object, Reached, client_config, configurations
+from .conversion import Conversion, Converter, Kind
+from .review import AdmissionReview
+
+T = TypeVar("T")
+A = TypeVar("A", bound=CustomResource)
+B = TypeVar("B", bound=CustomResource)
+R = TypeVar("R")
+Nothing = TypeVar("Nothing", bound=Awaitable[None] | None)
+
+
+class _Validates(Generic[T]):
+    """A decorator that registers a function and returns it unchanged."""
+
+    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
+        self._register = register
+
+    @overload
+    def __call__(
+        self, function: Callable[[AdmissionReview[T]], Nothing]
+    ) -> Callable[[AdmissionReview[T]], Nothing]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[AdmissionReview[T], Context], Nothing]
+    ) -> Callable[[AdmissionReview[T], Context], Nothing]: ...
+
+    def __call__(self, function: Any) -> Any:
+        self._register(function)
+        return function
+
+
+class _Mutates(Generic[T, R]):
+    """As _Validates; the function returns an object or None."""
+
+    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
+        self._register = register
+
+    @overload
+    def __call__(
+        self, function: Callable[[AdmissionReview[T]], Awaitable[R | None]]
+    ) -> Callable[[AdmissionReview[T]], Awaitable[R | None]]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[AdmissionReview[T]], R | None]
+    ) -> Callable[[AdmissionReview[T]], R | None]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[AdmissionReview[T], Context], Awaitable[R | None]]
+    ) -> Callable[[AdmissionReview[T], Context], Awaitable[R | None]]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[AdmissionReview[T], Context], R | None]
+    ) -> Callable[[AdmissionReview[T], Context], R | None]: ...
+
+    def __call__(self, function: Any) -> Any:
+        self._register(function)
+        return function
+
+
+class _Converts(Generic[A, B]):
+    """As _Validates; the function takes one version and returns the other."""
+
+    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
+        self._register = register
+
+    @overload
+    def __call__(self, function: Callable[[A], Awaitable[B]]) -> Callable[[A], Awaitable[B]]: ...
+
+    @overload
+    def __call__(self, function: Callable[[A], B]) -> Callable[[A], B]: ...
+
+    def __call__(self, function: Any) -> Any:
+        self._register(function)
+        return function
+
+
+class DeclaresWebhooks:
+    """The part of an Operator that declares webhooks."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self._admissions: list[Admission] = []
+        self._conversions: list[Conversion] = []
+
+    @property
+    def has_webhooks(self) -> bool:
+        """Whether it declares any webhook."""
+        return bool(self._admissions or self._conversions)
+
+    @overload
+    def validate(self, resource: str, **options: Unpack[AdmissionOptions]) -> _Validates[KubeObject]: ...
+
+    @overload
+    def validate(self, resource: type[T], **options: Unpack[AdmissionOptions]) -> _Validates[T]: ...
+
+    def validate(self, resource: Named, **options: Unpack[AdmissionOptions]) -> _Validates[Any]:
+        """Register a validating webhook, as a decorator of ``check(review)`` or ``check(review, context)``.
+
+        It refuses a request by ``raise Denied(...)`` or ``review.deny(...)``.
+
+        Args:
+            resource: The resource: a class or a name.
+            **options: See AdmissionOptions.
+
+        Raises:
+            ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
+        """
+        return _Validates(lambda function: self._add(resource, function, mutates=False, options=options))
+
+    @overload
+    def mutate(
+        self, resource: str, **options: Unpack[AdmissionOptions]
+    ) -> _Mutates[KubeObject, KubeObject | dict[str, Any]]: ...
+
+    @overload
+    def mutate(self, resource: type[T], **options: Unpack[AdmissionOptions]) -> _Mutates[T, T]: ...
+
+    def mutate(self, resource: Named, **options: Unpack[AdmissionOptions]) -> _Mutates[Any, Any]:
+        """Register a mutating webhook, as a decorator of ``fill(review)`` or ``fill(review, context)``.
+
+        It returns the object as it should be; or it changes ``review.object`` and returns None. The server gets the
+        difference as a patch. It may also refuse the request, as in ``validate``.
+
+        Args:
+            resource: The resource: a class or a name.
+            **options: See AdmissionOptions.
+
+        Raises:
+            ConfigError: As for ``validate``.
+        """
+        return _Mutates(lambda function: self._add(resource, function, mutates=True, options=options))
+
+    def _add(
+        self, resource: Named, function: Callable[..., Any], *, mutates: bool, options: AdmissionOptions
+    ) -> None:
+        admission = Admission(
+            operator=self.name, mutates=mutates, resource=resource, function=function, **options
+        )
+        admission.check(self._admissions)
+        self._admissions.append(admission)
+
+    def convert(self, old: type[A], new: type[B]) -> _Converts[A, B]:
+        """Register a conversion between two versions of a kind, as a decorator of ``convert(old)``.
+
+        It returns the object in the new version. The server keeps all metadata but labels and annotations. Between
+        versions without a conversion of their own, several are called in turn.
+
+        Args:
+            old: The class of the version to convert from.
+            new: The class of the version to convert to.
+
+        Raises:
+            ConfigError: As for ``validate``.
+        """
+
+        def register(function: Callable[..., Any]) -> None:
+            conversion = Conversion(old, new, function)
+            conversion.check(self.name, self._conversions)
+            self._conversions.append(conversion)
+
+        return _Converts(register)
+
+    # -- serving -------------------------------------------------------------------------------------------
+
+    def _webhook_app(self, context: Context | None) -> WebhookApp:
+        return WebhookApp(
+            [(each, each.bound(context)) for each in self._admissions], self._converters().values()
+        )
+
+    def _converters(self) -> dict[str, Converter]:
+        """Return the converter of each kind that has conversions, by the name of its definition.
+
+        Raises:
+            ConfigError: Conversions are missing.
+        """
+        kinds: dict[str, list[Conversion]] = {}
+        for each in self._conversions:
+            resource = resource_of_class(each.old)
+            kinds.setdefault(f"{resource.plural}.{resource.group}", []).append(each)
+        return {name: Converter(its) for name, its in kinds.items()}
+
+    @property
+    def _webhook_classes(self) -> list[Kind]:
+        """The CustomResource classes that webhooks name."""
+        named = [each.resource for each in self._admissions]
+        named += [kind for each in self._conversions for kind in (each.old, each.new)]
+        return [each for each in named if isinstance(each, type) and issubclass(each, CustomResource)]
+
+    # -- objects for the server ----------------------------------------------------------------------------
+
+    def custom_resources(self) -> list[tuple[type[CustomResource], ...]]:
+        """Return the CustomResource classes that it names; classes that are versions of one kind together."""
+        raise NotImplementedError
+
+    def webhook_configurations(
+        self,
+        *,
+        namespace: str | None = None,
+        annotations: Mapping[str, str] | None = None,
+        **reached: Unpack[Reached],
+    ) -> list[Object]:
+        """Return the MutatingWebhookConfiguration and ValidatingWebhookConfiguration, for the server.
+
+        Args:
+            namespace: The operator's own namespace, in which its webhooks are not called; the Service's if not given.
+            annotations: Of both objects: ``{"cert-manager.io/inject-ca-from": "websites/websites"}``.
+            **reached: See Reached.
+
+        Raises:
+            ConfigError: An argument is invalid, or a webhook selects the operator's own namespace.
+        """
+        return configurations(self.name, self._admissions, reached, namespace, annotations)
+
+    def definitions(self, **reached: Unpack[Reached]) -> list[Object]:
+        """Return the CustomResourceDefinitions of its classes, with conversion webhooks.
+
+        Args:
+            **reached: See Reached. Without it, the definitions have no conversion.
+
+        Raises:
+            ConfigError: A class cannot be a CustomResourceDefinition, conversions are missing, or an argument is
+                invalid.
+        """
+        converters = self._converters()
+        made = []
+        for versions in self.custom_resources():
+            resource = resource_of_class(versions[0])
+            converter = converters.get(f"{resource.plural}.{resource.group}")
+            if converter is None or not reached:
+                made.append(crd(*versions))
+                continue
+            config = client_config(reached, converter.path)
+            webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
+            made.append(crd(*versions, conversion={"strategy": "Webhook", "webhook": webhook}))
+        return made

@@ -1,0 +1,51 @@
+"""JSON patches (RFC 6902) from an object to another state of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from ...objects.encoding import fields_of
+from ...objects.kube_object import KubeObject
+from ...objects.nesting import decode_any
+from ...resources.merging import with_unknown_fields
+
+Step = dict[str, Any]
+
+
+def json_patch(raw: bytes, wanted: Any) -> list[Step]:
+    """Return the steps from an object to a wanted state. Fields that a Struct does not have stay.
+
+    Args:
+        raw: The object's JSON.
+        wanted: A Struct, a KubeObject or a dict.
+
+    Raises:
+        DecodeError: The object does not fit the Struct.
+    """
+    is_struct = isinstance(wanted, msgspec.Struct) and not isinstance(wanted, KubeObject)
+    fields = with_unknown_fields(raw, wanted) if is_struct else fields_of(wanted)
+    return [*_steps("", decode_any(raw), fields)]
+
+
+def _steps(path: str, old: Any, new: Any) -> Iterator[Step]:
+    """Yield the steps for one value. A list that differs is replaced, because its indexes would move."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        if old != new or isinstance(old, bool) != isinstance(new, bool):
+            yield {"op": "replace", "path": path, "value": new}
+        return
+    for name in old:
+        at = f"{path}/{_escaped(name)}"
+        if name in new:
+            yield from _steps(at, old[name], new[name])
+        else:
+            yield {"op": "remove", "path": at}
+    for name in new:
+        if name not in old:
+            yield {"op": "add", "path": f"{path}/{_escaped(name)}", "value": new[name]}
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

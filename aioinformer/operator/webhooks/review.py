@@ -1,0 +1,149 @@
+"""AdmissionReview: what a webhook is asked about, and what it answers beside yes and no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from ...errors import Denied
+from ...objects.encoding import fields_of
+
+T = TypeVar("T")
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+
+
+class UserInfo(msgspec.Struct, frozen=True):
+    """Who makes the request (``authentication/v1 UserInfo``)."""
+
+    username: str = ""
+    uid: str = ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
+
+
+class AdmissionRequest(msgspec.Struct, rename="camel", kw_only=True):
+    """What the API server sends (``admission/v1 AdmissionRequest``), with undecoded objects."""
+
+    uid: str
+    operation: Operation
+    name: str = ""
+    namespace: str = ""
+    sub_resource: str = ""
+    user_info: UserInfo = UserInfo()
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    old_object: msgspec.Raw = msgspec.Raw(b"null")
+    options: dict[str, Any] | None = None
+    dry_run: bool | None = None
+
+
+class AdmissionReview(Generic[T]):
+    """A request that a webhook allows, changes or denies.
+
+    In a unit test, make one with ``AdmissionReview.of``.
+
+    Attributes:
+        uid: Of this request.
+        operation: ``"CREATE"``, ``"UPDATE"`` or ``"DELETE"``.
+        name: The object's name; ``""`` if the server generates it.
+        namespace: ``""`` for cluster-scoped objects.
+        subresource: ``"status"``; ``""`` for the object itself.
+        user: Who makes the request.
+        dry_run: Whether nothing will be stored, so the webhook must not write anything elsewhere.
+        options: Of the request: the server's CreateOptions, UpdateOptions or DeleteOptions.
+        warnings: What ``warn`` got.
+        denials: What ``deny`` got.
+    """
+
+    def __init__(self, request: AdmissionRequest, decode: Callable[[bytes], T]) -> None:
+        self._request = request
+        self._decode = decode
+        self.uid = request.uid
+        self.operation: Operation = request.operation
+        self.name = request.name
+        self.namespace = request.namespace
+        self.subresource = request.sub_resource
+        self.user = request.user_info
+        self.dry_run = bool(request.dry_run)
+        self.options = request.options or {}
+        self.warnings: list[str] = []
+        self.denials: list[Denied] = []
+
+    @classmethod
+    def of(
+        cls,
+        object: T,
+        *,
+        operation: Operation = "CREATE",
+        old: T | None = None,
+        user: UserInfo | None = None,
+        dry_run: bool = False,
+        subresource: str = "",
+    ) -> AdmissionReview[T]:
+        """Return a review for a unit test.
+
+        Args:
+            object: The object as it would be stored, or that would be deleted.
+            operation: What the user does.
+            old: The object before an update.
+            user: Who does it.
+            dry_run: Whether nothing will be stored.
+            subresource: The subresource.
+        """
+        metadata = fields_of(object).get("metadata") or {}
+        request = AdmissionRequest(
+            uid="test",
+            operation=operation,
+            name=metadata.get("name", ""),
+            namespace=metadata.get("namespace", ""),
+            sub_resource=subresource,
+            user_info=user or UserInfo(),
+            dry_run=dry_run,
+        )
+        review = cls(request, lambda raw: object)
+        review.__dict__.update(object=object, old=object if operation == "DELETE" else old)
+        return review
+
+    def __repr__(self) -> str:
+        where = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"<AdmissionReview {self.operation} {where or 'a generated name'}>"
+
+    @property
+    def raw(self) -> bytes:
+        """The object's JSON, as the server sent it."""
+        return bytes(self._request.old_object if self.operation == "DELETE" else self._request.object)
+
+    @cached_property
+    def object(self) -> T:
+        """The object as it would be stored; of a DELETE, the object that would be deleted.
+
+        Raises:
+            DecodeError: It does not fit its class.
+        """
+        return self._decode(self.raw)
+
+    @cached_property
+    def old(self) -> T | None:
+        """The object as it is stored; None of a CREATE.
+
+        Raises:
+            DecodeError: It does not fit its class.
+        """
+        raw = bytes(self._request.old_object)
+        return None if raw == b"null" else self._decode(raw)
+
+    def warn(self, message: str) -> None:
+        """Show the user a warning. The server cuts it after 256 characters."""
+        self.warnings.append(message)
+
+    def deny(self, message: str, *, field: str = "") -> None:
+        """Deny the request when the webhook returns, to name all mistakes at once. ``raise Denied`` does it now.
+
+        Args:
+            message: Why, for the user.
+            field: The field that is wrong: ``"spec.host"``.
+        """
+        self.denials.append(Denied(message, field=field))

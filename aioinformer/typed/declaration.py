@@ -1,0 +1,108 @@
+"""Declaration: what a CustomResource class says about its resource."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Meta
+
+from .._core.checks import LABEL
+from ..errors import ConfigError
+from ..objects.api_resources import APIResource
+from .annotations import Column, Scale
+
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_KIND = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_PROTECTED = (".k8s.io", ".kubernetes.io")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """The class arguments of a CustomResource; see there. None means that the argument was not given."""
+
+    class_name: str
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    plural: str = ""
+    short_names: Collection[str] = ()
+    categories: Collection[str] = ()
+    namespaced: bool = True
+    served: bool = True
+    storage: bool | None = None
+    scale: Scale | None = None
+    columns: Collection[Column] = ()
+    rules: Collection[Meta] = field(default=(), hash=False)
+
+    @property
+    def resource(self) -> APIResource:
+        """The resource.
+
+        Raises:
+            ConfigError: The names are no names of a resource; the message has all mistakes.
+        """
+        if mistakes := [*self.mistakes()]:
+            raise mistakes_error(self.class_name, mistakes)
+        return self.names
+
+    @property
+    def names(self) -> APIResource:
+        """The resource, unchecked."""
+        return APIResource(f"{self.group}/{self.version}", self.plural, self.kind, self.namespaced)
+
+    def mistakes(self) -> Iterator[str]:
+        """Yield what is wrong with the names."""
+        if not self.group or not self.version:
+            yield (
+                f"a group and a version are needed: class {self.class_name}(CustomResource, "
+                'group="example.com", version="v1")'
+            )
+        if self.group and (not _GROUP.fullmatch(self.group) or "." not in self.group):
+            yield f"group={self.group!r} must be a domain in lower case with a dot in it, like 'example.com'"
+        elif self.group.endswith(_PROTECTED) or self.group in ("k8s.io", "kubernetes.io"):
+            yield f"group={self.group!r} is reserved for Kubernetes: use a domain of your own"
+        if self.version and not _NAME.fullmatch(self.version):
+            yield f"version={self.version!r} must be like 'v1' or 'v1alpha1'"
+        if not _KIND.fullmatch(self.kind):
+            yield f"kind={self.kind!r} must have letters and digits only, at most 63: give it as kind=…"
+        elif not _NAME.fullmatch(self.plural):
+            yield f"plural={self.plural!r} must be a name in lower case, like 'websites'"
+        for what, given in (("short_names", self.short_names), ("categories", self.categories)):
+            if isinstance(given, str):
+                yield f"{what}={given!r} must be a tuple: {what}=({given!r},)"
+                continue
+            for each in given:
+                if not isinstance(each, str) or not LABEL.fullmatch(each):
+                    yield f"{what}: {each!r} must be a name in lower case"
+
+
+def plural_of(kind: str) -> str:
+    """Return the plural of a kind in lower case, by the rules of English."""
+    word = kind.lower()
+    if re.search(r"(s|x|z|ch|sh)$", word):
+        return f"{word}es"
+    if re.search(r"[^aeiou]y$", word):
+        return f"{word[:-1]}ies"
+    return f"{word}s"
+
+
+def mistakes_error(class_name: str, mistakes: list[str]) -> ConfigError:
+    """Return the error that has all mistakes of a class."""
+    if len(mistakes) == 1:
+        return ConfigError(f"{class_name}: {mistakes[0]}")
+    lines = "".join(f"\n  - {each}" for each in mistakes)
+    return ConfigError(f"{class_name} has {len(mistakes)} mistakes:{lines}")
+
+
+def inherited(declaration: Declaration | None, given: dict[str, Any], class_name: str) -> Declaration:
+    """Return the declaration of a class: what it gives, and the rest from the class that it extends."""
+    known = {} if declaration is None else {**declaration.__dict__}
+    known.pop("storage", None)  # of two versions one is stored
+    said = {**known, **given, "class_name": class_name}
+    said["kind"] = said.get("kind") or class_name
+    said["plural"] = said.get("plural") or plural_of(said["kind"])
+    return Declaration(**said)

@@ -1,0 +1,220 @@
+"""crd(): the CustomResourceDefinition of a kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import ConfigError
+from .annotations import VALIDATIONS, Column, Scale
+from .custom_resource import CustomResource
+from .declaration import Declaration, mistakes_error
+from .schema import Schema, SchemaBuilder, docstring_of
+
+_STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
+
+_NAMES = ("group", "kind", "plural", "namespaced", "short_names", "categories")
+"""What all versions of a kind have in common."""
+
+
+def crd(*versions: type[CustomResource], conversion: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of a kind, from its class or the classes of its versions.
+
+    A version with a field ``status`` has the status subresource. Class docstrings are descriptions, defaults of fields
+    are the server's defaults, and ``X | None`` is nullable.
+
+    Args:
+        *versions: The classes; of several, the one with ``storage=True`` is stored, else the last.
+        conversion: ``spec.conversion``, such as a webhook; None if versions differ in nothing but their name.
+
+    Raises:
+        ConfigError: A class cannot be a CustomResourceDefinition. The message has all mistakes of all classes.
+    """
+    if not versions:
+        raise ConfigError("crd() needs a class: crd(Website)")
+    declarations = [declaration_of(each) for each in versions]
+    mistakes: list[tuple[str, str]] = []
+    offered = []
+    for version, declared in zip(versions, declarations, strict=True):
+        mistakes += [(declared.class_name, each) for each in declared.mistakes()]
+        schema, wrong = _schema_of(version, declared)
+        mistakes += [(declared.class_name, each) for each in wrong]
+        offered.append(_version(declared, schema))
+    mistakes += [(declarations[0].class_name, each) for each in _disagreements(declarations)]
+    if mistakes:
+        raise _error(mistakes)
+    _choose_storage(offered, declarations)
+    first = declarations[0]
+    spec: dict[str, Any] = {
+        "group": first.group,
+        "scope": "Namespaced" if first.namespaced else "Cluster",
+        "names": _names(first),
+        "versions": offered,
+    }
+    if conversion is not None:
+        spec["conversion"] = dict(conversion)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{first.plural}.{first.group}"},
+        "spec": spec,
+    }
+
+
+def _error(mistakes: Sequence[tuple[str, str]]) -> ConfigError:
+    """Return the error about mistakes, each with the name of its class."""
+    classes = list(dict.fromkeys(name for name, _ in mistakes))
+    if len(classes) == 1:
+        return mistakes_error(classes[0], [text for _, text in mistakes])
+    return mistakes_error(" and ".join(classes), [f"{name}: {text}" for name, text in mistakes])
+
+
+def _names(declared: Declaration) -> dict[str, Any]:
+    kind = declared.kind
+    names = {"plural": declared.plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    lists = {"shortNames": [*declared.short_names], "categories": [*declared.categories]}
+    return {**names, **{name: values for name, values in lists.items() if values}}
+
+
+def declaration_of(kind: Any) -> Declaration:
+    """Return what a class says about its resource.
+
+    Raises:
+        ConfigError: It is not a CustomResource with class arguments.
+    """
+    found = getattr(kind, "__declaration__", None)
+    if not isinstance(found, Declaration):
+        name = getattr(kind, "__name__", repr(kind))
+        raise ConfigError(
+            f'{name} declares no resource: class {name}(CustomResource, group="example.com", version="v1")'
+        )
+    return found
+
+
+def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schema, list[str]]:
+    """Return the schema of whole objects, and what is wrong with the class."""
+    builder = SchemaBuilder()
+    built = builder.of_class(kind)
+    properties = built.get("properties", {})
+    properties |= {name: {"type": "string"} for name in ("apiVersion", "kind")} | {
+        "metadata": {"type": "object"}
+    }
+    head = ("apiVersion", "kind", "metadata")
+    ordered = {name: properties[name] for name in (*head, *(each for each in properties if each not in head))}
+    schema: Schema = {"type": "object", "properties": ordered}
+    if required := built.get("required"):
+        schema["required"] = required
+    if text := docstring_of(kind):
+        schema = {"description": text, **schema}
+    rules = [
+        value for each in declared.rules for name, value in (each.extra or {}).items() if VALIDATIONS in name
+    ]
+    if rules:
+        schema[VALIDATIONS] = rules
+    mistakes = [each.removeprefix(f"{kind.__name__}.") for each in builder.mistakes]
+    if built:
+        mistakes += [*_wrong_paths(schema, declared)]
+    return schema, mistakes
+
+
+def _wrong_paths(schema: Schema, declared: Declaration) -> Iterator[str]:
+    """Yield which paths of columns and of the scale subresource the schema does not have."""
+    for each in declared.columns:
+        if not each.path.startswith("."):
+            yield f"the column {each.name!r}: the path {each.path!r} must begin with a dot, like '.spec.replicas'"
+        elif _at(schema, each.path) is None:
+            yield f"the column {each.name!r}: there is no field {each.path}"
+    scale = declared.scale
+    if scale is None:
+        return
+    for what, path, root, wanted in (
+        ("replicas", scale.replicas, ".spec.", "integer"),
+        ("status_replicas", scale.status_replicas, ".status.", "integer"),
+        ("selector", scale.selector, ".status.", "string"),
+    ):
+        if what == "selector" and not path:
+            continue
+        found = _at(schema, path)
+        if not path.startswith(root):
+            yield f"scale: {what}={path!r} must begin with {root!r}"
+        elif found is None or found.get("type") != wanted:
+            yield f"scale: {what} needs a field {path} of type {'int' if wanted == 'integer' else 'str'}"
+
+
+def _at(schema: Schema, path: str) -> Schema | None:
+    """Return the schema at a path, as far as it goes by names; empty if the rest is unknown, None if it is missing."""
+    position = 0
+    found = schema
+    while step := _STEPS.match(path, position):
+        position = step.end()
+        if "additionalProperties" in found or "x-kubernetes-preserve-unknown-fields" in found:
+            return {}
+        if step[1] == "metadata" and found is schema:
+            return {"format": "date-time"} if path.endswith("Timestamp") else {"type": "string"}
+        found = found.get("properties", {}).get(step[1])
+        if found is None:
+            return None
+    return found if position == len(path) else {}
+
+
+def _version(declared: Declaration, schema: Schema) -> dict[str, Any]:
+    """Return an entry of ``spec.versions``."""
+    version: dict[str, Any] = {
+        "name": declared.version,
+        "served": declared.served,
+        "storage": False,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    subresources: dict[str, Any] = {}
+    if "status" in schema["properties"]:
+        subresources["status"] = {}
+    if declared.scale is not None:
+        subresources["scale"] = _scale(declared.scale)
+    if subresources:
+        version["subresources"] = subresources
+    if declared.columns:
+        version["additionalPrinterColumns"] = [_column(each, schema) for each in declared.columns]
+    return version
+
+
+def _scale(scale: Scale) -> dict[str, str]:
+    paths = {"specReplicasPath": scale.replicas, "statusReplicasPath": scale.status_replicas}
+    return {**paths, "labelSelectorPath": scale.selector} if scale.selector else paths
+
+
+def _column(column: Column, schema: Schema) -> dict[str, Any]:
+    known = _at(schema, column.path) or {}
+    inferred = "date" if known.get("format") == "date-time" else known.get("type")
+    if inferred not in ("integer", "number", "boolean", "date"):
+        inferred = "string"
+    given = {"format": column.format, "description": column.description, "priority": column.priority}
+    return {
+        "name": column.name,
+        "type": column.type or inferred,
+        "jsonPath": column.path,
+        **{name: value for name, value in given.items() if value},
+    }
+
+
+def _disagreements(declarations: Sequence[Declaration]) -> Iterator[str]:
+    """Yield what the versions of a kind do not have in common, and versions that are there twice."""
+    first = declarations[0]
+    seen: dict[str, str] = {}
+    for each in declarations:
+        for name in _NAMES:
+            mine, others = getattr(each, name), getattr(first, name)
+            if mine != others:
+                yield f"{name}={others!r}, but {name}={mine!r} of {each.class_name}: all versions of a kind share it"
+        if each.version in seen:
+            yield f"{seen[each.version]} and {each.class_name} are both version {each.version!r}"
+        seen[each.version] = each.class_name
+    stored = [each.class_name for each in declarations if each.storage]
+    if len(stored) > 1:
+        yield f"{' and '.join(stored)} have storage=True: one version is stored"
+
+
+def _choose_storage(offered: list[dict[str, Any]], declarations: Sequence[Declaration]) -> None:
+    """Mark the stored version: the one that says so, else the last."""
+    chosen = next((i for i, each in enumerate(declarations) if each.storage), len(offered) - 1)
+    offered[chosen]["storage"] = True

@@ -1,0 +1,123 @@
+"""diff(): what changed between two states of an object, by path."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..deltas import DeletedFinalStateUnknown
+from ..objects.encoding import fields_of
+from ..objects.list_items import by_key
+
+Path = tuple[str | int, ...]
+
+NOISE: Collection[Path] = (("metadata", "managedFields"), ("metadata", "resourceVersion"))
+"""Paths that change with every write."""
+
+_PLAIN = re.compile(r"[A-Za-z_$][\w$-]*")
+
+LONGEST = 80
+"""Characters of a value in a text."""
+
+
+class _Item(str):
+    """A step to the item of a list, by its name."""
+
+    __slots__ = ()
+
+
+class Change(NamedTuple):
+    """A change of one field.
+
+    Attributes:
+        path: The steps to it: ``("spec", "containers", "web", "image")``. An item of a list is its name, if all items
+            have one, or its index.
+        old: The value before; ``msgspec.UNSET`` if the field was added.
+        new: The value now; ``msgspec.UNSET`` if the field was removed.
+    """
+
+    path: Path
+    old: Any
+    new: Any
+
+    @property
+    def field(self) -> str:
+        """The path as text: ``"spec.containers[web].image"``."""
+        text = ""
+        for step in self.path:
+            if isinstance(step, (_Item, int)):
+                text += f"[{step}]"
+            elif _PLAIN.fullmatch(step):
+                text += f".{step}" if text else step
+            else:
+                text += f"[{json.dumps(step)}]"
+        return text
+
+    def __str__(self) -> str:
+        if self.old is msgspec.UNSET:
+            return f"{self.field}: added {_text(self.new)}"
+        if self.new is msgspec.UNSET:
+            return f"{self.field}: removed {_text(self.old)}"
+        return f"{self.field}: {_text(self.old)} -> {_text(self.new)}"
+
+
+def diff(old: Any, new: Any, *, ignore: Collection[Path] = NOISE) -> list[Change]:
+    """Return what changed between two states of an object, in the order of the fields.
+
+    Lists are compared by their items' names (``name``, ``type``, ``key`` or ``uid``), or by index if they have none.
+
+    Args:
+        old: An object of any type: KubeObject, dict, Struct, model. None for none.
+        new: An object of any type, also another one. A tombstone counts as its last state.
+        ignore: Paths to leave out; managedFields and resourceVersion if not given.
+    """
+    return [*_changes((), _fields(old), _fields(new), ignore)]
+
+
+def _fields(obj: Any) -> Any:
+    if isinstance(obj, DeletedFinalStateUnknown):
+        obj = obj.obj
+    return {} if obj is None else fields_of(obj)
+
+
+def _changes(path: Path, old: Any, new: Any, ignore: Collection[Path]) -> Iterator[Change]:
+    if path in ignore or old is new:
+        return
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        pairs: Iterator[tuple[str | int, Any, Any]] = (
+            (name, old.get(name, msgspec.UNSET), new.get(name, msgspec.UNSET)) for name in {**old, **new}
+        )
+    elif isinstance(old, list) and isinstance(new, list):
+        pairs = _items(old, new)
+    else:
+        if old != new or isinstance(old, bool) != isinstance(new, bool):
+            yield Change(path, old, new)
+        return
+    for step, before, after in pairs:
+        yield from _changes((*path, step), before, after, ignore)
+
+
+def _items(old: list[Any], new: list[Any]) -> Iterator[tuple[str | int, Any, Any]]:
+    """Yield each item of two lists: its step, and its values, UNSET where it is missing."""
+    if found := by_key(old, new):
+        before, after = found
+        yield from (
+            (_Item(each), before.get(each, msgspec.UNSET), after.get(each, msgspec.UNSET))
+            for each in {**before, **after}
+        )
+        return
+    for index in range(max(len(old), len(new))):
+        yield (
+            index,
+            old[index] if index < len(old) else msgspec.UNSET,
+            new[index] if index < len(new) else msgspec.UNSET,
+        )
+
+
+def _text(value: Any) -> str:
+    text = msgspec.json.encode(value, enc_hook=str).decode()
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

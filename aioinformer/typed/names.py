@@ -1,0 +1,116 @@
+"""How a resource is named: by its class, by a name, or by apiVersion and plural."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from ..client import Client
+from ..errors import ConfigError
+from ..objects.api_resources import APIResource, built_in, built_in_resources
+from ..objects.kube_object import KubeObject
+from .declaration import Declaration
+
+_MODEL = re.compile(r"lightkube\.models\.([a-z]+)_(v[0-9][a-z0-9]*)")
+
+
+class Named(NamedTuple):
+    """A resource as a call names it.
+
+    Attributes:
+        api_version: ``"apps/v1"``.
+        plural: ``"deployments"``.
+        object_type: The type of its objects.
+        resource: What is known of it; None if the call named apiVersion and plural.
+    """
+
+    api_version: str
+    plural: str
+    object_type: Any
+    resource: APIResource | None
+
+    @property
+    def kind(self) -> str:
+        """The kind; ``""`` if it is not known."""
+        return "" if self.resource is None else self.resource.kind
+
+    def is_namespaced(self, said: bool) -> bool:
+        """Return whether its objects live in namespaces.
+
+        Args:
+            said: What the call says; it counts if nothing else is known.
+        """
+        return said if self.resource is None else self.resource.namespaced
+
+
+def named(client: Client, resource: Any, plural: Any = "", object_type: Any = None) -> Named:
+    """Return the resource that the first arguments of a call name.
+
+    Args:
+        client: Knows the resources that its discovery found.
+        resource: A class, a name, an APIResource; or an apiVersion.
+        plural: The plural after an apiVersion. After a name, the object type may take this place.
+        object_type: The object type; None for the class, or for KubeObject.
+
+    Raises:
+        ConfigError: They name no resource; the message says what to write.
+    """
+    if isinstance(plural, str) and plural:
+        return Named(resource, plural, object_type or KubeObject, None)
+    if plural != "" and object_type is None:
+        object_type = plural
+    found = resource_of(client, resource)
+    is_class = isinstance(resource, type)
+    return Named(
+        found.api_version, found.plural, object_type or (resource if is_class else KubeObject), found
+    )
+
+
+def resource_of(client: Client, resource: Any) -> APIResource:
+    """Return the resource that a class or a name means.
+
+    Args:
+        client: Knows the resources that its discovery found.
+        resource: A CustomResource class, a class of lightkube-models, an APIResource; or the name of a built-in
+            resource, or of one that ``client.discovery`` found: ``"deploy"``, ``"certificates.cert-manager.io"``.
+
+    Raises:
+        ConfigError: It means no resource.
+    """
+    if isinstance(resource, APIResource):
+        return resource
+    if isinstance(resource, type):
+        return resource_of_class(resource)
+    if not isinstance(resource, str):
+        raise ConfigError(f"a resource is named by a string or a class, not {resource!r}")
+    found = client.discovery.known(resource) or built_in(resource)
+    if found is None:
+        raise ConfigError(
+            f"{resource!r} is not the name of a built-in resource: give its api_version and plural, as in "
+            f'("example.com/v1", "caves"), or its CustomResource class, or find it at the server first: '
+            f"await client.discovery.find({resource!r})"
+        )
+    return found
+
+
+def resource_of_class(kind: type) -> APIResource:
+    """Return the resource of a CustomResource class, or of a class of lightkube-models.
+
+    Raises:
+        ConfigError: The class says no resource, or its names are wrong.
+    """
+    declaration = getattr(kind, "__declaration__", None)
+    if isinstance(declaration, Declaration):
+        return declaration.resource
+    if match := _MODEL.fullmatch(kind.__module__):
+        group, version = match[1].replace("core", ""), match[2]
+        for each in built_in_resources():
+            if (each.kind, each.version) == (kind.__name__, version) and each.group.partition(".")[
+                0
+            ] == group:
+                return each
+    raise ConfigError(
+        f"{kind.__name__} does not say its resource: give a name or api_version and plural before it, as in "
+        f'("pods", {kind.__name__}), or make it a CustomResource: '
+        f'class {kind.__name__}(CustomResource, group="example.com", version="v1")'
+    )

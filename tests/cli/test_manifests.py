@@ -1,0 +1,62 @@
+"""``aioinformer manifests`` as a program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.processes import Ended, running
+
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # the command has no event loop
+
+DECLARED = "examples.operator_declared"
+
+
+async def manifests(*args: str) -> Ended:
+    environment = {"COLUMNS": "200", "NO_COLOR": "1"}
+    async with running(
+        sys.executable, "-m", "aioinformer", "manifests", *args, environment=environment
+    ) as program:
+        return await program.end()
+
+
+async def test_it_prints_yaml() -> None:
+    ended = await manifests(DECLARED, "--name=pages", "--install-namespace=web", "--create-namespace")
+    objects = [*yaml.safe_load_all(ended.output)]
+    assert (ended.code, ended.errors) == (0, "")
+    assert objects[0]["kind"] == "Namespace"
+    assert objects[-1]["metadata"] == {
+        "name": "pages",
+        "namespace": "web",
+        "labels": {"app.kubernetes.io/name": "pages"},
+    }
+    (container,) = objects[-1]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "pages:latest"
+    assert container["args"][:2] == ["run", f"{DECLARED}:operator"]
+
+
+async def test_with_a_folder_it_says_how_to_install_it(tmp_path: Path) -> None:
+    ended = await manifests(DECLARED, "-o", str(tmp_path))
+    assert (ended.code, ended.output) == (0, "")
+    assert ended.errors == f"wrote 8 files; install them by: kubectl apply -k {tmp_path}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere:operator"], "there is no module 'nowhere'"),
+        (["examples.storage_operator.operator:storage_operator"], "declare an Operator"),
+        ([DECLARED, "--name=My.Pages"], "not 'My.Pages': pass --name"),
+        ([DECLARED, "--namespace=Web"], "must be a namespace's name, like 'default', not 'Web'"),
+        ([DECLARED, "--image=a b"], "image must be an image's name"),
+    ],
+    ids=["module", "factory", "name", "namespace", "image"],
+)
+async def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None:
+    ended = await manifests(*arguments)
+    assert (ended.code, ended.output) == (1, "")
+    assert len(ended.errors.splitlines()) == 1
+    assert message in ended.errors

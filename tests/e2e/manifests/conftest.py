@@ -1,0 +1,24 @@
+"""A real server with RBAC and an audit log, for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from aioinformer import Client
+
+from .audit import Audited
+
+
+@pytest.fixture(scope="session")
+def audited(kubernetes_binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    with Audited(tmp_path_factory.mktemp("audit")) as running:
+        yield running
+
+
+@pytest.fixture
+async def admin(audited: Audited) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(path=audited.kubeconfig) as client:
+        yield client

@@ -1,0 +1,102 @@
+"""What ``aioinformer manifests`` writes is applied by kubectl, and ``aioinformer run`` works with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioinformer import Client
+from aioinformer.operator.manifests import manifests, to_yaml
+from tests.e2e.conftest import REAL
+from tests.e2e.processes import running
+from tests.kubernetes.process import free_ports
+
+from . import websites
+from .audit import Audited
+from .installing import install, installation, kubeconfig_of, until_permitted
+from .websites import operator
+
+pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
+
+TARGET = "tests.e2e.manifests.websites:operator"
+
+
+async def aioinformer(*args: str) -> str:
+    async with running(sys.executable, "-m", "aioinformer", *args) as program:
+        ended = await program.end()
+    assert ended.code == 0, ended.errors
+    return ended.output
+
+
+async def test_the_printed_yaml_applies_and_a_second_time_changes_nothing(audited: Audited) -> None:
+    text = await aioinformer(
+        "manifests", TARGET, "--name=printed", "--image=example.com/websites:1", "--replicas=3"
+    )
+    first = await audited.kubectl("apply", "-f", "-", stdin=text)
+    again = await audited.kubectl("apply", "-f", "-", stdin=text)
+    assert "deployment.apps/printed created" in first
+    assert {line.rpartition(" ")[2] for line in again.splitlines()} == {"unchanged"}
+    assert await audited.kubectl("diff", "-f", "-", stdin=text) == ""
+
+
+async def test_the_folder_is_a_kustomization(audited: Audited, tmp_path: Path) -> None:
+    namespace = audited.create_namespace()
+    base, overlay = tmp_path / "base", tmp_path / "overlay"
+    await aioinformer("manifests", TARGET, "--name=folder", "--namespace", namespace, "-o", str(base))
+    applied = await audited.kubectl("apply", "--dry-run=server", "-k", str(base))
+    assert "role.rbac.authorization.k8s.io/folder created (server dry run)" in applied
+    assert "namespace/" not in applied
+    image = "images: [{name: folder, newName: example.com/websites, newTag: '2'}]"
+    overlay.mkdir()
+    (overlay / "kustomization.yaml").write_text(f"resources: [../base]\n{image}\n")
+    assert "image: example.com/websites:2\n" in await audited.kubectl("kustomize", str(overlay))
+
+
+async def test_the_pods_satisfy_the_strictest_security_standard(audited: Audited) -> None:
+    objects = manifests(operator, installation("secure"))
+    (workload,) = [each for each in objects if each["kind"] == "Deployment"]
+    (namespace,) = [each for each in objects if each["kind"] == "Namespace"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "secure", "namespace": "secure"},
+        "spec": workload["spec"]["template"]["spec"],
+    }
+    await audited.kubectl("apply", "-f", "-", stdin=to_yaml([namespace]))
+    assert "created" in await audited.kubectl("create", "-f", "-", stdin=to_yaml([pod]))
+
+
+async def test_the_deployed_command_runs_with_the_deployed_rights(
+    audited: Audited, admin: Client, tmp_path: Path
+) -> None:
+    namespace = audited.create_namespace()
+    installed = installation("runs", namespace)
+    objects = manifests(operator, installed)
+    await install(audited, admin, operator, objects, tmp_path)
+    config = await kubeconfig_of(audited, installed, tmp_path)
+    async with Client.from_kubeconfig(path=config) as client:
+        await until_permitted(client, operator, installed)
+    command = _arguments(objects[-1], free_ports(2))
+    async with running(sys.executable, "-m", "aioinformer", *command, "--kubeconfig", str(config)) as program:
+        await websites.live(admin, namespace)
+        program.signal(15)
+        ended = await program.end()
+    lines = [json.loads(line) for line in ended.errors.splitlines()]
+    assert ended.code == 0
+    assert [line for line in lines if line["level"] != "INFO"] == []
+    assert f"runs on {audited.url}" in ended.errors
+
+
+def _arguments(workload: dict[str, Any], ports: list[int]) -> list[str]:
+    """Return the arguments of a Deployment's container, with other ports."""
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    numbers = iter(ports)
+    return [
+        re.sub(r"(?<=-port=)\d+", lambda found: str(next(numbers)), argument)
+        for argument in container["args"]
+    ]

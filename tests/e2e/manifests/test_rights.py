@@ -1,0 +1,108 @@
+"""The rights that an operator's declarations give suffice, and none is too much."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioinformer import Client
+from aioinformer.operator.definitions import install as install_definitions
+from aioinformer.operator.manifests import Installation, manifests
+from aioinformer.testing import APIServer, assert_rbac_covers
+from aioinformer.testing.rbac import refused_requests
+from tests.e2e.conftest import REAL
+
+from . import websites
+from .audit import Audited, unneeded
+from .installing import Object, install, installation, kubeconfig_of, until_permitted
+from .websites import operator
+
+OWNERS = "update websites/finalizers.rights.example.com"
+"""Admission asks for this right, so no request shows it."""
+
+
+def real(test: Any) -> Any:
+    """Mark a test of the real server; the event loop makes no difference."""
+    for mark in (*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])):
+        test = mark(test)
+    return test
+
+
+async def work(client: Client, admin: Client, namespace: str, installation: Installation) -> None:
+    """Run the operator for the life of a Website."""
+    running = asyncio.create_task(websites.run(client, installation.watched, installation.home))
+    try:
+        await websites.live(admin, namespace)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_on_the_embedded_server_every_verb_is_needed_and_no_other() -> None:
+    async with APIServer(token="admin") as server, Client.from_url(server.url, "admin") as admin:
+        server.users["operator-token"] = "operator"
+        await install_definitions(admin, operator)
+        async with Client.from_url(server.url, "operator-token") as client:
+            await work(client, admin, "default", installation("websites", home="default"))
+        assert_rbac_covers(server, operator.rights(), user="operator")
+        requests = [each for each in server.requests if each.user == "operator"]
+        assert unneeded(requests, operator.rights()) == [OWNERS]
+
+
+@real
+@pytest.mark.parametrize("only", [False, True], ids=["all namespaces", "one namespace"])
+async def test_on_the_real_server_every_verb_is_needed_and_no_other(
+    audited: Audited, admin: Client, tmp_path: Path, only: bool
+) -> None:
+    namespace = audited.create_namespace()
+    installed = installation("suffices-in-one" if only else "suffices-in-all", namespace if only else None)
+    await install(audited, admin, operator, manifests(operator, installed), tmp_path)
+    config = await kubeconfig_of(audited, installed, tmp_path)
+    async with Client.from_kubeconfig(path=config) as client:
+        await until_permitted(client, operator, installed)
+        await work(client, admin, namespace, installed)
+    account = f"{installed.home}/{installed.name}"
+    assert audited.refused(account) == []
+    requests = audited.requests(account)
+    assert refused_requests(requests, operator.rights()) == {}
+    assert unneeded(requests, operator.rights()) == [OWNERS]
+
+
+@real
+@pytest.mark.parametrize(
+    "removed",
+    [each.resource for each in operator.rights() if each.plural != "leases"]
+    + ["create leases", "update leases"],
+)
+async def test_without_a_rule_the_real_server_refuses_a_request(
+    audited: Audited, admin: Client, tmp_path: Path, removed: str
+) -> None:
+    verb, _, resource = removed.rpartition(" ")
+    namespace = audited.create_namespace()
+    installed = installation("lacks-" + re.sub("[^a-z]", "-", removed), namespace)
+    objects = [_without(each, verb, resource) for each in manifests(operator, installed)]
+    await install(audited, admin, operator, objects, tmp_path)
+    config = await kubeconfig_of(audited, installed, tmp_path)
+    async with Client.from_kubeconfig(path=config) as client:
+        running = asyncio.create_task(websites.run(client, namespace, namespace))
+        await websites.create(admin, namespace)
+        await audited.until_refused(f"{namespace}/{installed.name}", resource.partition("/")[0])
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def _without(obj: Object, verb: str, resource: str) -> Object:
+    """Return a role without the rules for a resource, and for a verb if one is given; other objects as they are."""
+    if "rules" not in obj:
+        return obj
+    kept = [
+        {**rule, "resources": [name]}
+        for rule in obj["rules"]
+        for name in rule["resources"]
+        if name != resource or (verb and verb not in rule["verbs"])
+    ]
+    return {**obj, "rules": kept}

@@ -1,0 +1,300 @@
+"""A CustomResource class: its definition at the server, its objects, and what the server refuses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import pytest
+
+from aioinformer import (
+    CachedResource,
+    ConflictError,
+    InvalidError,
+    ListWatch,
+    Resource,
+    SharedIndexInformer,
+)
+from aioinformer.typed import CamelStruct, CustomResource, Metadata, PreserveUnknown, crd
+
+from ..typed.kinds import Feature, FeatureStatus, Port, Size, Website
+from . import api
+from .api import DEFINITIONS
+from .clusters import Cluster
+from .conftest import REAL
+from .definitions import define
+
+WEBSITES = api.Resource("typed.example.com/v1", "websites")
+
+SERVERS = ["embedded", pytest.param("real", marks=REAL)]
+
+
+CAVES = "caves.example.com/v1"
+
+
+class Room(CamelStruct):
+    name: str
+    size: int = 1
+
+
+class CaveSpec(CamelStruct, kw_only=True):
+    max_depth: int
+    rooms: list[Annotated[Room, PreserveUnknown]] = []
+
+
+class Cave(CustomResource, group="caves.example.com", version="v1"):
+    spec: Annotated[CaveSpec, PreserveUnknown]  # as a newer definition has more fields than the class
+
+
+@pytest.fixture(params=SERVERS)
+def validating(request: pytest.FixtureRequest) -> Cluster:
+    """A server that enforces the schemas of custom resources."""
+    chosen: Cluster = request.getfixturevalue(request.param)
+    return chosen
+
+
+@pytest.fixture
+async def sites(validating: Cluster) -> AsyncIterator[Resource[Website]]:
+    await define(validating.api, crd(Website))
+    async with validating.client() as client:
+        yield Resource(client, Website)
+
+
+def site(cluster: Cluster, name: str = "a", /, **fields: Any) -> dict[str, Any]:
+    """An object as JSON, with these fields in its spec."""
+    return {
+        "metadata": {"name": name, "namespace": cluster.namespace},
+        "spec": {"host": "a.example", **fields},
+    }
+
+
+@pytest.fixture
+async def caves(cluster: Cluster) -> AsyncIterator[CachedResource[Cave]]:
+    """Caves, on either server."""
+    await define(cluster.api, crd(Cave))
+    async with cluster.client() as client:
+        informer = SharedIndexInformer(
+            ListWatch.for_resource(client, Cave, namespace=cluster.namespace), Cave
+        )
+        async with informer:
+            yield CachedResource(Resource(client, Cave), informer)
+
+
+async def test_objects_are_read_and_written_in_their_class(
+    cluster: Cluster, caves: CachedResource[Cave]
+) -> None:
+    metadata = Metadata(name="a", namespace=cluster.namespace, labels={"deep": "yes"})
+    created = await caves.create(Cave(CaveSpec(max_depth=3), metadata=metadata))
+    assert created.metadata.uid
+    assert created.metadata.creation_timestamp is not None
+    assert await caves.get(created.key) == created
+    applied = await caves.apply(
+        Cave(CaveSpec(max_depth=4), metadata=Metadata(name="a", namespace=cluster.namespace)), force=True
+    )
+    assert (applied.spec.max_depth, applied.metadata.labels) == (4, {"deep": "yes"})
+    with_finalizer = await caves.ensure_finalizer(applied, "example.com/a")
+    assert with_finalizer is not None
+    assert with_finalizer.metadata.finalizers == ["example.com/a"]
+    await caves.drop_finalizer(with_finalizer, "example.com/a")
+    await caves.delete(created)
+    assert await caves.list() == []
+
+
+async def test_unknown_fields_survive_a_read_modify_write(
+    cluster: Cluster, caves: CachedResource[Cave]
+) -> None:
+    metadata = {"name": "b", "namespace": cluster.namespace, "labels": {"x": "y"}}
+    spec = {"maxDepth": 1, "future": {"a": [1]}, "rooms": [{"name": "r", "color": "red"}]}
+    cave = await caves.create({"metadata": metadata, "spec": spec})
+    assert cave.spec.rooms == [Room("r")]
+    cave.spec.max_depth = 2
+    cave.spec.rooms[0].size = 5
+    cave.spec.rooms.append(Room("s"))
+    del cave.metadata.labels["x"]
+    await caves.update(cave)
+    stored = (await cluster.list(api.Resource(CAVES, "caves")))[cave.key]
+    assert stored["spec"] == {
+        "maxDepth": 2,
+        "future": {"a": [1]},
+        "rooms": [{"name": "r", "color": "red", "size": 5}, {"name": "s", "size": 1}],
+    }
+    assert "labels" not in stored["metadata"]
+    with pytest.raises(ConflictError):
+        await caves.update(cave)
+
+
+async def test_the_server_takes_the_definition_as_it_is(
+    sites: Resource[Website], validating: Cluster
+) -> None:
+    definition = crd(Website)
+    path = DEFINITIONS.path(None, definition["metadata"]["name"])
+    stored = await validating.api.do("GET", path)
+    (version,) = stored["spec"]["versions"]
+    assert version == definition["spec"]["versions"][0]
+    assert stored["spec"]["names"] == definition["spec"]["names"]
+    conditions = {each["type"]: each["status"] for each in stored["status"]["conditions"]}
+    assert "NonStructuralSchema" not in conditions
+    assert conditions["Established"] == "True"
+
+
+async def test_defaults_of_the_class_are_the_servers(sites: Resource[Website], validating: Cluster) -> None:
+    created = await sites.create(site(validating))
+    assert created.spec == Feature(host="a.example")
+    spec = (await validating.list(WEBSITES))[created.key]["spec"]
+    assert spec["replicas"] == 2
+    assert spec["limits"] == {"cpu": "1", "timeout": 10}
+    assert spec["settings"] == {}
+    assert "mode" not in spec
+
+
+async def test_everything_that_the_class_can_say_is_accepted(
+    sites: Resource[Website], validating: Cluster
+) -> None:
+    spec = Feature(
+        host="b.example",
+        replicas=4,
+        ratio=2.5,
+        enabled=False,
+        size=Size.LARGE,
+        mode="slow",
+        level=3,
+        target_port=80,
+        ports=[Port(80), Port(80, "UDP"), Port(443)],
+        aliases=["x", "y"],
+        tags={1, 2},
+        env={"A": "1"},
+        settings={"a": {"b": [1, None]}},
+        anything=[{"x": 1}],
+        data=b"\x00\x01",
+        rows=[[1], []],
+    )
+    created = await sites.create(Website(spec, metadata=Metadata(name="b", namespace=validating.namespace)))
+    assert created.spec == spec
+    assert created.metadata.uid
+    assert created.metadata.generation == 1
+
+
+LIMITED = [
+    ({"host": "ab"}, "spec.host"),
+    ({"host": "a" * 41}, "spec.host"),
+    ({"host": "A.example"}, "spec.host"),
+    ({"host": None}, "spec.host"),
+    ({"replicas": -2}, "spec.replicas"),
+    ({"replicas": 12}, "spec.replicas"),
+    ({"replicas": 3}, "spec.replicas"),
+    ({"replicas": "2"}, "spec.replicas"),
+    ({"replicas": 2.5}, "spec.replicas"),
+    ({"ratio": 0.4}, "spec.ratio"),
+    ({"enabled": "yes"}, "spec.enabled"),
+    ({"size": "huge"}, "spec.size"),
+    ({"mode": "other"}, "spec.mode"),
+    ({"level": 4}, "spec.level"),
+    ({"targetPort": 1.5}, "spec.targetPort"),
+    ({"targetPort": True}, "spec.targetPort"),
+    ({"limits": {"cpu": "much"}}, "spec.limits.cpu"),
+    ({"limits": {"timeout": 0}}, "spec.limits.timeout"),
+    ({"limits": {"timeout": 100}}, "spec.limits.timeout"),
+    ({"ports": [{"protocol": "TCP"}]}, "spec.ports[0].number"),
+    ({"ports": [{"number": 1}, {"number": 1}]}, "spec.ports[1]"),
+    ({"ports": [{"number": 1}, {"number": 2}, {"number": 3}, {"number": 4}]}, "spec.ports"),
+    ({"aliases": ["x", "x"]}, "spec.aliases[1]"),
+    ({"tags": [1, 1]}, "spec.tags[1]"),
+    ({"tags": ["x"]}, "spec.tags[0]"),
+    ({"env": {"A": 1}}, "spec.env.A"),
+    ({"env": {"A": "1", "B": "2", "C": "3"}}, "spec.env"),
+    ({"settings": 1}, "spec.settings"),
+    ({"since": "yesterday"}, "spec.since"),
+    ({"day": "2026-13-01"}, "spec.day"),
+    ({"data": "%"}, "spec.data"),
+    ({"rows": [1]}, "spec.rows[0]"),
+    ({"rows": [["x"]]}, "spec.rows[0][0]"),
+    ({"replicas": 10}, "spec.replicas"),
+]
+
+
+@pytest.mark.parametrize(("fields", "path"), LIMITED, ids=str)
+async def test_the_server_refuses_what_the_class_forbids(
+    sites: Resource[Website], validating: Cluster, fields: dict[str, Any], path: str
+) -> None:
+    with pytest.raises(InvalidError) as raised:
+        await sites.create(site(validating, **fields))
+    assert any(each.field.startswith(path) for each in raised.value.causes), raised.value.causes
+
+
+NULLS = ["mode", "since", "day", "extra"]
+
+
+async def test_nullable_fields_take_null(sites: Resource[Website], validating: Cluster) -> None:
+    fields = {**dict.fromkeys(NULLS), "limits": {"memory": None}, "ports": [{"number": 1, "host": None}]}
+    created = await sites.create(site(validating, **fields))
+    assert [getattr(created.spec, each) for each in NULLS] == [None] * len(NULLS)
+
+
+async def test_unknown_fields_are_pruned_or_preserved(sites: Resource[Website], validating: Cluster) -> None:
+    fields = {"unknown": 1, "extra": {"unknown": 1}, "settings": {"x": 1}, "limits": {"unknown": 1}}
+    created = await sites.create(site(validating, **fields))
+    stored = (await validating.list(WEBSITES))[created.key]["spec"]
+    assert "unknown" not in stored
+    assert "unknown" not in stored["limits"]
+    assert stored["extra"] == {"cpu": "1", "timeout": 10, "unknown": 1}
+    assert stored["settings"] == {"x": 1}
+
+
+async def test_rules_refuse_with_their_messages(sites: Resource[Website], validating: Cluster) -> None:
+    with pytest.raises(InvalidError, match=r"this name is forbidden"):
+        await sites.create(site(validating, "forbidden"))
+    with pytest.raises(InvalidError, match=r"too many replicas for a.example"):
+        await sites.create(site(validating, replicas=10))
+    created = await sites.create(site(validating))
+    created.spec.host = "b.example"
+    with pytest.raises(InvalidError, match=r"host cannot change"):
+        await sites.update(created)
+
+
+async def test_status_and_scale_are_subresources(sites: Resource[Website], validating: Cluster) -> None:
+    created = await sites.create({**site(validating), "status": {"replicas": 7}})
+    assert created.status is None
+    created.status = FeatureStatus(replicas=2, selector="app=web")
+    created.spec.replicas = 8
+    updated = await sites.update_status(created)
+    assert (updated.spec.replicas, updated.status) == (2, created.status)
+    scale = await validating.api.do("GET", f"{WEBSITES.path(validating.namespace, 'a')}/scale")
+    assert scale["spec"]["replicas"] == 2
+    assert scale["status"] == {"replicas": 2, "selector": "app=web"}
+    with pytest.raises(InvalidError, match=r"status\.replicas"):
+        await sites.patch_status(updated, {"status": {"replicas": "many"}})
+
+
+async def test_kubectl_shows_names_columns_and_categories(
+    sites: Resource[Website], validating: Cluster
+) -> None:
+    created = await sites.create(site(validating, replicas=4))
+    ready = {"type": "Ready", "status": "True"}
+    await sites.patch_status(created, {"status": {"conditions": [ready]}})
+    path = WEBSITES.path(validating.namespace)
+    table = (
+        await validating.api.ask("GET", path, accept="application/json;as=Table;g=meta.k8s.io;v=v1")
+    ).body
+    assert [each["name"] for each in table["columnDefinitions"]] == [
+        "Name", "Host", "Replicas", "Ready", "ReadyAt", "Age",
+    ]  # fmt: skip
+    assert table["rows"][0]["cells"][:4] == ["a", "a.example", 4, "True"]
+    found = await validating.api.do("GET", "/apis/typed.example.com/v1")
+    resource = next(each for each in found["resources"] if each["name"] == "websites")
+    assert (resource["shortNames"], resource["categories"]) == (["web"], ["all", "sites"])
+
+
+class WebsiteV2(Website, version="v2", group="versions.example.com"):
+    region: str = ""
+
+
+class WebsiteV1(Website, group="versions.example.com"):
+    pass
+
+
+async def test_all_versions_of_a_kind_are_served(validating: Cluster) -> None:
+    await define(validating.api, crd(WebsiteV1, WebsiteV2))
+    async with validating.client() as client:
+        await Resource(client, WebsiteV1).create(site(validating))
+        found = await Resource(client, WebsiteV2).get(validating.key("a"))
+    assert (found.api_version, found.region, found.spec.host) == ("versions.example.com/v2", "", "a.example")

@@ -1,0 +1,396 @@
+"""``aioinformer run`` as a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from aioinformer import Client
+from aioinformer.testing import APIServer, eventually
+from tests.kubernetes.process import free_ports
+
+from .api import CONFIGMAPS
+from .clusters import Cluster, configmap
+from .processes import Ended, Lines, Running, running
+
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
+
+ROOT = Path(__file__).parents[2]
+
+COPIES = """
+from aioinformer import Client, KubeObject
+from aioinformer.operator import Context, Controller, Manager, Operator, Request, owner_reference
+
+operator = Operator("copies")
+
+
+@operator.controller("configmaps", owns=["secrets"])
+async def reconcile(request: Request[KubeObject], context: Context) -> None:
+    site = request.object
+    if site is not None:
+        metadata = {"name": site.name, "namespace": site.namespace, "ownerReferences": [owner_reference(site)]}
+        await context.resource("secrets").apply({"metadata": metadata})
+
+
+def manager(client: Client, namespace: str | None = None) -> Manager:
+    made = Manager(client, namespace=namespace)
+
+    async def report(request: Request[KubeObject]) -> None:
+        print("reconciled", request.key, flush=True)
+
+    made.add(Controller("maps", report, made.for_resource("v1", "configmaps")))
+    return made
+"""
+
+SITES = """
+import msgspec
+from aioinformer.operator import Context, Operator, Request
+from aioinformer.typed import CustomResource
+
+
+class Spec(msgspec.Struct):
+    text: str
+    replicas: int = 1
+
+
+class Status(msgspec.Struct):
+    length: int = 0
+
+
+class Site(CustomResource, group="example.com", version="v1"):
+    spec: Spec
+    status: Status | None = None
+
+
+operator = Operator("sites", events=False)
+
+
+@operator.controller(Site, owns=["configmaps"])
+async def reconcile(request: Request[Site], context: Context) -> None:
+    if request.object is not None:
+        status = {"status": {"length": len(request.object.spec.text) * request.object.spec.replicas}}
+        await context.resource(Site).patch_status(request.object, status)
+"""
+
+SLOW = """
+import asyncio
+from aioinformer import KubeObject, NotFoundError
+from aioinformer.operator import Context, Operator, Request
+
+operator = Operator("slow", events=False)
+
+
+@operator.controller("configmaps", owns=["secrets"])
+async def reconcile(request: Request[KubeObject], context: Context) -> None:
+    print("began", flush=True)
+    while not await context.resource("secrets").list(request.namespace):
+        await asyncio.sleep(0.01)
+    print("ended", flush=True)
+"""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[APIServer]:
+    async with APIServer(seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "copies.py").write_text(COPIES)
+    (tmp_path / "sites.py").write_text(SITES)
+    (tmp_path / "slow.py").write_text(SLOW)
+    return tmp_path
+
+
+def aioinformer(folder: Path, *args: str) -> AbstractAsyncContextManager[Running]:
+    path = os.pathsep.join((str(folder), str(ROOT)))
+    environment = {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    return running(sys.executable, "-m", "aioinformer", "run", *args, environment=environment)
+
+
+def on(server: APIServer, port: int = 0) -> tuple[str, ...]:
+    return ("--server", server.url, "--metrics-port", str(port), "--probe-port", str(port))
+
+
+async def outcome(folder: Path, *args: str) -> Ended:
+    async with aioinformer(folder, *args) as program:
+        return await program.end()
+
+
+async def line_with(lines: Lines, text: str) -> str:
+    while text not in (line := await lines.next()):
+        pass
+    return line
+
+
+async def get(port: int, path: str) -> tuple[int, Any]:
+    """Return the answer, or status 0 while nothing listens."""
+    async with aiohttp.ClientSession() as session:
+        try:
+            async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
+                return answer.status, await answer.text()
+        except aiohttp.ClientConnectionError:
+            return 0, ""
+
+
+async def until(port: int, path: str, is_wanted: Callable[[tuple[int, Any]], bool]) -> Any:
+    while not is_wanted(found := await get(port, path)):
+        pass
+    return found[1]
+
+
+def made(server: APIServer, plural: str, *names: str) -> Callable[[], bool]:
+    """Return whether objects exist, for ``eventually``."""
+    return lambda: {f"default/{name}" for name in names} <= set(server.snapshot("v1", plural))
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--uvloop", "--leader-elect", "--lease-namespace", "default", "--trace")]
+)
+async def test_an_operator_runs_until_a_signal(
+    server: APIServer, folder: Path, options: tuple[str, ...]
+) -> None:
+    (port,) = free_ports(1)
+    server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+    async with aioinformer(folder, "copies", *on(server, port), "--log-format", "json", *options) as program:
+        await until(port, "/readyz", lambda answer: answer[0] == 200)
+        await eventually(made(server, "secrets", "a"), within=60)
+        state = json.loads(await until(port, "/debug.json", lambda answer: '"working":true' in answer[1]))
+        assert (state["name"], state["stages"] is not None) == ("copies", "--trace" in options)
+        if "--leader-elect" in options:
+            assert (
+                state["leader"]["leader"]
+                == server.get("coordination.k8s.io/v1", "leases", "copies")["spec"]["holderIdentity"]
+            )
+        assert "controller_runtime_reconcile_total" in (await get(port, "/metrics"))[1]
+        program.signal(signal.SIGTERM)
+        ended = await program.end()
+    assert (ended.code, ended.output) == (0, "")
+    lines = [json.loads(line) for line in ended.errors.splitlines()]
+    assert {"time", "level", "logger", "message"} == set(lines[0])
+    assert f"copies runs on {server.url}" in [line["message"] for line in lines]
+    if "--leader-elect" in options:
+        assert not server.get("coordination.k8s.io/v1", "leases", "copies")["spec"].get("holderIdentity")
+
+
+async def test_a_manager_factory_in_one_namespace(server: APIServer, folder: Path) -> None:
+    for namespace in ("default", "other"):
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}}, namespace)
+    async with aioinformer(folder, "copies:manager", *on(server), "-n", "other") as program:
+        assert await program.output.next() == "reconciled other/a"
+        program.signal(signal.SIGINT)
+        assert (await program.end()).code == 0
+    ended = await outcome(folder, "copies:manager", *on(server), "--grace-period", "5")
+    assert ended == (1, "", "aioinformer: copies:manager takes no grace_period: add this parameter, or leave out the "
+                     "option that sets it\n")  # fmt: skip
+
+
+async def test_sigterm_waits_for_running_reconciles(server: APIServer, folder: Path) -> None:
+    (port,) = free_ports(1)
+    server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+    async with aioinformer(folder, "slow", *on(server, port)) as program:
+        assert await program.output.next() == "began"
+        program.signal(signal.SIGTERM)
+        assert await until(port, "/readyz", lambda answer: answer[0] == 503) == "the manager is stopping\n"
+        server.create("v1", "secrets", {"metadata": {"name": "go"}})
+        ended = await program.end()
+    assert (ended.code, ended.output) == (0, "ended\n")
+
+
+@pytest.mark.parametrize(("grace_period", "signals"), [("0.2", 1), ("600", 2)])
+async def test_the_grace_period_or_a_second_signal_ends_reconciles(
+    server: APIServer, folder: Path, grace_period: str, signals: int
+) -> None:
+    (port,) = free_ports(1)
+    server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+    async with aioinformer(folder, "slow", *on(server, port), "--grace-period", grace_period) as program:
+        assert await program.output.next() == "began"
+        program.signal(signal.SIGTERM)
+        if signals == 2:
+            await until(port, "/readyz", lambda answer: answer[0] == 503)
+            program.signal(signal.SIGTERM)
+        ended = await program.end()
+    assert (ended.code, ended.output) == (0, "")
+
+
+async def test_missing_rights_are_one_line(server: APIServer, folder: Path) -> None:
+    server.forbid("list", "configmaps")
+    ended = await outcome(folder, "copies", *on(server))
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors == (
+        "aioinformer: system:anonymous may not list configmaps in all namespaces. Grant it: aioinformer manifests "
+        "copies prints the rules, or pass --namespace to work in a single one\n"
+    )
+    ended = await outcome(folder, "copies:manager", *on(server), "-n", "one")
+    assert ended.errors.endswith(" may not list configmaps in one. Grant it by a Role or ClusterRole\n")
+
+
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+async def test_rights_at_the_real_server(real: Cluster, folder: Path) -> None:
+    await real.create(CONFIGMAPS, configmap("a"))
+    ports = ("--metrics-port", "0", "--probe-port", "0", "-n", real.namespace)
+    args = ("copies:manager", "--kubeconfig", str(real.kubeconfig), "--context", "powerless", *ports)
+    assert (await outcome(folder, *args)).errors == (
+        f"aioinformer: powerless may not list, watch configmaps in {real.namespace}. "
+        "Grant it by a Role or ClusterRole\n"
+    )
+    await real.permit()
+    async with aioinformer(folder, *args) as program:
+        assert await program.output.next() == f"reconciled {real.key('a')}"
+        program.signal(signal.SIGTERM)
+        ended = await program.end()
+    assert (ended.code, "WARNING" in ended.errors) == (0, False)
+
+
+async def test_rights_that_only_some_reconciles_need_are_a_warning(server: APIServer, folder: Path) -> None:
+    server.forbid("patch", "secrets")
+    async with aioinformer(folder, "copies", *on(server)) as program:
+        line = await line_with(program.errors, "may not")
+        assert "WARNING" in line
+        assert "may not patch secrets in all namespaces; the operator starts anyway" in line
+        await line_with(program.errors, "starts its controllers")
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
+async def test_an_unreachable_server_is_waited_for(server: APIServer, folder: Path) -> None:
+    server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+    server.faults.refuse()
+    async with aioinformer(folder, "copies", *on(server)) as program:
+        await line_with(program.errors, "the rights were not checked, and the operator starts anyway")
+        await server.faults.accept()
+        await eventually(made(server, "secrets", "a"), within=60)
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
+async def test_a_port_in_use_is_one_line(server: APIServer, folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = await outcome(
+            folder, "copies", "--server", server.url, "--metrics-port", str(port), "--probe-port", "0"
+        )
+    assert ended == (1, "", f"aioinformer: port {port} is in use: end the program that listens on it, or pass another "
+                     "--metrics-port (0 for none)\n")  # fmt: skip
+
+
+async def test_a_missing_collection_is_one_line(server: APIServer, folder: Path) -> None:
+    (folder / "caves.py").write_text(
+        COPIES.replace(
+            'made.for_resource("v1", "configmaps")', 'made.for_resource("example.com/v1", "caves")'
+        )
+    )
+    ended = await outcome(folder, "caves:manager", *on(server))
+    assert ended == (1, "", f"aioinformer: the server {server.url} has no caves.example.com in example.com/v1. Install "
+                     "its CustomResourceDefinition\n")  # fmt: skip
+
+
+async def test_definitions_are_installed_required_and_compared(server: APIServer, folder: Path) -> None:
+    ended = await outcome(folder, "sites", *on(server))
+    missing = f"the server {server.url} has no sites.example.com in example.com/v1"
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors.startswith(f"aioinformer: {missing}. Install it: aioinformer manifests sites ")
+    async with aioinformer(folder, "sites", *on(server), "--install-crds") as program:
+        await line_with(program.errors, "starts its controllers")
+        server.create("example.com/v1", "sites", {"metadata": {"name": "a"}, "spec": {"text": "four"}})
+        await eventually(lambda: "status" in server.get("example.com/v1", "sites", "a"))
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+    (folder / "sites.py").write_text(
+        SITES.replace("replicas: int = 1", "replicas: int = 2\n    color: str | None = None")
+    )
+    async with aioinformer(folder, "sites", *on(server)) as program:
+        line = await line_with(program.errors, "differs from the class Site")
+        assert "WARNING" in line
+        assert "spec.replicas.default: 1 -> 2" in line
+        assert "spec.color: added" in line
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+    (folder / "sites.py").write_text(SITES.replace('version="v1"', 'version="v2"'))
+    ended = await outcome(folder, "sites", *on(server))
+    assert "has no sites.example.com in example.com/v2; it serves example.com/v1. Install it" in ended.errors
+
+
+async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder: Path) -> None:
+    ports = ("--metrics-port", "0", "--probe-port", "0")
+    async with aioinformer(folder, "copies:operator", "--dev", *ports) as program:
+        line = await program.output.next()
+        kubeconfig = line.rpartition("KUBECONFIG=")[2]
+        async with Client.from_kubeconfig(path=kubeconfig) as client:
+            assert f"an API server at {client.server};" in line
+            assert await client.get_json("/version")
+        await line_with(program.errors, "starts its controllers")
+        (folder / "copies.py").write_text(COPIES + "\nraise ValueError('no')\n")
+        await line_with(program.errors, "copies.py has changed: restarting")
+        await line_with(program.errors, "ValueError: no")
+        await line_with(program.errors, "the operator has ended with 1")
+        (folder / "copies.py").write_text(COPIES)
+        await line_with(program.errors, "starts its controllers")
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+    assert not os.path.exists(kubeconfig)  # noqa: ASYNC240 - fast
+
+
+HOOKS = """
+from aioinformer import KubeObject
+from aioinformer.operator import AdmissionReview, Context, Denied, Operator
+
+operator = Operator("hooks", events=False)
+
+
+@operator.validate("pods")
+async def check(review: AdmissionReview[KubeObject], context: Context) -> None:
+    raise Denied(f"not on {context.client.server}")
+"""
+
+
+async def test_webhooks_need_a_certificate(server: APIServer, folder: Path) -> None:
+    (folder / "hooks.py").write_text(HOOKS)
+    ended = await outcome(folder, "hooks", *on(server))
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors == (
+        "aioinformer: hooks has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
+        "makes them), or --webhook-port 0 to run without webhooks\n"
+    )
+
+
+async def test_dev_serves_webhooks_with_a_certificate_of_its_own(folder: Path) -> None:
+    (folder / "hooks.py").write_text(HOOKS)
+    (port,) = free_ports(1)
+    options = ("--dev", "--metrics-port", "0", "--probe-port", "0", "--webhook-port", str(port))
+    async with aioinformer(folder, "hooks", *options) as program:
+        kubeconfig = Path((await program.output.next()).rpartition("KUBECONFIG=")[2])
+        await line_with(program.errors, "hooks runs on")
+        trusted = ssl.create_default_context(cafile=kubeconfig.with_name("ca.crt"))
+        pod = {"metadata": {"name": "a"}}
+        asked = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {"uid": "1", "operation": "CREATE", "object": pod},
+        }
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
+            url = f"https://127.0.0.1:{port}/validate/check.pods.hooks"
+            async with session.post(url, json=asked) as answer:
+                response = (await answer.json())["response"]
+        assert response["status"]["message"].startswith("not on https://127.0.0.1:")
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
+async def test_dev_and_a_server_exclude_each_other(folder: Path) -> None:
+    ended = await outcome(folder, "copies", "--dev", "--server", "http://127.0.0.1:1")
+    assert ended.code == 2
+    assert "--dev has a server of its own" in ended.errors

@@ -1,0 +1,306 @@
+"""Webhooks that the real kube-apiserver calls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioinformer import ApiError, Client, InvalidError, Resource
+from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, WebhookServer
+from aioinformer.typed import Metadata
+from tests.kubernetes.controlplane import ControlPlane
+from tests.kubernetes.kubectl import KubectlError
+
+from ..operator.webhooks.certificates import Certificates
+from ..operator.webhooks.kinds import SpecV1, SpecV2, WebsiteV1
+from . import api
+from .api import DEFINITIONS
+from .conftest import REAL
+from .definitions import define
+
+pytestmark = REAL
+
+SITES = api.Resource("hooks.example.com/v1", "websites")
+CONFIGURATIONS = {
+    "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+}
+
+
+class World:
+    """The real server with an operator's webhooks, and a namespace of the test's own.
+
+    Attributes:
+        client: The administrator's.
+        sites: The Websites.
+        warnings: What the server warned of.
+        namespace: The test's own.
+        files: The certificate of the webhooks.
+    """
+
+    def __init__(
+        self, client: Client, asking: api.API, files: Certificates, namespace: str, warnings: list[str]
+    ) -> None:
+        self.client = client
+        self.api = asking
+        self.sites = Resource(client, WebsiteV1)
+        self.files = files
+        self.namespace = namespace
+        self.warnings = warnings
+
+    def site(self, name: str = "a", /, **spec: Any) -> dict[str, Any]:
+        return {
+            "apiVersion": "hooks.example.com/v1",
+            "kind": "Website",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {"host": "a.example", **spec},
+        }
+
+    async def dry_run(self, obj: dict[str, Any]) -> api.Answer:
+        """Create a Website without storing it."""
+        return await self.api.ask("POST", SITES.path(self.namespace), obj, {"dryRun": "All"})
+
+    async def until_refused(self, obj: dict[str, Any]) -> api.Answer:
+        """Wait until the server knows of the webhooks, which refuse this object."""
+        return await self._until(obj, lambda answer: "webhook" in answer.body.get("message", ""))
+
+    async def until_allowed(self, obj: dict[str, Any]) -> api.Answer:
+        """Wait until the webhooks allow this object."""
+        return await self._until(obj, lambda answer: answer.status == 201)
+
+    async def _until(self, obj: dict[str, Any], is_reached: Callable[[api.Answer], bool]) -> api.Answer:
+        async with asyncio.timeout(20):
+            # Nothing tells when the server knows its configurations.
+            while not is_reached(answer := await self.dry_run(obj)):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            return answer
+
+
+@asynccontextmanager
+async def world(
+    control_plane: ControlPlane, folder: Path, operator: Operator, *, expired: bool = False
+) -> AsyncIterator[World]:
+    """Serve an operator's webhooks, and register them at the real server until the block ends."""
+    files = Certificates(folder, expired=expired)
+    warnings: list[str] = []
+    async with (
+        api.API(control_plane.url, control_plane.token, control_plane.ssl_context()) as asking,
+        Client.from_kubeconfig(path=control_plane.kubeconfig, on_warning=warnings.append) as client,
+        WebhookServer(
+            operator.webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.05
+        ) as server,
+    ):
+        url = f"https://127.0.0.1:{server.port}"
+        for definition in operator.definitions(url=url, ca_bundle=files.ca):
+            await define(asking, definition)
+        configurations = [
+            (api.Resource("admissionregistration.k8s.io/v1", CONFIGURATIONS[each["kind"]], False), each)
+            for each in operator.webhook_configurations(url=url, ca_bundle=files.ca)
+        ]
+        try:
+            for resource, configuration in configurations:
+                await asking.do("POST", resource.path(), configuration)
+            yield World(client, asking, files, control_plane.create_namespace(), warnings)
+        finally:
+            for resource, configuration in configurations:
+                await asking.ask("DELETE", resource.path(name=configuration["metadata"]["name"]))
+
+
+async def test_denials_and_warnings_reach_the_user(control_plane: ControlPlane, tmp_path: Path) -> None:
+    operator = Operator("denials")
+    seen: list[tuple[str, bool, str]] = []
+
+    @operator.validate(WebsiteV1, operations=["CREATE", "UPDATE", "DELETE"])
+    async def check(review: AdmissionReview[WebsiteV1]) -> None:
+        seen.append((review.operation, review.dry_run, review.user.username))
+        review.warn(f"{review.object.spec.host} is slow")
+        if review.object.spec.host == "taken":
+            raise Denied("is taken", field="spec.host")
+        if review.operation == "UPDATE" and review.old and review.old.spec.host != review.object.spec.host:
+            raise Denied("the host cannot change")
+        if review.operation == "DELETE" and review.object.spec.replicas:
+            raise Denied("it has replicas")
+
+    async with world(control_plane, tmp_path, operator) as here:
+        await here.until_refused(here.site(host="taken"))
+        assert ("CREATE", True, "admin") in seen
+        with pytest.raises(InvalidError) as refused:
+            await here.sites.create(here.site(host="taken"))
+        assert refused.value.causes[0][:2] == ("spec.host", "FieldValueInvalid")
+        with pytest.raises(KubectlError, match=r'The Website "a" is invalid: spec.host: is taken'):
+            await control_plane.kubectl("create", "-f", "-", stdin=json.dumps(here.site(host="taken")))
+        created = await here.sites.create(here.site(replicas=2))
+        assert here.warnings[-1] == "a.example is slow"
+        created.spec.host = "other"
+        with pytest.raises(ApiError, match="denied the request: the host cannot change") as forbidden:
+            await here.sites.update(created)
+        assert forbidden.value.status == 403
+        with pytest.raises(ApiError, match="it has replicas"):
+            await here.sites.delete(created)
+        assert ("DELETE", False, "admin") in seen
+
+
+async def test_a_patch_changes_what_is_stored(control_plane: ControlPlane, tmp_path: Path) -> None:
+    operator = Operator("patches")
+
+    @operator.mutate(WebsiteV1)
+    async def fill(review: AdmissionReview[WebsiteV1]) -> WebsiteV1 | None:
+        site = review.object
+        if site.spec.host == "refused":
+            raise Denied("no")
+        site.spec.replicas = site.spec.replicas or 3
+        site.metadata.labels["example.com/filled"] = "yes"
+        return site
+
+    @operator.mutate("configmaps", object_selector={"matchLabels": {"patches": "yes"}})
+    def colour(review: AdmissionReview[Any]) -> dict[str, Any]:
+        return {**review.object.to_dict(), "data": {"colour": "blue"}}
+
+    async with world(control_plane, tmp_path, operator) as here:
+        await here.until_refused(here.site(host="refused"))
+        obj = here.site()
+        obj["metadata"] |= {"annotations": {"a": "b"}, "labels": {"c": "d"}}
+        created = await here.sites.create(obj)
+        assert created.spec.replicas == 3
+        assert created.metadata.annotations == {"a": "b"}
+        assert created.metadata.labels == {"c": "d", "example.com/filled": "yes"}
+        metadata = {"name": "c", "namespace": here.namespace, "labels": {"patches": "yes"}}
+        made = await Resource(here.client, "configmaps").create({"metadata": metadata, "data": {"x": "y"}})
+        assert made["data"] == {"colour": "blue"}
+
+
+async def test_200_concurrent_requests(control_plane: ControlPlane, tmp_path: Path) -> None:
+    operator = Operator("many")
+    running = most = 0
+
+    @operator.validate(WebsiteV1)
+    async def check(review: AdmissionReview[WebsiteV1]) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.05)
+        running -= 1
+        if review.object.spec.host == "refused":
+            raise Denied("no")
+
+    async with world(control_plane, tmp_path, operator) as here:
+        await here.until_refused(here.site(host="refused"))
+        answers = await asyncio.gather(
+            *(
+                here.dry_run(here.site(f"s-{number}", host="refused" if number % 2 else "a.example"))
+                for number in range(200)
+            )
+        )
+    assert [each.status for each in answers] == [201, 403] * 100
+    assert most > 10, "they are answered at the same time"
+
+
+async def test_expired_certificate_until_it_is_renewed(control_plane: ControlPlane, tmp_path: Path) -> None:
+    operator = Operator("expired")
+
+    @operator.validate(WebsiteV1)
+    def check(review: AdmissionReview[WebsiteV1]) -> None: ...
+
+    async with world(control_plane, tmp_path, operator, expired=True) as here:
+        answer = await here.until_refused(here.site())
+        assert answer.status == 500
+        assert "certificate has expired" in answer.body["message"]
+        here.files.renew()
+        await here.until_allowed(here.site())
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+async def test_failure_policy_decides_on_slow_and_failing_functions(
+    control_plane: ControlPlane, tmp_path: Path, policy: Any
+) -> None:
+    operator = Operator(f"policy-{policy.lower()}")
+
+    @operator.validate(WebsiteV1, timeout=1, failure_policy=policy)
+    async def check(review: AdmissionReview[WebsiteV1]) -> None:
+        if review.object.spec.host == "refused":
+            raise Denied("no")
+        if review.object.spec.host == "slow":
+            await asyncio.Event().wait()
+        raise KeyError("a secret")
+
+    async with world(control_plane, tmp_path, operator) as here:
+        await here.until_refused(here.site(host="refused"))
+        slow, failing = await here.dry_run(here.site(host="slow")), await here.dry_run(here.site())
+        if policy == "Ignore":
+            assert (slow.status, failing.status) == (201, 201)
+        else:
+            assert "check.websites.hooks.example.com took longer than 0.9 s" in slow.body["message"]
+            assert "failed: KeyError; see the operator's log" in failing.body["message"]
+            assert (slow.status, failing.status) == (500, 500)
+
+
+async def test_objects_of_three_megabytes(control_plane: ControlPlane, tmp_path: Path) -> None:
+    operator = Operator("large")
+
+    @operator.mutate(WebsiteV1)
+    def fill(review: AdmissionReview[WebsiteV1]) -> None:
+        review.object.spec.replicas = len(review.object.spec.host)
+
+    @operator.validate(WebsiteV1)
+    def check(review: AdmissionReview[WebsiteV1]) -> None:
+        if review.object.spec.host == "refused":
+            raise Denied("no")
+
+    async with world(control_plane, tmp_path, operator) as here:
+        await here.until_refused(here.site(host="refused"))
+        size = 3 * 1024 * 1024 - 1000  # the API server reads 3 MiB
+        answer = await here.dry_run(here.site(host="x" * size))
+        assert answer.status == 201, answer.body["message"][:500]
+        assert answer.body["spec"]["replicas"] == size
+        assert (await here.dry_run(here.site(host="x" * (size + 2000)))).status == 413
+
+
+class Page(CustomResource, group="pages.example.com", version="v1", storage=True):
+    spec: SpecV1
+
+
+class PageV2(Page, version="v2", kind="Page", plural="pages"):
+    spec: SpecV2  # type: ignore[assignment]
+
+
+async def test_a_stored_version_is_read_as_another(control_plane: ControlPlane, tmp_path: Path) -> None:
+    operator = Operator("pages")
+
+    @operator.convert(Page, PageV2)
+    async def newer(old: Page) -> PageV2:
+        if old.spec.host == "bad":
+            raise Denied("a bad host cannot be read as v2")
+        return PageV2(SpecV2(hosts=[old.spec.host], min_ready=old.spec.replicas or 1), metadata=old.metadata)
+
+    @operator.convert(PageV2, Page)
+    def older(old: PageV2) -> Page:
+        return Page(SpecV1(host=old.spec.hosts[0], replicas=old.spec.min_ready), metadata=old.metadata)
+
+    try:
+        async with world(control_plane, tmp_path, operator) as here:
+            pages, pages_v2 = Resource(here.client, Page), Resource(here.client, PageV2)
+            for name in ("a", "b"):
+                metadata = Metadata(name=name, namespace=here.namespace, labels={"x": name})
+                await pages.create(Page(SpecV1(host=f"{name}.example", replicas=2), metadata=metadata))
+            found = await pages_v2.get(f"{here.namespace}/a")
+            assert (found.spec.hosts, found.spec.min_ready) == (["a.example"], 2)
+            assert found.metadata.labels == {"x": "a"}
+            listed = await pages_v2.list(here.namespace)
+            assert [each.spec.hosts for each in listed] == [["a.example"], ["b.example"]]
+            found.spec.hosts = ["c.example"]
+            await pages_v2.update(found)
+            assert (await pages.get(f"{here.namespace}/a")).spec.host == "c.example"
+            metadata = Metadata(name="bad", namespace=here.namespace)
+            await pages.create(Page(SpecV1(host="bad"), metadata=metadata))
+            with pytest.raises(ApiError, match="a bad host cannot be read as v2"):
+                await pages_v2.get(f"{here.namespace}/bad")
+            await pages.delete(f"{here.namespace}/bad")
+    finally:
+        async with api.API(control_plane.url, control_plane.token, control_plane.ssl_context()) as asking:
+            await asking.ask("DELETE", DEFINITIONS.path(name="pages.pages.example.com"))

@@ -1,0 +1,195 @@
+"""What installs an operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from aioinformer import ConfigError
+from aioinformer.objects.kube_object import KubeObject
+from aioinformer.operator import CustomResource, Operator, Owned, Request, Uses
+from aioinformer.operator.manifests import Installation, manifests, rules, to_yaml, write_kustomization
+
+Object = dict[str, Any]
+
+
+class Site(CustomResource, group="example.com", version="v1"):
+    """A site.
+
+    With a second paragraph: "it's quoted".
+    """
+
+    spec: dict[str, str]
+
+
+class SiteV2(CustomResource, group="example.com", version="v2", kind="Site", plural="sites"):
+    spec: dict[str, str]
+
+
+def declared(*resources: Any, **options: Any) -> Operator:
+    operator = Operator("sites", **options)
+    for each in resources:
+
+        @operator.controller(each, name=getattr(each, "__name__", each))
+        async def reconcile(request: Request[Any]) -> None: ...
+
+    return operator
+
+
+def installation(**options: Any) -> Installation:
+    return Installation(**{"target": "sites:operator", "name": "sites", "image": "sites:1", **options})
+
+
+def kinds(objects: list[Object]) -> list[str]:
+    return [f"{each['kind']} {each['metadata'].get('namespace', '')}".strip() for each in objects]
+
+
+def test_an_operator_of_all_namespaces_has_a_namespace_and_a_cluster_role() -> None:
+    assert kinds(manifests(declared(Site), installation())) == [
+        "Namespace",
+        "CustomResourceDefinition",
+        "ServiceAccount sites",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Service sites",
+        "Deployment sites",
+    ]
+
+
+def test_an_operator_of_one_namespace_has_a_role_there() -> None:
+    operator = declared("configmaps", uses=[Uses("nodes", ("get",))])
+    objects = manifests(operator, installation(watched="a", namespace="b"))
+    assert kinds(objects) == [
+        "ServiceAccount b",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role a",
+        "RoleBinding a",
+        "Service b",
+        "Deployment b",
+    ]
+    assert objects[1]["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
+    assert objects[4]["subjects"] == [{"kind": "ServiceAccount", "name": "sites", "namespace": "b"}]
+    assert "--namespace=a" in container(objects)["args"]
+
+
+def test_events_about_cluster_scoped_objects_are_in_default() -> None:
+    objects = manifests(declared("nodes"), installation(watched="a"))
+    assert kinds(objects)[3:7] == ["Role a", "RoleBinding a", "Role default", "RoleBinding default"]
+    assert objects[5]["rules"] == [
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}
+    ]
+    silent = manifests(declared("nodes", events=False), installation(watched="a"))
+    assert kinds(silent)[1:3] == ["ClusterRole", "ClusterRoleBinding"]
+    assert not [each for each in kinds(silent) if each.startswith("Role")]
+
+
+def test_several_replicas_elect_a_leader_with_rights_on_its_lease_alone() -> None:
+    objects = manifests(declared("configmaps"), installation(replicas=2, name="other"))
+    (role,) = [each for each in objects if each["kind"] == "Role"]
+    assert role["metadata"]["name"] == "other-leader-election"
+    lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert role["rules"] == [
+        {**lease, "verbs": ["create"]},
+        {**lease, "verbs": ["get", "update"], "resourceNames": ["sites"]},
+    ]
+    assert "--leader-elect" in container(objects)["args"]
+    assert "strategy" not in objects[-1]["spec"]
+
+
+def test_a_single_replica_ends_before_the_next_one_starts() -> None:
+    objects = manifests(declared("configmaps"), installation())
+    assert "--leader-elect" not in container(objects)["args"]
+    assert objects[-1]["spec"]["strategy"] == {"type": "Recreate"}
+    assert not [each for each in objects if each["kind"] == "Role"]
+
+
+def test_resources_of_a_group_with_equal_verbs_share_a_rule() -> None:
+    operator = Operator("sites", events=False)
+
+    @operator.controller("configmaps", owns=[Owned("pods", verbs=["create"]), "secrets", "services"])
+    async def reconcile(request: Request[KubeObject]) -> None: ...
+
+    assert rules(operator.rights(leader_election=False)) == [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["configmaps/finalizers"], "verbs": ["update"]},
+        {"apiGroups": [""], "resources": ["configmaps/status"], "verbs": ["update", "patch"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "create"]},
+        {
+            "apiGroups": [""],
+            "resources": ["secrets", "services"],
+            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
+        },
+    ]
+
+
+def test_versions_of_a_kind_are_one_definition() -> None:
+    objects = manifests(declared(Site, SiteV2), installation())
+    (definition,) = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
+    assert [each["name"] for each in definition["spec"]["versions"]] == ["v1", "v2"]
+
+
+def test_yaml_has_no_aliases_and_reads_back() -> None:
+    objects = manifests(declared(Site, SiteV2), installation(replicas=2))
+    text = to_yaml(objects)
+    assert "&id" not in text
+    assert [*yaml.safe_load_all(text)] == objects
+    assert 'description: |-\n          A site.\n\n          With a second paragraph: "it\'s quoted".' in text
+    assert "verbs: [get, list, watch]" in text
+
+
+def test_all_mistakes_of_an_installation_are_one_error() -> None:
+    with pytest.raises(ConfigError) as raised:
+        installation(name="my.sites", image="", watched="A", replicas=-1)
+    message = str(raised.value)
+    for part in ("'my.sites': pass --name", "image must be", "watched must be", "replicas must be"):
+        assert part in message
+
+
+class TestKustomization:
+    def test_each_kind_has_a_file(self, tmp_path: Path) -> None:
+        objects = manifests(declared(Site), installation())
+        write_kustomization(objects, tmp_path / "deploy" / "base")
+        written = tmp_path / "deploy" / "base"
+        kustomization = yaml.safe_load((written / "kustomization.yaml").read_text())
+        assert kustomization["resources"] == [f"{each['kind'].lower()}.yaml" for each in objects]
+        found = [
+            each
+            for name in kustomization["resources"]
+            for each in yaml.safe_load_all((written / name).read_text())
+        ]
+        assert found == objects
+
+    def test_files_of_an_earlier_call_go(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.yaml").write_text("a: 1\n")
+        write_kustomization(manifests(declared(Site), installation()), tmp_path)
+        write_kustomization(manifests(declared("configmaps"), installation(watched="a")), tmp_path)
+        assert sorted(each.name for each in tmp_path.iterdir()) == [
+            "deployment.yaml",
+            "kustomization.yaml",
+            "mine.yaml",
+            "role.yaml",
+            "rolebinding.yaml",
+            "service.yaml",
+            "serviceaccount.yaml",
+        ]
+
+    def test_files_of_others_are_not_overwritten(self, tmp_path: Path) -> None:
+        (tmp_path / "kustomization.yaml").write_text("resources: []\n")
+        with pytest.raises(ConfigError, match=r"has a kustomization.yaml that aioinformer manifests did not"):
+            write_kustomization(manifests(declared(Site), installation()), tmp_path)
+        assert (tmp_path / "kustomization.yaml").read_text() == "resources: []\n"
+        assert len([*tmp_path.iterdir()]) == 1
+
+    def test_a_folder_that_cannot_be_written_is_an_error(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ConfigError, match=r"cannot write the manifests into .*file: "):
+            write_kustomization(manifests(declared(Site), installation()), tmp_path / "file")
+
+
+def container(objects: list[Object]) -> Object:
+    (found,) = objects[-1]["spec"]["template"]["spec"]["containers"]
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,78 @@
+"""The debug page in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from aioinformer import Client
+from aioinformer.operator.serving import Debug, Serving
+from aioinformer.testing import APIServer, eventually
+from tests.kubernetes.process import free_ports
+
+from .test_serving import failing_operator
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium")
+
+
+async def browse(url: str, profile: Path, *options: str) -> str:
+    """Return the page's elements after some of its polls."""
+    assert BROWSER is not None
+    process = await asyncio.create_subprocess_exec(
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+        "--window-size=1300,1500", "--virtual-time-budget=10000", *options, url,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(90):
+            output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return output.decode()
+
+
+def corner_of(picture: bytes) -> bytes:
+    """Return the colour of a PNG's first pixel, which no filter changes."""
+    at, pixels = 8, b""
+    while at < len(picture):
+        size, kind = struct.unpack(">I4s", picture[at : at + 8])
+        pixels += picture[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += size + 12
+    return zlib.decompress(pixels)[1:4]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_page_shows_a_thousand_failing_keys(tmp_path: Path, scheme: str) -> None:
+    (port,) = free_ports(1)
+    operator = failing_operator("no <i id=injected>markup</i>")
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        for number in range(1000):
+            server.create("v1", "configmaps", {"metadata": {"name": f"bad-{number}"}})
+        manager = operator.manager(client)
+        async with (
+            Serving(Debug(manager, "failing"), metrics_port=port, probe_port=0, host="127.0.0.1"),
+            manager,
+        ):
+            await eventually(lambda: manager.controllers[0].state.failing == 1000)
+            prefers = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
+            url = f"http://127.0.0.1:{port}/debug"
+            page = await browse(url, tmp_path, prefers, "--dump-dom")
+            picture = tmp_path / "page.png"
+            await browse(url, tmp_path, prefers, f"--screenshot={picture}")
+    assert '<h1 id="name">failing</h1>' in page
+    assert "1,000, 200 shown" in page
+    assert len(re.findall(r"default/bad-\d+", page)) >= 200
+    assert "no &lt;i id=injected&gt;markup&lt;/i&gt;" in page, "texts of errors are no markup"
+    assert page.count("<polyline") == 4
+    assert not re.search(r"(src|href)=\"(?!data:)", page), "no external assets"
+    assert corner_of(picture.read_bytes()) == (b"\x11\x16\x1d" if scheme == "dark" else b"\xf6\xf7\xf9")

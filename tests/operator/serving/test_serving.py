@@ -1,0 +1,172 @@
+"""The HTTP server of an operator: probes, metrics and the debug page's data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from aioinformer import Client, ConfigError, KubeObject, LeaderElector, TerminalError
+from aioinformer.operator import Context, Manager, Operator, Request
+from aioinformer.operator.serving import Debug, Serving
+from aioinformer.testing import APIServer, eventually
+from aioinformer.tracing import StageTimes
+from tests.kubernetes.process import free_ports
+
+
+class World:
+    """A served operator and its server."""
+
+    def __init__(
+        self, server: APIServer, manager: Manager, port: int, session: aiohttp.ClientSession
+    ) -> None:
+        self.server = server
+        self.manager = manager
+        self._root = f"http://127.0.0.1:{port}"
+        self._session = session
+
+    async def get(self, path: str) -> tuple[int, str]:
+        async with self._session.get(f"{self._root}{path}") as answer:
+            return answer.status, await answer.text()
+
+    async def debug(self, query: str = "") -> Any:
+        async with self._session.get(f"{self._root}/debug.json{query}") as answer:
+            return await answer.json()
+
+
+@asynccontextmanager
+async def served(operator: Operator, **options: Any) -> AsyncIterator[World]:
+    """Serve an operator's Manager, which is not started."""
+    (port,) = free_ports(1)
+    async with (
+        APIServer() as server,
+        Client.from_url(server.url) as client,
+        aiohttp.ClientSession() as session,
+    ):
+        elector = LeaderElector(client, "tests", "default", "me") if options.pop("elects", False) else None
+        manager = operator.manager(client, leader_election=elector, **options)
+        stages = options.get("on_trace")
+        debug = Debug(manager, operator.name, elector=elector, stages=stages)
+        async with Serving(debug, metrics_port=port, probe_port=port, host="127.0.0.1"):
+            yield World(server, manager, port, session)
+
+
+def failing_operator(message: str = "no <b>quota</b>") -> Operator:
+    operator = Operator("failing", events=False)
+
+    @operator.controller("configmaps", concurrency=50)
+    async def reconcile(request: Request[KubeObject]) -> None:
+        if request.name.startswith("bad"):
+            raise TerminalError(f"{request.name}: {message}")
+
+    return operator
+
+
+async def test_probes_follow_the_manager() -> None:
+    operator = Operator("slow", events=False)
+    began, may_end = asyncio.Event(), asyncio.Event()
+
+    @operator.controller("configmaps")
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        began.set()
+        await may_end.wait()
+
+    async with served(operator) as world:
+        world.server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        assert await world.get("/healthz") == (503, "the manager has not started\n")
+        running = asyncio.create_task(world.manager.run())
+        await began.wait()
+        assert await world.get("/healthz") == (200, "ok\n")
+        assert await world.get("/readyz") == (200, "ok\n")
+        running.cancel()
+        await eventually(lambda: not world.manager.ready())
+        assert await world.get("/readyz") == (503, "the manager is stopping\n")
+        assert (await world.get("/healthz"))[0] == 200
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
+async def test_metrics_and_the_page() -> None:
+    async with served(failing_operator()) as world, world.manager:
+        await eventually(world.manager.ready)
+        status, text = await world.get("/metrics")
+        assert status == 200
+        assert 'workqueue_depth{controller="configmaps",name="configmaps"} 0' in text
+        status, page = await world.get("/debug")
+        assert status == 200
+        assert "http" not in page.replace("http://www.w3.org/2000/svg", ""), "it loads nothing from elsewhere"
+        assert (await world.get("/"))[0] == 404
+
+
+async def test_failing_keys_are_filtered_and_limited() -> None:
+    async with served(failing_operator()) as world, world.manager:
+        for number in range(1000):
+            world.server.create("v1", "configmaps", {"metadata": {"name": f"bad-{number}"}})
+        world.server.create("v1", "configmaps", {"metadata": {"name": "good"}})
+        (controller,) = world.manager.controllers
+        await eventually(lambda: controller.state.failing == 1000 and controller.state.reconciles == 1001)
+        failing = (await world.debug())["failing"]
+        assert (failing["total"], failing["matching"], len(failing["keys"])) == (1000, 1000, 200)
+        failing = (await world.debug("?contains=BAD-77&limit=5"))["failing"]
+        assert (failing["total"], failing["matching"], len(failing["keys"])) == (1000, 11, 5)
+        (key,) = (await world.debug("?contains=bad-777:"))["failing"]["keys"]
+        assert key["seconds"] >= 0
+        assert {**key, "seconds": 0} == {
+            "controller": "configmaps",
+            "key": "default/bad-777",
+            "error": "bad-777: no <b>quota</b>",
+            "seconds": 0,
+            "tries": 0,
+        }
+        world.server.delete("v1", "configmaps", "bad-777")
+        await eventually(lambda: controller.state.failing == 999)
+        assert (await world.get("/debug.json?limit=all"))[0] == 400
+
+
+async def test_what_the_data_says_of_informers_leader_and_stages() -> None:
+    stages = StageTimes()
+    async with served(failing_operator(), elects=True, on_trace=stages) as world, world.manager:
+        await eventually(lambda: world.manager.state.leading)
+        world.server.create("v1", "configmaps", {"metadata": {"name": "good"}})
+        await eventually(lambda: len(stages))
+        state = await world.debug()
+        assert state["leader"]["leading"] is True
+        assert (state["leader"]["leader"], state["leader"]["lease"]) == ("me", "default/tests")
+        (informer,) = state["informers"]
+        assert (informer["name"], informer["objects"], informer["phase"]) == ("configmaps", 1, "watching")
+        assert [each["name"] for each in informer["handlers"]] == ["configmaps"]
+        (controller,) = state["controllers"]
+        assert (controller["name"], controller["concurrency"], controller["queue"]["depth"]) == (
+            "configmaps",
+            50,
+            0,
+        )
+        assert set(state["stages"]["seconds"]) >= {"decoded", "delivered", "total"}
+
+
+async def test_ports_may_be_separate_or_closed() -> None:
+    one, other = free_ports(2)
+    operator = failing_operator()
+    async with (
+        APIServer() as server,
+        Client.from_url(server.url) as client,
+        aiohttp.ClientSession() as session,
+    ):
+        debug = Debug(operator.manager(client), "tests")
+        async with Serving(debug, metrics_port=one, probe_port=other, host="127.0.0.1"):
+            for port, path, status in ((one, "metrics", 200), (one, "readyz", 404), (other, "readyz", 503)):
+                async with session.get(f"http://127.0.0.1:{port}/{path}") as answer:
+                    assert answer.status == status
+        async with Serving(debug, metrics_port=0, probe_port=other, host="127.0.0.1"):
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await session.get(f"http://127.0.0.1:{one}/metrics")
+            with pytest.raises(ConfigError, match=rf"port {other} is in use: .* pass another --probe-port"):
+                async with Serving(debug, metrics_port=one, probe_port=other, host="127.0.0.1"):
+                    pass
+        with pytest.raises(ConfigError, match="at most 65535"):
+            Serving(debug, metrics_port=70000)

@@ -1,0 +1,284 @@
+"""Operators as declarations."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+import pytest
+
+from aioinformer import CachedResource, Client, ConfigError, KubeObject, Resource
+from aioinformer.operator import Context, Operator, Owned, Request, Result, Uses, Watched, owner_reference
+from aioinformer.operator.definitions import differences, install
+from aioinformer.testing import APIServer, ResourceType, eventually
+from aioinformer.typed import CustomResource
+
+
+async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
+    operator = Operator("copies")
+
+    @operator.controller("configmaps", owns=["secrets"])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        if request.object is not None:
+            metadata = {
+                "name": request.name,
+                "namespace": request.namespace,
+                "ownerReferences": [owner_reference(request.object)],
+            }
+            await context.resource("secrets").apply({"metadata": metadata})
+            context.events.event(request.object, "Normal", "Copied", "it has a Secret")
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        for _ in range(2):  # declarations are reusable
+            async with operator.running(client):
+                await eventually(lambda: "default/a" in server.snapshot("v1", "secrets"))
+                server.delete("v1", "secrets", "a")  # a dependent that comes back
+                await eventually(lambda: "default/a" in server.snapshot("v1", "secrets"))
+        (event, *_) = server.list("events.k8s.io/v1", "events")
+        assert (event["reason"], event["reportingController"]) == ("Copied", "copies")
+        (field,) = server.get("v1", "secrets", "a")["metadata"]["managedFields"]
+        assert field["manager"] == "copies"
+
+
+async def test_a_reconciler_may_leave_out_the_context_and_be_plain() -> None:
+    operator = Operator("plain", events=False)
+    seen: list[str] = []
+
+    @operator.controller("cm", name="first")
+    def first(request: Request[KubeObject]) -> None:
+        seen.append(f"first {request.key}")
+
+    @operator.controller("configmaps", name="second")
+    def second(request: Request[KubeObject], context: Context) -> None:
+        seen.append(f"second {request.key} of {context.name}")
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: sorted(seen) == ["first default/a", "second default/a of plain"])
+        assert server.count("list") + server.count("watch") == 1, "both share an informer"
+
+
+async def test_a_map_function_may_read_the_caches() -> None:
+    operator = Operator("followers")
+    seen: list[str] = []
+
+    async def followers(secret: KubeObject, context: Context) -> list[Request[Any]]:
+        return [Request.of(each) for each in await context.resource("configmaps").list(secret.namespace)]
+
+    @operator.controller(
+        "configmaps", predicate=lambda change: False, watches=[Watched("secrets", followers)]
+    )
+    async def reconcile(request: Request[KubeObject]) -> None:
+        seen.append(request.key)
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            server.create("v1", "secrets", {"metadata": {"name": "s"}})
+            await eventually(lambda: seen[:1] == ["default/a"])
+
+
+async def test_cleanup_gets_the_context() -> None:
+    operator = Operator("cleaner")
+    cleaned: list[str] = []
+
+    async def clean(request: Request[KubeObject], context: Context) -> None:
+        cleaned.append(f"{request.key} of {context.name}")
+
+    @operator.controller("configmaps", finalizer="example.com/clean", cleanup=clean)
+    async def reconcile(request: Request[KubeObject]) -> None: ...
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: "finalizers" in server.get("v1", "configmaps", "a")["metadata"])
+            server.delete("v1", "configmaps", "a")
+            await eventually(lambda: "default/a" not in server.snapshot("v1", "configmaps"))
+    assert cleaned == ["default/a of cleaner"]
+
+
+async def test_resources_that_are_not_declared_are_refused() -> None:
+    operator = Operator("strict", uses=[Uses("nodes", ("get",)), Uses("secrets")], events=False)
+    found: list[Context] = []
+
+    @operator.controller("configmaps")
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        found.append(context)
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        server.create("v1", "nodes", {"metadata": {"name": "n"}})
+        async with operator.running(client):
+            await eventually(lambda: found)
+            context = found[0]
+            assert (await context.uncached("nodes").get("n")).name == "n"
+            assert await context.resource("secrets").list() == []
+            assert await context.uncached("configmaps").list("none") == []
+            with pytest.raises(ConfigError, match=r"declare 'pods': add it to owns=.*Uses\('pods', verbs="):
+                context.resource("pods")
+            with pytest.raises(ConfigError, match=r"no cache of it: use context.uncached\('nodes'\)"):
+                context.resource("nodes")
+            with pytest.raises(ConfigError, match="events=False"):
+                _ = context.events
+
+
+class Site(CustomResource, group="example.com", version="v1"):
+    spec: dict[str, int]
+
+
+class SiteWithStatus(Site, version="v2", kind="Site", plural="sites"):
+    status: dict[str, str] | None = None
+
+
+async def test_classes_are_the_types_of_objects() -> None:
+    operator = Operator("sites", events=False)
+    seen: list[Site | None] = []
+
+    @operator.controller(Site)
+    async def reconcile(request: Request[Site], context: Context) -> None:
+        seen.append(request.object)
+        assert_type(context.resource(Site), CachedResource[Site])
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await install(client, operator)
+        server.create("example.com/v1", "sites", {"metadata": {"name": "a"}, "spec": {"size": 3}})
+        async with operator.running(client):
+            await eventually(lambda: seen)
+        assert await differences(client, operator) == []
+    (site,) = seen
+    assert isinstance(site, Site)
+    assert (site.key, site.spec) == ("default/a", {"size": 3})
+
+
+async def test_custom_resources_may_be_named_by_plural_and_group() -> None:
+    operator = Operator("sites", events=False)
+    seen: list[str] = []
+
+    @operator.controller("farms.example.com")
+    async def reconcile(request: Request[KubeObject]) -> None:
+        seen.append(request.key)
+
+    assert [str(each) for each in operator.rights(leader_election=False)] == [
+        "get, list, watch farms.example.com",
+        "update, patch farms/status.example.com",
+    ]
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        with pytest.raises(ConfigError, match=r"no resource 'farms\.example\.com'"):
+            async with operator.running(client):
+                pass
+        server.register(ResourceType("example.com", "v1", "farms", "Farm", namespaced=False))
+        server.create("example.com/v1", "farms", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: seen == ["a"])
+
+
+def test_versions_of_a_kind_make_one_definition() -> None:
+    operator = Operator("sites", events=False)
+
+    async def reconcile(request: Request[Any]) -> None: ...
+
+    operator.controller(SiteWithStatus, uses=[Uses(Site, ("get",))])(reconcile)
+    assert operator.custom_resources() == [(Site, SiteWithStatus)], "the last one is stored"
+    assert [str(each) for each in operator.rights(leader_election=False)] == [
+        "get, list, watch sites.example.com",
+        "update, patch sites/status.example.com",
+    ]
+
+
+def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
+    operator = Operator("wrong")
+
+    def reconcile() -> None: ...
+
+    with pytest.raises(ConfigError) as caught:
+        operator.controller("confgmaps", owns=["secets"], finalizer="clean", concurrency=0, name="sites")(
+            reconcile  # type: ignore[arg-type]
+        )
+    text = str(caught.value)
+    assert text.startswith("wrong: the controller sites has 6 mistakes:\n")
+    for each in (
+        "reconcile is called with (request)",
+        "'confgmaps'",
+        "'secets'",
+        "concurrency",
+        "cleanup",
+        "like",
+    ):
+        assert each in text
+    with pytest.raises(ConfigError, match="name must be a name"):
+        Operator("Not A Name")
+    with pytest.raises(ConfigError, match=r"pods: verbs must be a tuple such as .*, not 'get'"):
+        Operator("wrong", uses=[Uses("pods", verbs="get")])
+    with pytest.raises(
+        ConfigError, match=r"pods: verbs must .*, not 'create'\n.*nodes: verbs must .*, not \(\)"
+    ):
+        operator.controller("secrets", owns=[Owned("pods", verbs="create")], uses=[Uses("nodes", verbs=())])(
+            lambda request: None
+        )
+
+
+def test_two_controllers_of_one_name_or_finalizer_are_refused() -> None:
+    operator = Operator("twice")
+
+    async def cleanup(request: Request[KubeObject]) -> None: ...
+
+    async def reconcile(request: Request[KubeObject]) -> None: ...
+
+    operator.controller("configmaps", finalizer="example.com/one", cleanup=cleanup)(reconcile)
+    with pytest.raises(ConfigError) as caught:
+        operator.controller("cm", finalizer="example.com/one", cleanup=cleanup)(reconcile)
+    assert "has 2 mistakes" in str(caught.value)
+    assert "pass name=" in str(caught.value)
+    assert "give each its own" in str(caught.value)
+
+
+def test_rights_follow_from_the_declarations() -> None:
+    operator = Operator("rights", uses=[Uses("pods/eviction", ("create",))])
+
+    async def cleanup(request: Request[KubeObject]) -> None: ...
+
+    async def requests(obj: KubeObject) -> None: ...
+
+    @operator.controller(
+        "deployments",
+        owns=["services", Owned("secrets")],
+        watches=[Watched("nodes", requests)],
+        uses=[Uses("secrets", ("get",))],
+        finalizer="example.com/one",
+        cleanup=cleanup,
+    )
+    async def reconcile(request: Request[KubeObject]) -> Result | None:
+        return None
+
+    assert [str(each) for each in operator.rights()] == [
+        "get, list, watch nodes",
+        "create pods/eviction",
+        "get, list, watch, create, update, patch, delete secrets",
+        "get, list, watch, create, update, patch, delete services",
+        "get, list, watch, patch deployments.apps",
+        "update deployments/finalizers.apps",
+        "update, patch deployments/status.apps",
+        "get, create, update leases.coordination.k8s.io",
+        "create, patch events.events.k8s.io",
+    ]
+    assert not any(each.plural == "leases" for each in operator.rights(leader_election=False))
+    assert [each.plural for each in operator.rights() if not each.namespaced] == ["nodes"]
+
+
+def check_types(context: Context, operator: Operator) -> None:
+    """Not run: what type checkers know."""
+    assert_type(context.resource("pods"), CachedResource[KubeObject])
+    assert_type(context.uncached("pods"), Resource[KubeObject])
+
+    @operator.controller("pods", predicate=lambda change: change.new is not None)
+    async def reconcile(request: Request[KubeObject], context: Context) -> Result | None:
+        assert_type(request.object, KubeObject | None)
+        return None
+
+    async def unit_test() -> None:
+        assert_type(await reconcile(Request("", "a"), context), Result | None)
+
+    async def of_ints(request: Request[int]) -> None: ...
+
+    operator.controller("pods")(of_ints)  # type: ignore[arg-type]

@@ -1,0 +1,54 @@
+"""Certificates of webhooks, as files that change."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import trustme
+
+
+class Certificates:
+    """An authority, and a server's certificate and key in a folder.
+
+    ``renew`` replaces both as kubelet does for a mounted Secret: by a link that points to another folder.
+
+    Attributes:
+        cert: The certificate's file.
+        key: The key's file.
+        ca: The authority's certificate in PEM.
+    """
+
+    def __init__(self, folder: Path, *, expired: bool = False) -> None:
+        self._folder = folder
+        self._authority = trustme.CA()
+        self._number = 0
+        self._now = folder / "..data"
+        self.cert, self.key = self._now / "tls.crt", self._now / "tls.key"
+        self.ca: bytes = self._authority.cert_pem.bytes()
+        self.renew(expired=expired)
+
+    def renew(self, *, expired: bool = False, broken: bool = False) -> None:
+        """Replace certificate and key.
+
+        Args:
+            expired: Whether the certificate was valid until yesterday.
+            broken: Whether the key is another certificate's.
+        """
+        self._number += 1
+        folder = self._folder / f"{self._number}"
+        folder.mkdir()
+        until = datetime.now(UTC) - timedelta(days=1) if expired else None
+        made = self._authority.issue_cert("localhost", "127.0.0.1", not_after=until)
+        other = self._authority.issue_cert("localhost") if broken else made
+        made.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
+        other.private_key_pem.write_to_path(str(folder / "tls.key"))
+        link = self._folder / "..new"
+        link.symlink_to(folder.name)
+        os.replace(link, self._now)
+
+    def client_context(self) -> ssl.SSLContext:
+        """Return the TLS context of a client that trusts the authority."""
+        return ssl.create_default_context(cadata=self.ca.decode())

@@ -1,0 +1,302 @@
+"""The CustomResourceDefinition of a class."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from aioinformer import ConfigError
+from aioinformer.typed import (
+    CamelStruct,
+    Column,
+    CustomResource,
+    MapOf,
+    Rule,
+    Scale,
+    SetOf,
+    crd,
+)
+
+from .kinds import Website
+
+INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+
+
+def spec_of(definition: dict[str, Any]) -> dict[str, Any]:
+    """The schema of the first version's spec."""
+    schema: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    found: dict[str, Any] = schema["properties"]["spec"]
+    return found
+
+
+def test_names_and_versions() -> None:
+    definition = crd(Website)
+    assert definition["metadata"] == {"name": "websites.typed.example.com"}
+    spec = definition["spec"]
+    assert spec["scope"] == "Namespaced"
+    assert spec["names"] == {
+        "plural": "websites",
+        "singular": "website",
+        "kind": "Website",
+        "listKind": "WebsiteList",
+        "shortNames": ["web"],
+        "categories": ["all", "sites"],
+    }
+    (version,) = spec["versions"]
+    assert (version["name"], version["served"], version["storage"]) == ("v1", True, True)
+    assert version["subresources"] == {
+        "status": {},
+        "scale": {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        },
+    }
+    assert [(each["name"], each["type"]) for each in version["additionalPrinterColumns"]] == [
+        ("Host", "string"),
+        ("Replicas", "integer"),
+        ("Ready", "string"),
+        ("ReadyAt", "date"),
+        ("Age", "date"),
+    ]
+    schema = version["schema"]["openAPIV3Schema"]
+    assert schema["description"] == "A website."
+    assert schema["required"] == ["spec"]
+    assert [*schema["properties"]] == ["apiVersion", "kind", "metadata", "spec", "status"]
+    assert [each["rule"] for each in schema["x-kubernetes-validations"]] == [
+        "self.metadata.name != 'forbidden'",
+        "self.spec.replicas < 9",
+    ]
+
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "host": {
+        "type": "string",
+        "minLength": 3,
+        "maxLength": 40,
+        "pattern": "^[a-z.]+$",
+        "description": "The host name.",
+        "example": "a.example",
+        "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "host cannot change"}],
+    },
+    "replicas": {"type": "integer", "minimum": 0, "maximum": 10, "multipleOf": 2, "default": 2},
+    "ratio": {"type": "number", "minimum": 0.5, "default": 0.5},
+    "size": {"type": "string", "enum": ["small", "large"], "default": "small"},
+    "mode": {"type": "string", "enum": ["fast", "slow"]},
+    "level": {"type": "integer", "enum": [1, 2, 3], "default": 1},
+    "targetPort": {**INT_OR_STRING, "default": "http"},
+    "aliases": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "default": []},
+    "tags": {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set", "default": []},
+    "env": {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 2, "default": {}},
+    "settings": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "default": {}},
+    "anything": {"x-kubernetes-preserve-unknown-fields": True},
+    "since": {"type": "string", "format": "date-time", "nullable": True},
+    "day": {"type": "string", "format": "date", "nullable": True},
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields(name: str) -> None:
+    assert spec_of(crd(Website))["properties"][name] == FIELDS[name]
+
+
+def test_objects_in_fields() -> None:
+    spec = spec_of(crd(Website))
+    assert (spec["type"], spec["required"], spec["description"]) == ("object", ["host"], "The wanted state.")
+    limits, ports, extra = (spec["properties"][name] for name in ("limits", "ports", "extra"))
+    assert limits["default"] == {"cpu": "1", "timeout": 10}
+    assert limits["properties"]["timeout"] == {
+        "type": "integer",
+        "minimum": 0,
+        "exclusiveMinimum": True,
+        "maximum": 100,
+        "exclusiveMaximum": True,
+        "default": 10,
+    }
+    assert limits["properties"]["memory"]["nullable"]
+    assert "Gi" not in limits["properties"]["cpu"]["pattern"]
+    assert (ports["x-kubernetes-list-type"], ports["maxItems"]) == ("map", 3)
+    assert ports["x-kubernetes-list-map-keys"] == ["number", "protocol"]
+    assert extra["x-kubernetes-preserve-unknown-fields"]
+    assert "timeout" in extra["properties"]
+
+
+def test_versions_of_a_kind() -> None:
+    class Cave(CustomResource, group="example.com", version="v1", served=False):
+        spec: dict[str, Any] = {}
+
+    class CaveV2(Cave, version="v2", served=True):
+        size: int = 1
+
+    definition = crd(Cave, CaveV2, conversion={"strategy": "None"})["spec"]
+    assert definition["names"]["kind"] == "Cave"
+    assert definition["conversion"] == {"strategy": "None"}
+    assert [(each["name"], each["served"], each["storage"]) for each in definition["versions"]] == [
+        ("v1", False, False),
+        ("v2", True, True),
+    ]
+    assert "subresources" not in definition["versions"][0]
+
+    class CaveV3(Cave, version="v3", storage=True):
+        pass
+
+    assert [each["storage"] for each in crd(CaveV3, CaveV2)["spec"]["versions"]] == [True, False]
+
+
+def test_cluster_scoped_kinds_and_plurals() -> None:
+    class Policy(CustomResource, group="example.com", version="v1", namespaced=False):
+        spec: dict[str, Any] = {}
+
+    definition = crd(Policy)
+    assert definition["spec"]["scope"] == "Cluster"
+    assert definition["metadata"]["name"] == "policies.example.com"
+
+
+class Loop(CamelStruct):
+    inner: Loop | None = None
+
+
+class Row(CamelStruct, array_like=True):
+    x: int = 0
+
+
+class Item(CamelStruct):
+    name: str
+    owner: str | None = None
+
+
+class BadSpec(CamelStruct, kw_only=True):
+    union: list[int] | str = ""
+    loop: Loop | None = None
+    row: Row | None = None
+    pair: tuple[int, str] = (1, "")
+    mixed: Literal["a", 1] = "a"
+    keys: dict[int, str] = {}
+    small: Annotated[int, Meta(ge=3)] = 1
+    look: Annotated[str, Meta(pattern="^(?!a)")] = "b"
+    objects: Annotated[list[Item], SetOf] = []
+    items: Annotated[list[Item], MapOf("nam")] = []
+    owners: Annotated[list[Item], MapOf("owner")] = []
+    text: Annotated[str, SetOf] = ""
+    odd: Annotated[str, Meta(extra_json_schema={"$ref": "x"})] = ""
+
+
+class Bad(
+    CustomResource,
+    group="example",
+    version="1",
+    kind="Bad_Kind",
+    short_names=("B",),
+    categories="all",
+    scale=Scale(replicas=".spec.replicas"),
+    columns=[Column("A", "spec.a"), Column("B", ".spec.nothing")],
+):
+    spec: BadSpec
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    with pytest.raises(ConfigError) as raised:
+        crd(Bad)
+    lines = str(raised.value).splitlines()
+    assert lines[0] == "Bad has 22 mistakes:"
+    for line, text in zip(
+        lines[1:],
+        [
+            "group='example' must be a domain",
+            "version='1' must be like 'v1'",
+            "kind='Bad_Kind' must have letters and digits only",
+            "short_names: 'B' must be a name in lower case",
+            "categories='all' must be a tuple: categories=('all',)",
+            "spec.union: a schema has one type for a field",
+            "spec.loop.inner: Loop contains itself",
+            "spec.row: Row has array_like=True",
+            "spec.pair: a schema has no tuple",
+            "spec.mixed: the values [1, 'a'] must all be",
+            "spec.keys: the keys of a dict must be str",
+            "spec.small: the default does not fit the type: Expected `int` >= 3",
+            "spec.look: pattern: Go's regular expressions have no '(?!'",
+            "spec.objects: a set has strings, numbers or booleans",
+            "spec.items: MapOf: the items have no field 'nam', but name, owner",
+            "spec.owners: MapOf: 'owner' must be a string",
+            "spec.text: SetOf and MapOf are for lists",
+            "spec.odd: extra_json_schema: a CustomResourceDefinition's schema has no '$ref'",
+            "the column 'A': the path 'spec.a' must begin with a dot",
+            "the column 'B': there is no field .spec.nothing",
+            "scale: replicas needs a field .spec.replicas of type int",
+            "scale: status_replicas needs a field .status.replicas of type int",
+        ],
+        strict=True,
+    ):
+        assert text in line
+
+
+def test_mistakes_of_versions_are_reported_at_once() -> None:
+    class One(CustomResource, group="example.com", version="v1", storage=True):
+        spec: dict[str, Any] = {}
+
+    class Two(CustomResource, group="example.org", version="v1", kind="One", storage=True):
+        spec: set[Any] | int = 0
+
+    with pytest.raises(ConfigError) as raised:
+        crd(One, Two)
+    text = str(raised.value)
+    assert text.startswith("Two and One has 4 mistakes")
+    for part in (
+        "Two: spec: a schema has one type",
+        "group='example.com', but group='example.org' of Two",
+        "One and Two are both version 'v1'",
+        "One and Two have storage=True",
+    ):
+        assert part in text
+
+
+class Lost(CustomResource, group="example.com", version="v1"):
+    spec: Missing  # type: ignore[name-defined]  # noqa: F821
+
+
+class Undeclared(CustomResource):
+    spec: dict[str, Any] = {}
+
+
+class Plain(msgspec.Struct):
+    name: str
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Lost, "Lost: msgspec cannot read the class: name 'Missing' is not defined; annotations may name"),
+        (Undeclared, r"Undeclared declares no resource: class Undeclared\(CustomResource, group="),
+        (Plain, "Plain declares no resource"),
+    ],
+)
+def test_classes_that_are_no_kind(kind: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        crd(kind)
+
+
+def test_reserved_groups_and_missing_versions_are_mistakes() -> None:
+    class Mine(CustomResource, group="mine.k8s.io"):
+        spec: dict[str, Any] = {}
+
+    with pytest.raises(ConfigError, match=r"(?s)a group and a version are needed.*reserved for Kubernetes"):
+        crd(Mine)
+    with pytest.raises(ConfigError, match="crd\\(\\) needs a class"):
+        crd()
+
+
+def test_rules_take_all_options() -> None:
+    class Cave(CustomResource, group="example.com", version="v1"):
+        spec: Annotated[
+            dict[str, str],
+            Rule("a", "b"),
+            Rule("c", reason="FieldValueRequired", field_path=".x", optional_old_self=True),
+        ]
+
+    assert spec_of(crd(Cave))["x-kubernetes-validations"] == [
+        {"rule": "a", "message": "b"},
+        {"rule": "c", "reason": "FieldValueRequired", "fieldPath": ".x", "optionalOldSelf": True},
+    ]

@@ -1,0 +1,150 @@
+"""CustomResource classes: metadata, conditions, and reconcilers on them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+
+from aioinformer import (
+    Client,
+    ConfigError,
+    KubeObject,
+    Resource,
+    add_finalizer,
+    find_status_condition,
+    is_status_condition_true,
+    remove_finalizer,
+    remove_status_condition,
+    set_status_condition,
+)
+from aioinformer.operator import Controller, GenerationChanged, Manager, Request, owner_reference
+from aioinformer.testing import APIServer, eventually
+from aioinformer.typed import CamelStruct, Condition, CustomResource, MapOf, Metadata, crd
+
+
+class SiteStatus(CamelStruct, kw_only=True):
+    pages: int = 0
+    conditions: Annotated[list[Condition], MapOf("type")] = []
+
+
+class Site(CustomResource, group="sites.example.com", version="v1"):
+    spec: dict[str, Any] = {}
+    status: SiteStatus | None = None
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+JSON: dict[str, Any] = {
+    "apiVersion": "sites.example.com/v1",
+    "kind": "Site",
+    "metadata": {
+        "name": "a",
+        "namespace": "b",
+        "uid": "u",
+        "resourceVersion": "7",
+        "generation": 2,
+        "labels": {"x": "y"},
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "q", "controller": True}],
+        "managedFields": [{}],
+    },
+    "spec": {"x": 1},
+}
+
+
+def site() -> Site:
+    return msgspec.convert(JSON, Site)
+
+
+def test_metadata_is_typed() -> None:
+    found = site()
+    assert (found.key, found.name, found.namespace) == ("b/a", "a", "b")
+    assert found.metadata.creation_timestamp == NOW
+    assert found.metadata.owner_references[0].controller
+    assert KubeObject.from_dict(JSON).decode(Site) == found
+    assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == found
+
+
+def test_a_new_object_has_its_type_and_no_empty_metadata() -> None:
+    made = msgspec.to_builtins(Site({"x": 1}, metadata=Metadata(name="a")))
+    assert (made["apiVersion"], made["kind"]) == ("sites.example.com/v1", "Site")
+    assert made["metadata"] == {"name": "a"}
+
+
+def test_helpers_take_it() -> None:
+    found, changed = add_finalizer(site(), "example.com/a")
+    assert changed
+    assert found.metadata.finalizers == ["example.com/a"]
+    assert remove_finalizer(found, "example.com/a")[0] == site()
+    assert owner_reference(found)["kind"] == "Site"
+
+
+def test_conditions_of_a_class() -> None:
+    found, changed = set_status_condition(site(), "Ready", "True", "Done", now=NOW)
+    assert changed
+    ready = Condition(
+        type="Ready", status="True", reason="Done", last_transition_time=NOW, observed_generation=2
+    )
+    assert found.status == SiteStatus(conditions=[ready])
+    assert set_status_condition(found, "Ready", "True", "Done") == (found, False)
+    assert is_status_condition_true(found, "Ready")
+    assert find_status_condition(found, "Other") is None
+    removed, _ = remove_status_condition(found, "Ready")
+    assert removed.status == SiteStatus()
+    with pytest.raises(ConfigError, match=r"status of a Plain has no conditions: give its class `conditions"):
+        set_status_condition(Plain(Metadata()), "Ready", "True", "Done")
+
+
+class Plain(msgspec.Struct):
+    metadata: Metadata
+
+
+def test_misspelt_class_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match="shortnames"):
+
+        class Wrong(CustomResource, shortnames=("w",)):  # pyright: ignore[reportArgumentType]
+            pass
+
+
+async def test_a_controller_reconciles_objects_of_the_class() -> None:
+    events: list[str] = []
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await Resource(client, "crds").create(crd(Site))
+        manager = Manager(client)
+        sites, maps = manager.resource(Site), manager.resource("cm")
+
+        async def reconcile(request: Request[Site]) -> None:
+            found = request.object
+            assert found is not None
+            metadata = {
+                "name": found.name,
+                "namespace": found.namespace,
+                "ownerReferences": [owner_reference(found)],
+            }
+            await maps.apply({"metadata": metadata, "data": {"x": str(found.spec["x"])}})
+            found, changed = set_status_condition(found, "Ready", "True", "Done")
+            if changed:
+                await sites.update_status(found)
+
+        async def clean_up(request: Request[Site]) -> None:
+            events.append(f"removed {request.key}")
+
+        manager.add(
+            Controller(
+                "sites", reconcile, sites, predicate=GenerationChanged(), owns=[maps],
+                finalizer="example.com/a", cleanup=clean_up,
+            )
+        )  # fmt: skip
+        async with manager:
+            created = await sites.create(Site({"x": 1}, metadata=Metadata(name="a", namespace="default")))
+            await eventually(
+                lambda: is_status_condition_true(sites.informer.lister.get("default/a"), "Ready")
+            )
+            assert (await maps.get(created.key))["data"] == {"x": "1"}
+            await sites.delete(created.key)
+            await eventually(lambda: events == ["removed default/a"])
