@@ -20,6 +20,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(storageVersionHash\": \")[^\"]+", r"\1HASH"),
         (r"\?hash=[0-9A-F]+", "?hash=HASH"),
         (r"(\"(kid|x|y)\": \")[^\"]+", r"\1KEY"),
+        (r'(Invalid value: )"\{\\"(?:[^"\\]|\\.)*"', r"\1PATCHED-OBJECT"),
         (r"\b10\.(0|96)\.0\.\d+\b", "CLUSTER-IP"),
         (r"\b3[0-2]\d{3}\b", "NODE-PORT"),
         (r"127\.0\.0\.1:\d+", "SERVER"),
