@@ -26,7 +26,7 @@ _REQUIRED = {
 
 def secret_faults(secret: Object) -> Iterator[dict[str, str]]:
     """Yield the causes for data that the Secret's type requires."""
-    kind, data = secret.get("type") or "", secret.get("data") or {}
+    kind, data = secret.get("type") or "", _texts(secret)
     if kind == "kubernetes.io/service-account-token":
         if not (secret["metadata"].get("annotations") or {}).get(_ACCOUNT):
             yield field_required(f"metadata.annotations[{_ACCOUNT}]")
@@ -40,8 +40,14 @@ def secret_faults(secret: Object) -> Iterator[dict[str, str]]:
             yield field_invalid(f"data[{name}]", "<secret contents redacted>", why)
 
 
-def _is_json_object(data: str) -> bool:
+def _texts(secret: Object) -> dict[str, bytes]:
+    """Return the data with the `stringData`, which a write adds to it."""
+    data = {name: base64.b64decode(value or "") for name, value in (secret.get("data") or {}).items()}
+    return data | {name: (value or "").encode() for name, value in (secret.get("stringData") or {}).items()}
+
+
+def _is_json_object(data: bytes) -> bool:
     try:
-        return isinstance(msgspec.json.decode(base64.b64decode(data)), dict | None)
+        return isinstance(msgspec.json.decode(data), dict | None)
     except ValueError:
         return False

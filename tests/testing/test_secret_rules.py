@@ -33,5 +33,10 @@ def test_faults_of_data(kind: str, data: dict[str, str], fields: list[str]) -> N
     assert [fault["field"] for fault in secret_faults(secret)] == fields
 
 
+def test_string_data_counts_as_data() -> None:
+    config = {".dockercfg": "{}"}
+    assert not list(secret_faults({"metadata": {}, "type": "kubernetes.io/dockercfg", "stringData": config}))
+
+
 def test_an_opaque_secret_has_any_data() -> None:
     assert not list(secret_faults({"metadata": {}, "type": "Opaque", "data": None}))
