@@ -69,7 +69,9 @@ def _scalar_fault(node: Node, value: Any) -> str:
     if node.type == "string" and node.format in ("", "byte"):
         is_string = isinstance(value, str)
         return "" if is_string else f"expected string, got &value.valueUnstructured{{Value:{syntax(value)}}}"
-    return ""
+    if node.format == "int-or-string" or not isinstance(value, dict | list):
+        return ""
+    return f"expected any scalar, got &{{{text(value)}}}"
 
 
 def _map_faults(node: Node, value: Object, path: Path) -> _Faults:

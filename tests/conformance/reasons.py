@@ -42,7 +42,10 @@ OWNERS = (
     "The embedded server tracks the owners of fields from the first apply on, and names earlier ones "
     "`before-first-apply`."
 )
-RULES = "The embedded server checks types, required fields and common mistakes, not every rule of Kubernetes' validation."
+RULES = (
+    "The embedded server checks types, required fields and common mistakes, not every rule of Kubernetes' "
+    "validation."
+)
 MORE_FAULTS = (
     "Both refuse the object; the real server lists more faults, another order or Go's own form of a value."
 )
