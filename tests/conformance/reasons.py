@@ -25,10 +25,9 @@ NO_KUBELET = "No kubelet runs containers, so there is nothing to read from or to
 NO_RBAC = "Roles have no effect: the embedded server allows everything."
 KEYS = "Each server has its own keys and addresses."
 PARENTS = "The embedded server tracks the owners of fields, but not those of whole maps and lists."
-GO_VALUES = "The real server adds the difference as Go shows its internal types."
+GO_VALUES = "The real server shows values as its internal Go types have them."
 GO_PATCH = "The real server quotes the patch as Go shows it; the embedded one quotes the patched object."
 ORDER = "The same causes are in another order."
-TYPE_AND_VALUE = "The embedded server checks values only in fields of the right type."
 HPA_V1 = "The embedded server serves autoscaling/v2 alone."
 NO_COMPONENTS = "The embedded server has no components besides itself, so it lists no ComponentStatus."
 SUBRESOURCES = "Without a kubelet there are no subresources of pods and nodes that it answers."
@@ -60,7 +59,7 @@ REASONS: tuple[Reason, ...] = (
     Reason(r"^kubectl: network: get svc kubernetes -n default", KEYS),
     Reason(r"^kubectl: \w+: get \w+ \w+ -o yaml --show-managed-fields", PARENTS),
     Reason(r"^kubectl: (pods|storage): (patch|set) .*error in other words", GO_VALUES),
-    Reason(r"^kubectl: custom: patch vault gold .*large", TYPE_AND_VALUE),
+    Reason(r"^kubectl: workloads: patch deploy web .*Nonsense", GO_VALUES),
     Reason(r"^kubectl: \w+: patch .*error in other words", GO_PATCH),
     Reason(r"^kubectl: \w+: (create|apply) -f (vault-invalid|pod-bad-values|service-bad)\.yaml", ORDER),
     Reason(r"^kubectl: discovery: (api-versions|get --raw /apis:)", HPA_V1),
