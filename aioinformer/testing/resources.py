@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from aioinformer.testing.schema.definition import Schema
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from aioinformer.testing.schema.definition import Schema
 
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
