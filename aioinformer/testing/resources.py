@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,9 @@ class ResourceType:
         create_on_update: Whether PUT creates a missing object.
         unconditional_update: Whether PUT works without a resourceVersion; False for custom resources.
         scale_paths: The fields of the scale subresource.
+        verbs: Its verbs, in the real server's order.
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
+        warning: What the server warns of in its answers, if it is deprecated.
         conversion: How its objects are stored, if as those of another group.
         columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
         schema: The schema of a custom resource from its definition; without one all fields are kept.
@@ -129,7 +132,9 @@ class ResourceType:
     create_on_update: bool = False
     unconditional_update: bool = False
     scale_paths: ScalePaths = field(default=ScalePaths())
+    verbs: tuple[str, ...] = _CUSTOM_VERBS
     stored: bool = True
+    warning: str = ""
     conversion: Conversion | None = None
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
@@ -151,16 +156,6 @@ class ResourceType:
     def stored_group(self) -> str:
         """The group under which its objects are stored."""
         return self.group if self.conversion is None else self.conversion.group
-
-    @cached_property
-    def verbs(self) -> tuple[str, ...]:
-        """Its verbs, in the real server's order."""
-        if not self.stored:
-            return ("create",)
-        if self.custom:
-            return ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-        some = () if (self.group, self.plural) == ("", "namespaces") else ("deletecollection",)
-        return ("create", "delete", *some, "get", "list", "patch", "update", "watch")
 
     @cached_property
     def has_status(self) -> bool:

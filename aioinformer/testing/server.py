@@ -36,7 +36,7 @@ from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
-from aioinformer.testing.users import ANONYMOUS, User
+from aioinformer.testing.users import ANONYMOUS, User, user_of
 from aioinformer.testing.workloads import Workloads
 
 _REQUESTS_KEPT = 10_000
@@ -92,8 +92,9 @@ class APIServer:
         faults: Fault injection.
         requests: The latest 10,000 requests, oldest first.
         tokens: The accepted bearer tokens, if a token was given.
-        users: Names of users by their bearer tokens, which are accepted, too. `request.user` has the name; it is
-            `"embedded"` for the other `tokens`. Tokens that a TokenRequest has issued are accepted without being here.
+        users: Users, or just their names, by their bearer tokens, which are accepted, too. `request.user` has the name;
+            it is `"embedded"` for the other `tokens`. Tokens that a TokenRequest has issued are accepted without being
+            here.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class APIServer:
     ) -> None:
         self.cluster = Cluster(history=history, watch_buffer=watch_buffer, seed=seed, clock=clock)
         self.tokens: set[str] = set() if token is None else {token}
-        self.users: dict[str, str] = {}
+        self.users: dict[str, str | User] = {}
         self.requests: deque[Request] = deque(maxlen=_REQUESTS_KEPT)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._token = token
@@ -140,7 +141,7 @@ class APIServer:
         self._handler = Handler(
             self.cluster,
             self.faults,
-            authenticator=Authenticator(self._name_of, accounts),
+            authenticator=Authenticator(self._user_of, accounts),
             accounts=accounts,
             authorize=self._authorize,
             allowed=self._allowed,
@@ -518,8 +519,9 @@ class APIServer:
         self.requests.append(request)
         self._counts[request.verb, request.resource] += 1
 
-    def _name_of(self, token: str) -> str | None:
-        return self.users.get(token, "embedded" if token in self.tokens else None)
+    def _user_of(self, token: str) -> User | None:
+        found = self.users.get(token, "embedded" if token in self.tokens else None)
+        return user_of(found) if isinstance(found, str) else found and user_of(*found)
 
     def _authorize(self, request: Request, token: str | None, wanted: User | None) -> None:
         user = request.user if wanted is None else request.impersonator

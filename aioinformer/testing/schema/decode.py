@@ -80,12 +80,12 @@ def _struct(node: Node, value: Object, path: str, besides: Iterable[str] = ()) -
             continue
         given = value.get(name)
         if given is not None:
-            given = _read(part, given, struct, f"{path}.{name}" if path else name)
+            steps = (path, part.within, name)
+            given = _read(part, given, struct, ".".join(filter(None, steps)))
         if given is None or not (given or is_pointer(part)):
-            # Go takes an empty value for a missing one
-            given = (
-                missing(part) if given is None or part.default is not UNSET or part.zero is UNSET else given
-            )
+            # Go takes an empty value for a missing one, but tells 0 from "" where a field can be both
+            is_scalar = not isinstance(given, list | dict | None)
+            given = given if is_scalar and part.default is UNSET and part.zero is not UNSET else missing(part)
         if given is not UNSET:
             result[name] = given
     return result
