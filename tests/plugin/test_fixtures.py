@@ -55,7 +55,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
-    common = ["-p", "pytest_aioinformer", "-p", "no:cacheprovider", "-W", "error", "-q", "-rs"]
+    common = ["-p", "no:cacheprovider", "-W", "error", "-q", "-rs"]
     if "no:asyncio" not in options:
         common += ["-o", "asyncio_default_fixture_loop_scope=function"]  # pytest-asyncio warns without
     return project.runpytest_inprocess(*common, *options)
