@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos conformance fuzz simulate mutants schema docs-tables clean
+.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ bench-full: $(BENCH_STAMP) ## Measure all of benchmarks/matrix.toml in some hour
 
 bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in an hour; writes docs/benchmarks-operators.md.
 	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
+
+bench-server: $(BENCH_STAMP) ## Measure the embedded API server with 100,000 objects in a minute.
+	$(BENCH_BIN)/python -m benchmarks.embedded_server $(BENCH_ARGS)
 
 count: $(BENCH_STAMP) ## Count machine instructions per event and per listed pod in ten minutes (needs valgrind).
 	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)

@@ -26,6 +26,7 @@ from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import FieldLabel, PrinterColumn, ResourceType, ScalePaths
 from aioinformer.testing.server import APIServer
 from aioinformer.testing.simulation import TROUBLES, Simulation, SimulationError, simulate
+from aioinformer.testing.users import User
 from aioinformer.testing.waiting import eventually
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "MatchingError",
     "MissingExtraError",
     "UnknownNameError",
+    "User",
 ]

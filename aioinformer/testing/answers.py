@@ -24,11 +24,19 @@ def headers(content_type: str) -> dict[str, str]:
     return {"Content-Type": content_type, "Cache-Control": "no-cache, private"}
 
 
+def headers_of(view: View, *, stream: bool = False) -> dict[str, str]:
+    """Return the headers of an answer with objects."""
+    found = headers(view.encoding.stream_type if stream else view.encoding.media_type)
+    if view.resource.warning:
+        found["Warning"] = f'299 - "{view.resource.warning}"'
+    return found
+
+
 def show(request: Request, view: View, stored: StoredObject, status: int = 200) -> web.Response:
     """Return an answer with an object in the form that the client requested."""
     if request.subresource == "scale":
         return respond(view.encoding, scale_of(view.resource, load(view.resource, stored)), status)
-    return web.Response(body=view.one(stored), status=status, headers=headers(view.encoding.media_type))
+    return web.Response(body=view.one(stored), status=status, headers=headers_of(view))
 
 
 def respond(encoding: Encoding, obj: Object, status: int = 200) -> web.Response:

@@ -19,7 +19,6 @@ from aioinformer.testing.fieldsets import (
     paths,
     remove,
     show,
-    undeclared,
     with_parents,
 )
 from aioinformer.testing.last_applied import KUBECTL, taken_over
@@ -87,10 +86,9 @@ def apply_configuration(
         now: The time.
 
     Raises:
-        StatusError: 409 with the fields of other owners, 500 for a list with a duplicate key.
+        StatusError: 409 with the fields of other owners.
     """
     wanted = paths(node, applied)
-    _check_unique(resource, applied["metadata"], wanted)
     me = Owner(manager, _APPLY, resource.api_version, subresource)
     current = {} if live is None else paths(node, live)
     owners = _Owners(resource, live, current)
@@ -120,36 +118,6 @@ def apply_configuration(
         owned -= gone
     result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
     return result
-
-
-def check_declared(resource: ResourceType, node: Node, applied: Object) -> None:
-    """Refuse a configuration with unknown fields.
-
-    Raises:
-        StatusError: 500, as on the real server.
-    """
-    faults = [f"{show(path)}: field not declared in schema" for path in undeclared(node, applied)]
-    if faults:
-        why = faults[0] if len(faults) == 1 else "errors:\n  " + "\n  ".join(faults)
-        raise _untyped(resource, applied["metadata"], why)
-
-
-def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, Any]) -> None:
-    """Refuse lists with a duplicate merge key."""
-    for path, count in wanted.items():
-        if path[-1] == "." and count > 1:
-            why = f"{show(path[:-2])}: duplicate entries for key {show(path[-2:-1])}"
-            raise _untyped(resource, metadata, why)
-
-
-def _untyped(resource: ResourceType, metadata: Object, why: str) -> StatusError:
-    group_version = resource.api_version if resource.group else f"/{resource.version}"
-    return StatusError(
-        500,
-        "",
-        f"failed to create typed patch object ({metadata.get('namespace', '')}/{metadata['name']}; "
-        f"{group_version}, Kind={resource.kind}): {why}",
-    )
 
 
 def track_write(

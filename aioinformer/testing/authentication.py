@@ -18,12 +18,12 @@ class Authenticator:
     """Knows the users of bearer tokens.
 
     Args:
-        name_of: Returns the user's name of a token that the test has set, or None.
+        known: Returns the user of a token that the test has set, or None.
         accounts: Knows the tokens of service accounts.
     """
 
-    def __init__(self, name_of: Callable[[str], str | None], accounts: Accounts) -> None:
-        self._name_of = name_of
+    def __init__(self, known: Callable[[str], User | None], accounts: Accounts) -> None:
+        self._known = known
         self._accounts = accounts
 
     def identify(self, token: str | None) -> User:
@@ -42,9 +42,9 @@ class Authenticator:
         return {"authenticated": True, "user": user.info, "audiences": shared}
 
     def _user(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]]:
-        name = self._name_of(token)
-        if name is None:
+        user = self._known(token)
+        if user is None:
             return self._accounts.user(token, audiences)
         if audiences and ISSUER not in audiences:
             raise TokenError("invalid bearer token")
-        return user_of(name), [ISSUER]
+        return user, [ISSUER]

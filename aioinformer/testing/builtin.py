@@ -135,10 +135,17 @@ _FIELDS = {
 _CONVERSIONS = {(events.GROUP, "Event"): Conversion("", events.to_core, events.from_core)}
 
 
-_SUBRESOURCES = frozenset(["approval", "binding", "eviction", "finalize", "scale", "status", "token"])
+_SUBRESOURCES = frozenset(
+    ["approval", "binding", "ephemeralcontainers", "eviction", "finalize", "scale", "status", "token"]
+)
 """Those that this server has."""
 
-_NOT_SERVED = frozenset([("v1", "componentstatuses"), ("autoscaling/v1", "horizontalpodautoscalers")])
+_NOT_SERVED = frozenset([("autoscaling/v1", "horizontalpodautoscalers")])
+
+_WARNINGS = {
+    "ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
+    "Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
 
 
 class _Listed(msgspec.Struct, frozen=True):
@@ -171,7 +178,9 @@ def _resource(listed: _Listed) -> ResourceType:
         generation=listed.kind in _WITH_GENERATION,
         create_on_update=listed.kind in _CREATE_ON_UPDATE,
         unconditional_update=listed.kind not in _CONDITIONAL_UPDATE,
+        verbs=listed.verbs,
         stored=listed.verbs != ("create",),
+        warning=_WARNINGS.get(listed.kind, ""),
         conversion=_CONVERSIONS.get(name),
     )
 
@@ -190,10 +199,15 @@ _BY_NAME = {resource.group_resource: resource for resource in BUILTIN}
 
 BINDINGS = _BY_NAME["bindings"]
 CLAIMS = _BY_NAME["persistentvolumeclaims"]
+DAEMON_SETS = _BY_NAME["daemonsets.apps"]
 DEFINITIONS = _BY_NAME["customresourcedefinitions.apiextensions.k8s.io"]
+DEPLOYMENTS = _BY_NAME["deployments.apps"]
+JOBS = _BY_NAME["jobs.batch"]
 NAMESPACES = _BY_NAME["namespaces"]
 NODES = _BY_NAME["nodes"]
 PODS = _BY_NAME["pods"]
+REPLICA_SETS = _BY_NAME["replicasets.apps"]
 SECRETS = _BY_NAME["secrets"]
 SERVICE_ACCOUNTS = _BY_NAME["serviceaccounts"]
+STATEFUL_SETS = _BY_NAME["statefulsets.apps"]
 VOLUMES = _BY_NAME["persistentvolumes"]

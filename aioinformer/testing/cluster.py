@@ -6,32 +6,32 @@ API both call it.
 
 from __future__ import annotations
 
+import copy
 import time
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
 from msgspec.structs import replace as replaced
 
 from aioinformer.testing import errors
 from aioinformer.testing.addresses import Addresses
 from aioinformer.testing.apply import (
     apply_configuration,
-    check_declared,
     check_type,
     is_tracked,
     track_write,
 )
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
-from aioinformer.testing.custom import check_applied, check_custom
+from aioinformer.testing.custom import custom_faults
 from aioinformer.testing.defaults import admit, fill_in, on_write
-from aioinformer.testing.definition_rules import check_definition, not_enforced_in
 from aioinformer.testing.events import check_event
-from aioinformer.testing.immutable import immutable_faults
+from aioinformer.testing.immutable import ephemeral_container_faults, immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
-from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
+from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.checks import schema_faults
@@ -41,6 +41,7 @@ from aioinformer.testing.schema.zeros import missing
 from aioinformer.testing.seeds import seeded_objects
 from aioinformer.testing.spec_rules import spec_faults
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
+from aioinformer.testing.typed import check_typed
 from aioinformer.testing.validation import (
     check_finalizers,
     check_immutable,
@@ -48,7 +49,7 @@ from aioinformer.testing.validation import (
     check_object,
     check_place,
 )
-from aioinformer.testing.values import decoded, unapplied, unpatched
+from aioinformer.testing.values import decoded, unapplied, unhandled, unpatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +70,7 @@ class WriteOptions:
         applied: The write is an apply, which has already set `managedFields`.
         strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
         fields: Collects the unknown fields.
+        strategic: The strategic merge patch that the write comes from.
     """
 
     subresource: str = ""
@@ -78,6 +80,7 @@ class WriteOptions:
     applied: bool = False
     strict: bool = False
     fields: FieldCheck = field(default_factory=FieldCheck)
+    strategic: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ class Cluster:
         Raises:
             StatusError: 400, 403 (namespace or definition is terminating), 404 (no such namespace), 409 (exists), 422.
         """
-        metadata = metadata_of(obj)
+        metadata = metadata_of(obj, unhandled(resource))
         check_kind(resource, obj, strict=not options.whole)
         obj = decoded(resource, {**obj, "metadata": metadata}, fields=options.fields)
         metadata = obj["metadata"]
@@ -199,18 +202,20 @@ class Cluster:
             metadata["name"] = self._generate_name(metadata["generateName"])
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
-        check_object(resource, metadata, self._faults(resource, None, obj, options))
+        new = obj
+        if resource.has_status and not options.whole:
+            new.pop("status", None)
+        check_object(resource, metadata, self._faults(resource, None, new, options))
         metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
             metadata["generation"] = 1
-        new = {**obj, "metadata": metadata}
-        if resource.has_status and not options.whole:
-            new.pop("status", None)
         if not resource.custom:
-            status = self.schema_of(resource).properties.get("status")
-            if status is not None and "status" not in new:
-                new["status"] = missing(status)
+            if (
+                "status" not in new
+                and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
+            ):
+                new["status"] = copy.deepcopy(status)
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
             if options.strict:
@@ -220,9 +225,7 @@ class Cluster:
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
-            check_definition(new, None)
-            options.fields.note(not_enforced_in(new))
-        check_custom(resource, new, None)
+            _check_definition(new, None, options)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
@@ -249,7 +252,9 @@ class Cluster:
         """
         stored = self.get(resource, namespace, name)
         new = change(load(resource, stored))
-        new = decoded(resource, new, unpatched(new), options.fields)
+        refused = unpatched(resource, new, options.strategic)
+        metadata_of(new, refused)
+        new = decoded(resource, new, refused, options.fields)
         return self._replace(resource, stored, new, options)
 
     def update(
@@ -265,7 +270,8 @@ class Cluster:
         Raises:
             StatusError: As for `modify` and `create`.
         """
-        metadata, obj = metadata_of(obj), decoded(resource, obj, fields=options.fields)
+        metadata = metadata_of(obj, unhandled(resource))
+        obj = decoded(resource, obj, fields=options.fields)
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
@@ -295,19 +301,16 @@ class Cluster:
         """
         options, configuration = replace(options, applied=True), applied
         stored = self.find(resource, namespace, name)
-        metadata = metadata_of(applied)
-        if (applied.get("metadata") or {}).get("managedFields") is not None:
+        if value_at(applied, ("metadata", "managedFields")) is not None:
             raise errors.bad_request("metadata.managedFields must be nil")
+        check_type(applied, resource.api_version, resource.kind)
+        check_typed(resource, self.schema_of(resource), applied, name)
+        metadata = metadata_of(applied, unapplied(resource, name))
         if stored is not None:
             metadata = {"name": name, **metadata}
         for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():
             metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
-        check_type(applied, resource.api_version, resource.kind)
-        if resource.custom:
-            check_applied(resource, applied)
-        else:
-            check_declared(resource, self.schema_of(resource), {"metadata": {"name": name}} | applied)
         decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
@@ -389,9 +392,7 @@ class Cluster:
         if resource.kind == "Event" and not resource.custom:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
-            check_definition(result, old)
-            options.fields.note(not_enforced_in(result))
-        check_custom(resource, result, old, options.subresource)
+            _check_definition(result, old, options)
         if result == old:
             return stored
         self._track(resource, old, result, options)
@@ -442,6 +443,8 @@ class Cluster:
         """Return the new object, with the parts that this write cannot change from the old object."""
         if options.subresource in ("status", "approval"):
             result = _with_status_of(resource, old, new)
+        elif options.subresource == "ephemeralcontainers":
+            result = _with_ephemeral_containers(old, new)
         elif resource.has_status and not options.whole:
             result = {key: value for key, value in new.items() if key != "status"}
             if "status" in old:
@@ -474,10 +477,15 @@ class Cluster:
     def _faults(
         self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
     ) -> list[dict[str, str]]:
-        """Return what the server says against the spec of a built-in object."""
-        if resource.custom or not options.strict or options.subresource or resource is DEFINITIONS:
-            return []
+        """Return what the server says against an object, besides its metadata."""
         kind = resource.kind
+        if resource.custom:
+            return custom_faults(resource, new, old, options.subresource)
+        if old is not None and options.subresource == "ephemeralcontainers":
+            return [*schema_faults(self.schema_of(resource), new), *ephemeral_container_faults(old, new)]
+        has_own_checks = resource is DEFINITIONS or kind == "Event"
+        if has_own_checks or not options.strict or options.subresource:
+            return []
         faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]
         return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
 
@@ -521,10 +529,17 @@ class Cluster:
 
 
 @cache
+def _new_status(api_version: str, kind: str) -> Any:
+    """Return the status of a new object of a built-in kind, or UNSET if it has none."""
+    node = node_of(api_version, kind)
+    return UNSET if node is None or "status" not in node.properties else missing(node.properties["status"])
+
+
+@cache
 def _metadata_only() -> Node:
     config_map = node_of("v1", "ConfigMap")
     assert config_map is not None
-    return Node(properties={"metadata": config_map.properties["metadata"]})
+    return Node(preserves_unknown=True, properties={"metadata": config_map.properties["metadata"]})
 
 
 def _version_number(version: str) -> int:
@@ -532,6 +547,14 @@ def _version_number(version: str) -> int:
     if version and not version.isdecimal():
         raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
     return int(version or 0)
+
+
+def _check_definition(new: Object, old: Object | None, options: WriteOptions) -> None:
+    """Refuse an invalid CustomResourceDefinition; warn about rules that are not enforced."""
+    from aioinformer.testing.definition_rules import check_definition, not_enforced_in  # slow to import
+
+    check_definition(new, old)
+    options.fields.note(not_enforced_in(new))
 
 
 def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:
@@ -559,6 +582,14 @@ def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
         if "labels" in old["metadata"]:
             result["metadata"]["labels"] = old["metadata"]["labels"]
     return result
+
+
+def _with_ephemeral_containers(old: Object, new: Object) -> Object:
+    """Return the old pod with the new ephemeral containers."""
+    spec = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
+    if containers := (new.get("spec") or {}).get("ephemeralContainers"):
+        spec["ephemeralContainers"] = containers
+    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
 
 
 def _metadata_with_status(resource: ResourceType, metadata: Object) -> Object:

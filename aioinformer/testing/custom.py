@@ -1,4 +1,4 @@
-"""Custom resources by the schemas of their definitions: read as Go would, checked, and refused with all causes."""
+"""Custom resources by the schemas of their definitions: read as Go would, checked, with all causes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from aioinformer.testing import errors
+from aioinformer.testing.scale import scale_faults
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.unknown import unknown_fields
@@ -34,31 +34,11 @@ def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]
     return read, [*unknown_fields(_metadata(), obj.get("metadata"), "metadata"), *unknown]
 
 
-def check_custom(resource: ResourceType, new: Object, old: Object | None, subresource: str = "") -> None:
-    """Refuse a custom resource that does not fit its schema; faults of unchanged values are tolerated.
-
-    Raises:
-        StatusError: 422 with every cause.
-    """
+def custom_faults(
+    resource: ResourceType, new: Object, old: Object | None, subresource: str = ""
+) -> list[dict[str, str]]:
+    """Return the causes why a custom resource does not fit its schema; faults of unchanged values are tolerated."""
     if resource.schema is None:
-        return
-    if faults := resource.schema.faults(new, old, subresource):
-        causes = [fault.cause for fault in faults]
-        raise errors.invalid(resource.kind, resource.group, new["metadata"]["name"], causes)
-
-
-def check_applied(resource: ResourceType, applied: Object) -> None:
-    """Refuse an applied configuration with a field that the schema does not have.
-
-    Raises:
-        StatusError: 500, as upstream.
-    """
-    _, unknown = read_custom(resource, applied)
-    if unknown:
-        name = f"{applied['metadata'].get('namespace', '')}/{applied['metadata']['name']}"
-        raise errors.StatusError(
-            500,
-            "",
-            f"failed to create typed patch object ({name}; {resource.api_version}, Kind={resource.kind}): "
-            f".{unknown[0]}: field not declared in schema",
-        )
+        return []
+    counts = scale_faults(resource, new)
+    return [fault.cause for fault in resource.schema.faults(new, old, subresource, counts)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.definition_rules import complete_definition
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -70,6 +68,8 @@ def on_write(obj: Object, kind: str, old: Object | None = None) -> None:
     if kind == "DaemonSet":
         _count_template(obj, old)
     if kind == "CustomResourceDefinition":
+        from aioinformer.testing.definition_rules import complete_definition  # slow to import
+
         complete_definition(obj)
 
 

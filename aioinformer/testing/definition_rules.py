@@ -72,6 +72,11 @@ class _Spec(msgspec.Struct):
     versions: list[_Version] = []
 
 
+def _parsed(definition: Object) -> _Spec:
+    spec = definition.get("spec") or {}
+    return msgspec.convert({name: value for name, value in spec.items() if value is not None}, _Spec)
+
+
 def complete_definition(definition: Object) -> None:
     """Set the defaults of a definition in place: names and stored versions.
 
@@ -79,7 +84,7 @@ def complete_definition(definition: Object) -> None:
         StatusError: 400 for a malformed spec.
     """
     try:
-        parsed = msgspec.convert(definition.get("spec") or {}, _Spec)
+        parsed = _parsed(definition)
     except msgspec.ValidationError as error:
         raise bad_request(f"CustomResourceDefinition cannot be handled: {error}") from error
     spec = definition["spec"] = dict(definition.get("spec") or {})
@@ -100,14 +105,14 @@ def check_definition(new: Object, old: Object | None) -> None:
     Raises:
         StatusError: 422 with every cause.
     """
-    name, spec = new["metadata"]["name"], msgspec.convert(new["spec"], _Spec)
+    name, spec = new["metadata"]["name"], _parsed(new)
     faults = [*_faults(spec)]
     if old is None:
         if name != f"{spec.names.plural}.{spec.group}":
             why = 'must be spec.names.plural+"."+spec.group'
             faults.insert(0, field_invalid("metadata.name", name, why))
     else:
-        faults += _changes(spec, msgspec.convert(old["spec"], _Spec), established=is_established(old))
+        faults += _changes(spec, _parsed(old), established=is_established(old))
     faults += _unstored(spec, new["status"]["storedVersions"])
     faults += _unapproved(spec.group, _approval(new), None if old is None else _approval(old))
     if faults:

@@ -11,16 +11,15 @@ from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.conditions import with_condition
 from aioinformer.testing.controller import Controller
 from aioinformer.testing.custom import read_custom
-from aioinformer.testing.definition_rules import not_enforced_in
 from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.naming import accepted_names, is_established, with_names
 from aioinformer.testing.objects import Object, load, store
 from aioinformer.testing.resources import FieldLabel, PrinterColumn, ResourceType, ScalePaths
-from aioinformer.testing.schema.definition import Schema, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from aioinformer.testing.schema.definition import Schema
     from aioinformer.testing.storage import StoredEvent, StoredObject
 
 _NOT_ENFORCED = "ValidationRulesNotEnforced"
@@ -113,6 +112,8 @@ class Definitions(Controller):
 
 def _with_enforcement(definition: Object, now: str) -> Object:
     """Return the status of a definition with a condition if a part of its schemas is not enforced."""
+    from aioinformer.testing.definition_rules import not_enforced_in  # slow to import
+
     status: Object = definition["status"]
     missing = not_enforced_in(definition)
     has_condition = any(each.get("type") == _NOT_ENFORCED for each in status.get("conditions") or ())
@@ -161,6 +162,8 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
 
 
 def _schema(version: dict[str, Any]) -> Schema:
+    from aioinformer.testing.schema.definition import compiled  # slow to import
+
     return compiled(version["schema"]["openAPIV3Schema"])
 
 

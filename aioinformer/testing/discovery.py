@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -29,8 +31,13 @@ class Discovery:
         """Return whether a group's version has any resource."""
         return version in self._registry.group_versions().get(group, ())
 
-    def answer(self, request: Request, accept: str) -> web.Response:
+    def answer(self, request: Request, accept: str, url: str) -> web.Response:
         """Return the answer to a path, or a 404.
+
+        Args:
+            request: The request.
+            accept: Its Accept header.
+            url: The server's URL, as the client sees it.
 
         Raises:
             StatusError: 405 for writing methods, 406.
@@ -39,7 +46,7 @@ class Discovery:
             raise errors.method_not_allowed()
         path = request.path.rstrip("/")
         if path in ("/api", "/apis"):
-            return self._root(path, accept)
+            return self._root(path, accept, url)
         found = self._group_document(path, accept)
         return found or web.Response(status=404, text="404 page not found\n")
 
@@ -57,7 +64,7 @@ class Discovery:
             raise errors.path_not_found()
         return None
 
-    def _root(self, path: str, accept: str) -> web.Response:
+    def _root(self, path: str, accept: str, url: str) -> web.Response:
         if _AGGREGATED in accept:
             items = [
                 self._aggregated(group)
@@ -72,7 +79,8 @@ class Discovery:
             }
             return show_json(listed, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
         if path == "/api":
-            known = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+            address = {"clientCIDR": "0.0.0.0/0", "serverAddress": url.partition("://")[2]}
+            known = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
             return _document(known, accept)
         groups = [self._group(name) for name in self._registry.group_versions() if name]
         return _document({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}, accept)
@@ -100,6 +108,8 @@ class Discovery:
                 entry["shortNames"] = list(resource.short_names)
             if resource.categories:
                 entry["categories"] = list(resource.categories)
+            if "watch" in resource.verbs and not resource.custom:
+                entry["storageVersionHash"] = _storage_hash(resource)
             listed.append(entry)
             for name in resource.subresources:
                 described = {
@@ -157,6 +167,12 @@ class Discovery:
 
 def _singular(resource: ResourceType) -> str:
     return resource.singular or resource.kind.lower()
+
+
+def _storage_hash(resource: ResourceType) -> str:
+    """Return what tells clients that the objects are stored in another version than before."""
+    kind = f"{resource.stored_group}/{resource.version}/{resource.kind}"
+    return base64.b64encode(hashlib.sha256(kind.encode()).digest()[:8]).decode()
 
 
 def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:

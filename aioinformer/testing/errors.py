@@ -285,7 +285,8 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[dict[str, str]]) 
         details["name"] = name
     if group:
         details["group"] = group
-    details["kind"] = kind
+    if kind:
+        details["kind"] = kind
     details["causes"] = list(causes)
     return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details=details)
 

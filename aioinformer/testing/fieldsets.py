@@ -51,22 +51,6 @@ def paths(node: Node, obj: Object) -> dict[Path, Any]:
     return found
 
 
-def undeclared(node: Node, value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the fields of a configuration that its schema does not know."""
-    if isinstance(value, dict):
-        for name, entry in value.items():
-            below = (*path, f"f:{name}")
-            if name in node.properties or node.items is not None:
-                yield from undeclared(_field(node, name), entry, below)
-            elif node.properties and not node.preserves_unknown:
-                yield below
-    elif isinstance(value, list) and node.items is not None:
-        for number, entry in enumerate(value):
-            is_keyed = node.list_type == "map" and isinstance(entry, dict)
-            element = _key_element(node, entry) if is_keyed else f"i:{number}"
-            yield from undeclared(node.items, entry, (*path, element))
-
-
 def _field(node: Node, name: str) -> Node:
     return node.properties.get(name) or node.items or _ANY
 
@@ -84,10 +68,10 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
             _collect(_field(node, name), entry, (*path, f"f:{name}"), found)
     elif isinstance(value, list) and node.list_type == "set":
         for entry in value:
-            found[(*path, _value_element(entry))] = entry
+            found[(*path, value_element(entry))] = entry
     elif isinstance(value, list) and node.list_type == "map":
         for item in value:
-            place = (*path, _key_element(node, item))
+            place = (*path, key_element(node, item))
             if _is_atomic(items):
                 found[place] = item
                 continue
@@ -99,7 +83,7 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
         found[path] = value
 
 
-def _key_element(node: Node, item: Object) -> str:
+def key_element(node: Node, item: Object) -> str:
     """Return the element of an item of a list that merges by keys; a missing key has its default."""
     items = node.items or _ANY
     keys = {}
@@ -109,7 +93,8 @@ def _key_element(node: Node, item: Object) -> str:
     return "k:" + msgspec.json.encode(keys).decode()
 
 
-def _value_element(value: Any) -> str:
+def value_element(value: Any) -> str:
+    """Return the element of an item of a list that is a set."""
     return "v:" + msgspec.json.encode(value).decode()
 
 
@@ -126,21 +111,58 @@ def _merge(node: Node, live: Any, applied: Any) -> Any:
         return merge(node, live, applied)
     if isinstance(applied, list) and isinstance(live, list):
         if node.list_type == "set":
-            return live + [entry for entry in applied if entry not in live]
+            pairs = _pairs([*map(value_element, live)], [*map(value_element, applied)])
+            return [live[left] if right is None else applied[right] for left, right in pairs]
         if node.list_type == "map":
             return _merge_items(node, live, applied)
     return applied
 
 
 def _merge_items(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
-    wanted = {_key_element(node, item): item for item in applied}
-    known = [_key_element(node, item) for item in live]
+    pairs = _pairs([key_element(node, item) for item in live], [key_element(node, item) for item in applied])
 
-    def merged(element: str, item: Any) -> Any:
-        return _merge(node.items or _ANY, item, wanted[element]) if element in wanted else item
+    def merged(left: int, right: int | None) -> Any:
+        if right is None:
+            return live[left]
+        return applied[right] if left < 0 else _merge(node.items or _ANY, live[left], applied[right])
 
-    both = [merged(element, item) for element, item in zip(known, live, strict=True)]
-    return both + [item for item in applied if _key_element(node, item) not in known]
+    return [merged(left, right) for left, right in pairs]
+
+
+def _pairs(live: list[str], applied: list[str]) -> Iterator[tuple[int, int | None]]:
+    """Yield the places of the items of a merged list, in the order of structured-merge-diff.
+
+    The applied order wins, and an item that only the live list has stays where it is among the others.
+
+    Args:
+        live: The elements of the live list.
+        applied: Those of the applied list.
+
+    Yields:
+        The place in the live list, or -1, and the place in the applied list, or None.
+    """
+    places = {element: number for number, element in reversed([*enumerate(live)])}
+    shared = [element for element in applied if element in places]
+    wanted, done = {*applied}, set[str]()
+    left = right = 0
+    while left < len(live) or right < len(applied):
+        here = live[left] if left < len(live) else None
+        next_ = applied[right] if right < len(applied) else None
+        if here is not None and here != next_:
+            if here not in wanted:
+                yield left, None
+                left += 1
+                continue
+            if here in done or (shared and shared[0] != here):  # the applied order has another place for it
+                left += 1
+                continue
+        if next_ is not None:
+            yield places.get(next_, -1), right
+            done.add(next_)
+            right += 1
+            left += here == next_
+            if shared and shared[0] == next_:
+                shared.pop(0)
 
 
 def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
@@ -161,7 +183,7 @@ def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path =
         if left is not None:
             value[name] = left
     elif element.startswith("v:") and isinstance(value, list):
-        value = [entry for entry in value if _value_element(entry) != element]
+        value = [entry for entry in value if value_element(entry) != element]
     elif element.startswith("k:") and isinstance(value, list):
         keys = msgspec.json.decode(element[2:])
         items = []

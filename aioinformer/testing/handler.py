@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from aioinformer.testing import errors
-from aioinformer.testing.answers import accept_of, hang_up, headers, refusal, show
+from aioinformer.testing.answers import accept_of, hang_up, headers_of, refusal, show
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.impersonation import impersonated
 from aioinformer.testing.listing import ListOptions, Page, list_page, parse_resource_version
@@ -146,7 +146,7 @@ class Handler:
             raise errors.path_not_found()
         if request.subresource and request.verb not in verbs_of(request.subresource):
             raise errors.method_not_allowed()
-        if not resource.stored and request.verb != "create":
+        if not request.subresource and request.verb not in resource.verbs:
             raise errors.method_not_allowed()
         view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""), request.verb)
         match request.verb:
@@ -178,7 +178,7 @@ class Handler:
                 return await writer.patch(http, request, view)
             case "delete" if not request.subresource:
                 return await writer.delete(http, request, view)
-            case "deletecollection" if "deletecollection" in resource.verbs:
+            case "deletecollection":
                 options = _list_options(request, resource)
                 collection = self._cluster.collection(resource)
                 page = list_page(collection, options, self._cluster.resource_version)
@@ -243,7 +243,7 @@ class Handler:
             keep_bookmark=self._faults.keep_bookmark,
             thawed=self._faults.thawed,
         )
-        response = web.StreamResponse(headers=headers(view.encoding.stream_type))
+        response = web.StreamResponse(headers=headers_of(view, stream=True))
         request.status = 200
         self.watches[watch] = None
         collection.watchers[watch.wake] = None
@@ -295,7 +295,7 @@ async def _send_page(http: web.BaseRequest, request: Request, view: View, page: 
         size += len(piece)
         if size >= _WRITE_SIZE:
             if response is None:
-                response = web.StreamResponse(headers=headers(view.encoding.media_type))
+                response = web.StreamResponse(headers=headers_of(view))
                 request.status = 200
                 await response.prepare(http)
             await response.write(b"".join(pending))
@@ -303,7 +303,7 @@ async def _send_page(http: web.BaseRequest, request: Request, view: View, page: 
         if number % _ITEMS_PER_SLICE == 0:
             await asyncio.sleep(0)
     if response is None:
-        return web.Response(body=b"".join(pending), headers=headers(view.encoding.media_type))
+        return web.Response(body=b"".join(pending), headers=headers_of(view))
     await response.write(b"".join(pending))
     return response
 
@@ -312,7 +312,7 @@ async def _send_truncated(
     http: web.BaseRequest, view: View, page: Page, truncation: Truncation
 ) -> web.StreamResponse:
     """Send a fraction of the objects and half of the next, then close the connection."""
-    response = web.StreamResponse(headers=headers(view.encoding.media_type))
+    response = web.StreamResponse(headers=headers_of(view))
     await response.prepare(http)
     kept = min(int(len(page.items) * truncation.fraction), max(len(page.items) - 1, 0))
     head, *rest = filter(None, view.page(page))
@@ -327,7 +327,7 @@ async def _error_stream(
     http: web.BaseRequest, request: Request, view: View, error: StatusError
 ) -> web.StreamResponse:
     """Send a watch that contains only an error."""
-    response = web.StreamResponse(headers=headers(view.encoding.stream_type))
+    response = web.StreamResponse(headers=headers_of(view, stream=True))
     request.status = 200
     await response.prepare(http)
     await response.write(view.error(error.status))

@@ -106,6 +106,20 @@ def _pod(old: Object, new: Object) -> _Faults:
         yield field_forbidden("spec", _POD)
 
 
+def ephemeral_container_faults(old: Object, new: Object) -> list[dict[str, str]]:
+    """Return the causes for ephemeral containers of a pod that are gone or changed."""
+    before, after = ((pod.get("spec") or {}).get("ephemeralContainers") or () for pod in (old, new))
+    kept = {container.get("name"): container for container in after}
+    faults = []
+    for container in before:
+        name = container["name"]
+        if kept.get(name) != container:
+            what = "changed" if name in kept else "removed"
+            why = f'existing ephemeral containers "{name}" may not be {what}\n'
+            faults.append(field_forbidden("spec.ephemeralContainers", why))
+    return faults
+
+
 def _fixed(spec: Object) -> Object:
     fixed = _without(spec, "activeDeadlineSeconds", "tolerations", "schedulingGates")
     for part in ("containers", "initContainers"):
@@ -150,7 +164,9 @@ def _priority(old: Object, new: Object) -> _Faults:
 
 def _binding(old: Object, new: Object) -> _Faults:
     if old.get("roleRef") != new.get("roleRef"):
-        yield field_invalid("roleRef", new.get("roleRef"), "cannot change roleRef")
+        given = new.get("roleRef") or {}
+        shown = {f"{name[0].upper()}{name[1:]}".replace("Api", "API"): given[name] for name in sorted(given)}
+        yield field_invalid("roleRef", shown, "cannot change roleRef")
 
 
 _MORE: dict[str, Callable[[Object, Object], _Faults]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -129,6 +130,7 @@ class Listener:
         return sock
 
 
+@lru_cache(maxsize=64)
 def _is_loopback(url: str) -> bool:
     """Return whether the host of a URL is the loopback interface, without resolving names."""
     try:

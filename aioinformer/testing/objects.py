@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.testing.errors import bad_request
+from aioinformer.testing.errors import StatusError, bad_request
 from aioinformer.testing.storage import StoredObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from aioinformer.testing.resources import ResourceType
 
@@ -57,6 +58,7 @@ _DROPPED_WHEN_EMPTY = frozenset(
 
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+_TEXT = (str, type(None))
 _NO_LABELS: dict[str, str] = {}
 
 
@@ -110,7 +112,9 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
     """Return the value of a nested field, or None if it is missing."""
     value: Any = obj
     for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
     return value
 
 
@@ -146,6 +150,11 @@ def reversioned(resource: ResourceType, stored: StoredObject, resource_version: 
 
 def timestamp(seconds: float) -> str:
     """Return a time in the format of metadata."""
+    return _timestamp(floor(seconds))
+
+
+@lru_cache(maxsize=1)
+def _timestamp(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -226,11 +235,15 @@ def _yaml_loader() -> Any:
     return Loader
 
 
-def metadata_of(obj: Any) -> Object:
+def metadata_of(obj: Any, refused: Callable[[str], StatusError] = bad_request) -> Object:
     """Return an object's metadata, with its types checked and repeated owner references removed.
 
+    Args:
+        obj: The object.
+        refused: Builds the error from Go's message about a value of the wrong type.
+
     Raises:
-        StatusError: 400 if the object or its metadata is no JSON object or has values of the wrong type.
+        StatusError: 400, or the error from `refused`, if a value has the wrong type.
     """
     if not isinstance(obj, dict):
         raise bad_request(
@@ -240,22 +253,25 @@ def metadata_of(obj: Any) -> Object:
     if metadata is None:
         return {}
     if not isinstance(metadata, dict):
-        raise _wrong_type("metadata", "ObjectMeta", metadata)
+        raise refused(_wrong_type("metadata", "v1.ObjectMeta", metadata))
     for name in ("name", "generateName", "namespace", "uid", "resourceVersion"):
         value = metadata.get(name)
         if value is not None and not isinstance(value, str):
-            raise _wrong_type(f"metadata.{name}", "string", value)
+            raise refused(_wrong_type(f"metadata.{name}", "string", value))
     for name in ("labels", "annotations"):
         value = metadata.get(name)
-        if value is not None and not _is_string_map(value):
-            raise _wrong_type(f"metadata.{name}", "map[string]string", value)
+        if value is not None and not isinstance(value, dict):
+            raise refused(_wrong_type(f"metadata.{name}", "map[string]string", value))
+        for entry in (value or {}).values():
+            if not isinstance(entry, _TEXT):
+                raise refused(_wrong_type(f"metadata.{name}", "string", entry))
     for name in ("finalizers", "ownerReferences"):
         value = metadata.get(name)
         if value is not None and not isinstance(value, list):
-            raise _wrong_type(f"metadata.{name}", "[]string", value)
+            raise refused(_wrong_type(f"metadata.{name}", "[]string", value))
     for finalizer in metadata.get("finalizers") or ():
         if not isinstance(finalizer, str):
-            raise _wrong_type("metadata.finalizers", "string", finalizer)
+            raise refused(_wrong_type("metadata.finalizers", "string", finalizer))
     found = {
         key: value
         for key, value in metadata.items()
@@ -272,10 +288,6 @@ def metadata_of(obj: Any) -> Object:
     return found
 
 
-def _is_string_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, str | None) for entry in value.values())
-
-
 def wrong_type(field: str, wanted: str, value: Any) -> str:
     """Return the message of Go's JSON decoder for a value of the wrong type."""
     names = {list: "array", dict: "object", str: "string", bool: "bool", type(None): "null"}
@@ -283,5 +295,5 @@ def wrong_type(field: str, wanted: str, value: Any) -> str:
     return f"json: cannot unmarshal {given} into Go struct field {field} of type {wanted}"
 
 
-def _wrong_type(path: str, wanted: str, value: Any) -> Exception:
-    return bad_request(wrong_type(f"ObjectMeta.{path}", wanted, value))
+def _wrong_type(path: str, wanted: str, value: Any) -> str:
+    return wrong_type(f"ObjectMeta.{path}", wanted, value)

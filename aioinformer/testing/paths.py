@@ -94,7 +94,7 @@ class Paths:
                 found = self._openapi.answer(request, accept)
             case _:
                 found = health(request)
-        return found or self._discovery.answer(request, accept)
+        return found or self._discovery.answer(request, accept, url)
 
 
 def _openid_configuration(url: str) -> dict[str, Any]:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from aioinformer.testing.schema.definition import Schema
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from aioinformer.testing.schema.definition import Schema
-
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-class FieldLabel(NamedTuple):
+@dataclass(frozen=True)
+class FieldLabel:
     """A field that field selectors can use.
 
     Attributes:
@@ -31,7 +33,7 @@ class FieldLabel(NamedTuple):
     path: str = ""
     default: str = ""
 
-    @property
+    @cached_property
     def steps(self) -> tuple[str, ...]:
         """The keys of the path."""
         return tuple((self.path or self.label).split("."))
@@ -107,7 +109,9 @@ class ResourceType:
         create_on_update: Whether PUT creates a missing object.
         unconditional_update: Whether PUT works without a resourceVersion; False for custom resources.
         scale_paths: The fields of the scale subresource.
+        verbs: Its verbs, in the real server's order.
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
+        warning: What the server warns of in its answers, if it is deprecated.
         conversion: How its objects are stored, if as those of another group.
         columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
         schema: The schema of a custom resource from its definition; without one all fields are kept.
@@ -128,10 +132,15 @@ class ResourceType:
     create_on_update: bool = False
     unconditional_update: bool = False
     scale_paths: ScalePaths = field(default=ScalePaths())
+    verbs: tuple[str, ...] = _CUSTOM_VERBS
     stored: bool = True
+    warning: str = ""
     conversion: Conversion | None = None
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
+
+    def __hash__(self) -> int:
+        return hash((self.group, self.version, self.plural))  # all fields take long
 
     @cached_property
     def api_version(self) -> str:
@@ -147,16 +156,6 @@ class ResourceType:
     def stored_group(self) -> str:
         """The group under which its objects are stored."""
         return self.group if self.conversion is None else self.conversion.group
-
-    @cached_property
-    def verbs(self) -> tuple[str, ...]:
-        """Its verbs, in the real server's order."""
-        if not self.stored:
-            return ("create",)
-        if self.custom:
-            return ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-        some = () if (self.group, self.plural) == ("", "namespaces") else ("deletecollection",)
-        return ("create", "delete", *some, "get", "list", "patch", "update", "watch")
 
     @cached_property
     def has_status(self) -> bool:

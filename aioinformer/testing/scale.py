@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.apply import check_type
 from aioinformer.testing.errors import StatusError, field_invalid, invalid
+from aioinformer.testing.gotext import text, type_name
 from aioinformer.testing.objects import metadata_of, value_at
+from aioinformer.testing.schema.result import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +83,7 @@ def _scale(resource: ResourceType, obj: Object) -> Object:
 
 def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str) -> Object:
     replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int) or replicas < 0:
+    if not isinstance(replicas, int) or (replicas < 0 and not resource.custom):
         causes = [field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
         raise invalid("Scale", "autoscaling", name, causes)
     *parents, last = _steps(resource.scale_paths.replicas)
@@ -92,6 +94,36 @@ def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str
         place = place[step]
     place[last] = replicas
     return result
+
+
+def scale_faults(resource: ResourceType, obj: Object) -> list[Fault]:
+    """Return the faults of the fields of a custom resource that its Scale shows."""
+    if "scale" not in resource.subresources:
+        return []
+    paths = resource.scale_paths
+    found = [_count_fault(path, obj) for path in (paths.replicas, paths.status_replicas)]
+    return [fault for fault in found if fault is not None]
+
+
+def _count_fault(path: str, obj: Object) -> Fault | None:
+    value: Any = obj
+    for step in _steps(path):
+        if not isinstance(value, dict):
+            return Fault("Invalid", path, 0, _accessor_error(path, value, "map[string]interface{}"))
+        if step not in value:
+            return None
+        value = value[step]
+    if not isinstance(value, int) or isinstance(value, bool):
+        return Fault("Invalid", path, 0, _accessor_error(path, value, "int64"))
+    if value < 0:
+        return Fault("Invalid", path, value, "should be a non-negative integer")
+    if value >= 2**31:
+        return Fault("Invalid", path, value, f"should be less than or equal to {2**31 - 1}")
+    return None
+
+
+def _accessor_error(path: str, value: Any, wanted: str) -> str:
+    return f"{path} accessor error: {text(value)} is of the type {type_name(value)}, expected {wanted}"
 
 
 def _show(labels: dict[str, str]) -> str:

@@ -36,7 +36,8 @@ from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
-from aioinformer.testing.users import ANONYMOUS, User
+from aioinformer.testing.users import ANONYMOUS, User, user_of
+from aioinformer.testing.workloads import Workloads
 
 _REQUESTS_KEPT = 10_000
 _STEPS_PER_SLICE = 50
@@ -81,6 +82,8 @@ class APIServer:
         control_plane: Run the controllers that deletion needs: empty namespaces, release volumes, collect garbage,
             end pods. False runs none, like a bare kube-apiserver. Names out of `CONTROLLERS` run those only; they are
             the names of kube-controller-manager's `--controllers`.
+        workloads: Also play the workload controllers, the scheduler and the kubelet: Deployments, ReplicaSets,
+            StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. See `workloads`.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps.
 
@@ -89,8 +92,9 @@ class APIServer:
         faults: Fault injection.
         requests: The latest 10,000 requests, oldest first.
         tokens: The accepted bearer tokens, if a token was given.
-        users: Names of users by their bearer tokens, which are accepted, too. `request.user` has the name; it is
-            `"embedded"` for the other `tokens`. Tokens that a TokenRequest has issued are accepted without being here.
+        users: Users, or just their names, by their bearer tokens, which are accepted, too. `request.user` has the name;
+            it is `"embedded"` for the other `tokens`. Tokens that a TokenRequest has issued are accepted without being
+            here.
     """
 
     def __init__(
@@ -104,20 +108,26 @@ class APIServer:
         bookmark_interval: float = 60.0,
         watch_list: bool = True,
         control_plane: bool | Collection[str] = True,
+        workloads: bool = False,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.cluster = Cluster(history=history, watch_buffer=watch_buffer, seed=seed, clock=clock)
         self.tokens: set[str] = set() if token is None else {token}
-        self.users: dict[str, str] = {}
+        self.users: dict[str, str | User] = {}
         self.requests: deque[Request] = deque(maxlen=_REQUESTS_KEPT)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._token = token
         self._forbidden: list[Fault] = []
         self._certificates = Certificates() if tls else None
         wanted = (CONTROLLERS if control_plane else ()) if isinstance(control_plane, bool) else control_plane
-        self._controllers = [Definitions(self.cluster), *controllers_of(self.cluster, wanted)]
         self._work = asyncio.Event()
+        self._workloads = Workloads(self.cluster, self._work.set) if workloads else None
+        self._controllers = [
+            Definitions(self.cluster),
+            *controllers_of(self.cluster, wanted),
+            *(self._workloads.controllers if self._workloads is not None else ()),
+        ]
         self._worker: asyncio.Task[None] | None = None
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None  # thread and loop, while it runs
         self.faults = Faults(
@@ -131,7 +141,7 @@ class APIServer:
         self._handler = Handler(
             self.cluster,
             self.faults,
-            authenticator=Authenticator(self._name_of, accounts),
+            authenticator=Authenticator(self._user_of, accounts),
             accounts=accounts,
             authorize=self._authorize,
             allowed=self._allowed,
@@ -452,6 +462,17 @@ class APIServer:
         """The number of open watches."""
         return len(self._handler.watches)
 
+    @property
+    def workloads(self) -> Workloads:
+        """Delays and failures of pods.
+
+        Raises:
+            TestingError: The server does not run workloads.
+        """
+        if self._workloads is None:
+            raise errors.TestingError("this server runs no workloads: use APIServer(workloads=True)")
+        return self._workloads
+
     # Private
 
     def _require_owner(self) -> None:
@@ -498,8 +519,9 @@ class APIServer:
         self.requests.append(request)
         self._counts[request.verb, request.resource] += 1
 
-    def _name_of(self, token: str) -> str | None:
-        return self.users.get(token, "embedded" if token in self.tokens else None)
+    def _user_of(self, token: str) -> User | None:
+        found = self.users.get(token, "embedded" if token in self.tokens else None)
+        return user_of(found) if isinstance(found, str) else found and user_of(*found)
 
     def _authorize(self, request: Request, token: str | None, wanted: User | None) -> None:
         user = request.user if wanted is None else request.impersonator

@@ -1,9 +1,11 @@
-"""Rules for specs of built-in kinds that the schema does not tell, with the real server's causes."""
+"""Rules for specs that the schema does not tell, with the real server's causes: pods, workloads, Services."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from aioinformer.errors import SelectorError
 from aioinformer.objects.labels import LabelSelector, label_key_faults, label_value_faults
@@ -15,7 +17,9 @@ from aioinformer.testing.errors import (
     field_not_supported,
     field_required,
 )
+from aioinformer.testing.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.schema.conditional import pod_template, template_path
+from aioinformer.testing.secret_rules import secret_faults
 from aioinformer.testing.validation import label_fault
 
 if TYPE_CHECKING:
@@ -26,12 +30,8 @@ if TYPE_CHECKING:
     _Faults = Iterator[dict[str, str]]
 
 _PORT_RANGE = "must be between 1 and 65535, inclusive"
-_KEY = re.compile("[-._a-zA-Z0-9]+")
-_KEY_RULE = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
-    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 _SELECTING = frozenset(["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
+_EMPTY = {"ReplicaSet": "deployment"}  # as upstream says
 _COUNTS = (
     "replicas",
     "minReadySeconds",
@@ -52,6 +52,10 @@ def _faults(kind: str, obj: Object) -> _Faults:
     for name in _COUNTS:
         if isinstance(spec.get(name), int) and spec[name] < 0:
             yield field_invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
+    if kind == "Deployment":
+        yield from _strategy_faults(spec.get("strategy") or {})
+    if kind == "Secret":
+        yield from secret_faults(obj)
     if kind in _SELECTING:
         yield from _selector_faults(kind, spec)
     if kind == "Pod":
@@ -62,17 +66,27 @@ def _faults(kind: str, obj: Object) -> _Faults:
         yield from _label_faults(f"{path}.labels", (template.get("metadata") or {}).get("labels") or {})
         yield from _pod_faults(f"{path}.spec", template.get("spec") or {})
         yield from _restart_faults(kind, f"{path}.spec.restartPolicy", template.get("spec") or {})
-    more = _MORE.get(kind)
+    more = _MORE.get(kind) or OBJECT_RULES.get(kind)
     if more is not None:
         yield from more(obj)
+    if kind == "Service":
+        yield from _repeated_ports(spec.get("ports") or ())
+
+
+def _strategy_faults(strategy: Object) -> _Faults:
+    if strategy.get("type") == "Recreate" and strategy.get("rollingUpdate") is not None:
+        why = "may not be specified when strategy `type` is 'Recreate'"
+        yield field_forbidden("spec.strategy.rollingUpdate", why)
 
 
 def _selector_faults(kind: str, spec: Object) -> _Faults:
     selector = spec.get("selector")
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if selector is not None and not (selector.get("matchLabels") or selector.get("matchExpressions")):
-        yield field_invalid("spec.selector", selector, f"empty selector is invalid for {kind.lower()}")
+        why = f"empty selector is invalid for {_EMPTY.get(kind, kind.lower())}"
+        yield field_invalid("spec.selector", selector, why)
         return
+    yield from _label_faults("spec.selector.matchLabels", (selector or {}).get("matchLabels") or {})
     try:
         matches = selector is not None and LabelSelector.of(selector).matches(labels or {})
     except SelectorError:
@@ -198,66 +212,30 @@ def _service(obj: Object) -> _Faults:
     yield from _label_faults("spec.selector", spec.get("selector") or {})
 
 
+def _repeated_ports(ports: Sequence[Object]) -> _Faults:
+    seen: set[tuple[str, int]] = set()
+    for number, port in enumerate(ports):
+        if (key := (port["protocol"], port["port"])) in seen:
+            shown = {"Name": "", "Protocol": key[0], "AppProtocol": None, "Port": key[1]}
+            text = msgspec.json.encode({**shown, "TargetPort": 0, "NodePort": 0}).decode()
+            why = f"Duplicate value: {text}"
+            yield cause("FieldValueDuplicate", why, f"spec.ports[{number}]")
+        seen.add(key)
+
+
 def _cron_job(obj: Object) -> _Faults:
     schedule = (obj.get("spec") or {}).get("schedule")
     if schedule and (why := schedule_fault(schedule)):
         yield field_invalid("spec.schedule", schedule, why)
 
 
-def _data(obj: Object) -> _Faults:
-    for part in ("data", "binaryData"):
-        for key in obj.get(part) or ():
-            if not _KEY.fullmatch(key):
-                yield field_invalid(f"{part}[{key}]", key, _KEY_RULE)
-            elif part == "data" and key in (obj.get("binaryData") or ()):
-                yield field_invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
-
-
-def _claim(obj: Object) -> _Faults:
-    spec = obj.get("spec") or {}
-    if "storage" not in ((spec.get("resources") or {}).get("requests") or {}):
-        yield field_required("spec.resources[storage]")
-    if not spec.get("accessModes"):
-        yield field_required("spec.accessModes", "at least 1 access mode is required")
-
-
-def _autoscaler(obj: Object) -> _Faults:
-    spec = obj.get("spec") or {}
-    most, least = spec.get("maxReplicas") or 0, spec.get("minReplicas", 1)
-    if most < 1:
-        yield field_required("spec.maxReplicas", "must be set and greater than 0")
-    if most < least:
-        yield field_invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-
-
-def _budget(obj: Object) -> _Faults:
-    spec = obj.get("spec") or {}
-    if "minAvailable" in spec and "maxUnavailable" in spec:
-        yield field_invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
-
-
-def _binding(obj: Object) -> _Faults:
-    kinds = ["ClusterRole"] if obj.get("kind") == "ClusterRoleBinding" else ["Role", "ClusterRole"]
-    kind = (obj.get("roleRef") or {}).get("kind", "")
-    if kind not in kinds:
-        yield field_not_supported("roleRef.kind", kind, kinds)
-    for number, subject in enumerate(obj.get("subjects") or ()):
-        place = f"subjects[{number}]"
-        if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
-            supported = ("ServiceAccount", "User", "Group")
-            yield field_not_supported(f"{place}.kind", subject.get("kind", ""), supported)
-        elif subject["kind"] == "ServiceAccount" and not subject.get("namespace"):
-            yield field_required(f"{place}.namespace")
+def _stateful_set(obj: Object) -> _Faults:
+    for number, claim in enumerate((obj.get("spec") or {}).get("volumeClaimTemplates") or ()):
+        yield from claim_faults(f"spec.volumeClaimTemplates[{number}].spec", claim.get("spec") or {})
 
 
 _MORE: dict[str, Callable[[Object], _Faults]] = {
-    "ClusterRoleBinding": _binding,
-    "ConfigMap": _data,
     "CronJob": _cron_job,
-    "HorizontalPodAutoscaler": _autoscaler,
-    "PersistentVolumeClaim": _claim,
-    "PodDisruptionBudget": _budget,
-    "RoleBinding": _binding,
-    "Secret": _data,
     "Service": _service,
+    "StatefulSet": _stateful_set,
 }

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from aioinformer.testing.errors import StatusError, bad_request
+from aioinformer.testing.gotext import text
 from aioinformer.testing.schema.node import Node
 
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
@@ -80,7 +81,11 @@ def _merge_list(node: Node, current: Any, patch: list[Any], order: list[Any] | N
             if not (isinstance(item, dict) and set(item) == {"$patch"})
         ]
     key, part = node.merge_key, node.items or _ANY
-    if not node.merges or (key and not all(isinstance(item, dict) for item in existing + patch)):
+    if not node.merges:
+        return copy.deepcopy(patch)
+    if len({type(item) for item in existing + patch}) > 1:
+        raise StatusError(500, "", f"list element types are not identical: {text([existing, patch])}")
+    if key and not all(isinstance(item, dict) for item in existing + patch):
         return copy.deepcopy(patch)
     if not key:
         merged = existing + [item for item in patch if item not in existing]
@@ -88,8 +93,7 @@ def _merge_list(node: Node, current: Any, patch: list[Any], order: list[Any] | N
     merged = list(existing)
     for item in patch:
         if key not in item:
-            shown = " ".join(f"{name}:{value}" for name, value in sorted(item.items()))
-            message = f"map: map[{shown}] does not contain declared merge key: {key}"
+            message = f"map: {text(item)} does not contain declared merge key: {key}"
             raise StatusError(500, "", message)
         name = item[key]
         place = next((index for index, entry in enumerate(merged) if entry.get(key) == name), None)

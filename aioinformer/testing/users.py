@@ -19,7 +19,7 @@ _UNAUTHENTICATED = "system:unauthenticated"
 
 
 class User(NamedTuple):
-    """A user.
+    """A user who sends requests.
 
     Attributes:
         name: The name.

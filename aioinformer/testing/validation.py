@@ -113,18 +113,12 @@ def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict
     for key, value in (metadata.get("labels") or {}).items():
         causes += [field_invalid("metadata.labels", key, fault) for fault in label_key_faults(key)]
         causes += [field_invalid("metadata.labels", value, fault) for fault in label_value_faults(value)]
-    if (
-        sum(len((key + value).encode()) for key, value in (metadata.get("annotations") or {}).items())
-        > _ANNOTATIONS
-    ):
-        causes.append(field_too_long("metadata.annotations", _ANNOTATIONS))
-    causes += [
-        field_invalid("metadata.annotations", key, fault)
-        for key in metadata.get("annotations") or {}
-        for fault in label_key_faults(key.lower())
-    ]
-    causes += _owner_faults(metadata.get("ownerReferences") or [])
-    causes += _finalizer_faults(resource, metadata.get("finalizers") or [])
+    if annotations := metadata.get("annotations"):
+        causes += _annotation_faults(annotations)
+    if owners := metadata.get("ownerReferences"):
+        causes += _owner_faults(owners)
+    if finalizers := metadata.get("finalizers"):
+        causes += _finalizer_faults(resource, finalizers)
     causes += faults
     if causes:
         raise invalid(resource.kind, resource.group, name, causes)
@@ -162,6 +156,15 @@ def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
         )
         causes = [field_forbidden("metadata.finalizers", why)]
         raise invalid(resource.kind, resource.group, old["name"], causes)
+
+
+def _annotation_faults(annotations: dict[str, str]) -> list[dict[str, str]]:
+    field = "metadata.annotations"
+    size = sum(len((key + value).encode()) for key, value in annotations.items())
+    faults = [] if size <= _ANNOTATIONS else [field_too_long(field, _ANNOTATIONS)]
+    return faults + [
+        field_invalid(field, key, fault) for key in annotations for fault in label_key_faults(key.lower())
+    ]
 
 
 def _owner_faults(references: list[Any]) -> list[dict[str, str]]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from aioinformer.testing import errors
 from aioinformer.testing.custom import read_custom
+from aioinformer.testing.gotext import text
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.conditional import complete
+from aioinformer.testing.schema.conversion import conversion_fault
 from aioinformer.testing.schema.decode import read_object
 from aioinformer.testing.schema.scalars import UnreadableError
-from aioinformer.testing.schema.unknown import unknown_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,14 +40,14 @@ def decoded(
     Raises:
         StatusError: A value does not fit the type of its field, or `fields` refuses an unknown field.
     """
-    read, unknown = obj, cast("Iterable[str]", ())
+    read: Object = obj
+    unknown: Iterable[str] = ()
     node = None if resource.custom else node_of(resource.api_version, resource.kind)
     try:
         if node is None:
             read, unknown = read_custom(resource, obj)
         else:
-            read, known = read_object(node, obj)
-            unknown = () if known else unknown_fields(node, obj)
+            read, unknown = read_object(node, obj)
         why = "" if fields is None else fields.check(unknown)
     except UnreadableError as error:
         why = str(error)
@@ -54,17 +55,39 @@ def decoded(
         if not resource.custom:
             complete(read, resource.kind, obj)
         return read
-    if refused is not None:
-        raise refused(why)
+    raise (refused or unhandled(resource))(why)
+
+
+def unhandled(resource: ResourceType) -> Callable[[str], errors.StatusError]:
+    """Return a function that builds the error of a whole object with an invalid value."""
     kind = resource.kind
-    raise errors.bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
-
-
-def unpatched(patched: Object) -> Callable[[str], errors.StatusError]:
-    """Return a function that builds the error of a patch with an invalid value."""
 
     def refused(why: str) -> errors.StatusError:
-        causes = [errors.field_invalid("patch", msgspec.json.encode(patched).decode(), why)]
+        text = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}'
+        return errors.bad_request(text)
+
+    return refused
+
+
+def unpatched(
+    resource: ResourceType, patched: Object, strategic: Object | None = None
+) -> Callable[[str], errors.StatusError]:
+    """Return a function that builds the error of a patch with an invalid value.
+
+    Args:
+        resource: The object's type.
+        patched: The object after the patch.
+        strategic: The patch, if it is a strategic merge patch.
+    """
+    node = None if strategic is None else node_of(resource.api_version, resource.kind)
+
+    def refused(why: str) -> errors.StatusError:
+        if resource.custom:  # whose metadata is read alone
+            why = why.replace("ObjectMeta.metadata", "ObjectMeta")
+        shown = msgspec.json.encode(patched).decode() if strategic is None else text(strategic)
+        if node is not None:
+            why = conversion_fault(node, patched) or why
+        causes = [errors.field_invalid("patch", shown, why)]
         return errors.invalid("", "", "", causes)
 
     return refused

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.encodings import JSON, Encoding
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import load, raw, raw_item
-from aioinformer.testing.tables import columns, conditions, in_table_order, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,6 +189,8 @@ class TableView(View):
         return self.encoding.event("BOOKMARK", table)
 
     def _table(self, items: list[StoredObject], metadata: dict[str, Any]) -> Object:
+        from aioinformer.testing.tables import columns, conditions, in_table_order, row  # slow to import
+
         rows = []
         for obj in in_table_order(self.resource, [load(self.resource, stored) for stored in items]):
             shown: dict[str, Any] = {"cells": row(self.resource, obj)}

@@ -3,55 +3,80 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import FunctionType
+from typing import Any, TypeVar, overload
 
-from aioinformer.errors import NotFoundError
-from aioinformer.handlers import require_at_once, require_plain
+from aioinformer._core.checks import require_callable
+from aioinformer.errors import ConfigError, NotFoundError
+from aioinformer.handlers import callable_name, is_of_kind
 
 from .errors import StatusError
 
+T = TypeVar("T")
+
+
+@overload
+async def eventually(
+    condition: Callable[[], Awaitable[T]], within: float = 10.0, what: str = "", every: float = 0.01
+) -> T: ...
+
+
+@overload
+async def eventually(
+    condition: Callable[[], T], within: float = 10.0, what: str = "", every: float = 0.01
+) -> T: ...
+
 
 async def eventually(
-    condition: Callable[[], object], within: float = 10.0, what: str = "", every: float = 0.01
-) -> None:
-    """Wait for a condition.
+    condition: Callable[[], Any], within: float = 10.0, what: str = "", every: float = 0.01
+) -> Any:
+    """Wait for a condition, and return its first result that is true.
 
     Args:
-        condition: A sync function that returns whether the condition holds. A NotFoundError, or the embedded server's
-            StatusError of 404, means not yet; any other error propagates.
+        condition: A function or coroutine function that returns whether the condition holds, or an object once it
+            exists. A NotFoundError, of a cache or of the server, or the embedded server's StatusError of 404, means not
+            yet; any other error propagates.
         within: Seconds of the event loop's clock until the wait fails.
         what: A description of the condition, for the error.
         every: Seconds between two calls.
 
     Raises:
         AssertionError: The condition did not hold in time.
-        ConfigError: The condition is async.
+        ConfigError: The condition cannot be called, or is a generator.
     """
     __tracebackhide__ = True
-    require_plain("condition", condition)
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + within
-    while True:
-        missing: Exception | None = None
-        try:
-            if require_at_once("condition", condition()):
-                return
-        except NotFoundError as error:
-            missing = error
-        except StatusError as error:
-            if error.code != 404:
-                raise
-            missing = error
-        if loop.time() >= deadline:
-            why = "" if missing is None else f"; the last call raised {type(missing).__name__}: {missing}"
-            raise AssertionError(f"not within {within:g} s: {what or _source(condition)}{why}") from missing
-        await asyncio.sleep(every)
+    require_callable("condition", condition)
+    if is_of_kind(condition, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
+        raise ConfigError(f"condition must return its result, without yield: {callable_name(condition)}")
+    missing: Exception | None = None
+    deadline = asyncio.timeout(within)
+    try:
+        async with deadline:
+            while True:
+                try:
+                    answer = condition()
+                    result = await answer if inspect.isawaitable(answer) else answer
+                    if result:
+                        return result
+                    missing = None
+                except (NotFoundError, StatusError) as error:
+                    if isinstance(error, StatusError) and error.code != 404:
+                        raise
+                    missing = error
+                await asyncio.sleep(every)
+    except TimeoutError as error:
+        if not deadline.expired():
+            raise
+        why = "" if missing is None else f"; the last call raised {type(missing).__name__}: {missing}"
+        told = f"not within {within:g} s: {what or _source(condition)}{why}"
+        raise AssertionError(told) from missing or error
 
 
-def _source(condition: Callable[[], object]) -> str:
+def _source(condition: Callable[..., object]) -> str:
     if not isinstance(condition, FunctionType) or condition.__name__ != "<lambda>":
         return repr(condition)
     code = condition.__code__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -178,6 +179,8 @@ class Writer:
         if request.subresource == "scale":
             return self._rescale(http, request, view, change)
         options = _options(http, request, fields)
+        if content_type == STRATEGIC_PATCH:
+            options = replace(options, strategic=patch)
         stored = self._cluster.modify(resource, request.namespace, request.name, change, options)
         self._changed()
         return _warned(show(request, view, stored), options)

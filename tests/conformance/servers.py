@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, User
 from tests.e2e.api import API
 from tests.kubernetes.configuration import CONTROLLERS
 from tests.kubernetes.controlplane import ControlPlane
@@ -44,7 +44,8 @@ async def embedded(*, controllers: bool) -> AsyncIterator[Target]:
     names = CONTROLLERS if controllers else ()
     with tempfile.TemporaryDirectory() as folder:
         async with APIServer(tls=True, token="administrator", control_plane=names) as server:
-            server.users["administrator"] = "admin"  # the name that the real server knows
+            administrator = User("admin", ("system:masters",), "admin")  # as the real server knows it
+            server.users["administrator"] = administrator
             kubeconfig = Path(folder) / "kubeconfig"
             server.kubeconfig(kubeconfig)
             assert server.ca_pem is not None

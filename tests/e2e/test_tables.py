@@ -20,6 +20,7 @@ from .shown import OBJECTS
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]  # no code of ours asks
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+UID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # in the selector of a Job
 AGE = re.compile(r"\b(\d+[smhdy])+\b|\d{4}-\d\d-\d\dT[0-9:]+Z")
 SERVED = {f"{each.api_version}/{each.plural}": each for each in BUILTIN if each.stored}
 WITHOUT_ENDPOINT = ("v1/endpoints", "discovery.k8s.io/v1/endpointslices")  # of the session's server
@@ -100,5 +101,7 @@ def _placed(value: Any, namespace: str) -> Any:
 def _masked(table: Object) -> Object:
     """Return a table without versions and with ages masked."""
     for row in table["rows"]:
-        row["cells"] = [AGE.sub("AGE", cell) if isinstance(cell, str) else cell for cell in row["cells"]]
+        row["cells"] = [
+            AGE.sub("AGE", UID.sub("UID", cell)) if isinstance(cell, str) else cell for cell in row["cells"]
+        ]
     return {name: value for name, value in table.items() if name != "metadata"}

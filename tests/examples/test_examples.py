@@ -26,6 +26,7 @@ from examples import (
     listener_handoff,
     namespace_finalizer,
     operator_cleanup,
+    operator_declared,
     operator_failures,
     operator_fastapi,
     operator_finalizer,
@@ -290,6 +291,13 @@ async def test_operator_fastapi(capsys: Printed) -> None:
         "/readyz: 200",
         'workqueue_adds_total{controller="maps",name="maps"} 1',
     ]
+
+
+async def test_operator_declared(capsys: Printed) -> None:
+    await operator_declared.main()
+    printed = lines(capsys)
+    assert "get, list, watch secrets" in printed
+    assert "default/empty fails: the page is empty" in printed
 
 
 async def test_operator_leader(capsys: Printed) -> None:

@@ -496,3 +496,25 @@ async def test_time_in_another_format_counts_as_a_change(api: APIClient) -> None
         answer = await api.patch(path, lease, APPLY, fieldManager=manager)
         assert answer.status == status, answer.body
     assert (await api.get(path)).body["spec"] == {"renewTime": "2024-01-01T00:00:00.000000Z"}
+
+
+@pytest.mark.parametrize(
+    ("live", "applied", "result"),
+    [
+        (["a"], ["b", "a"], ["b", "a"]),
+        (["a", "b"], ["c", "b"], ["a", "c", "b"]),
+        (["x", "a", "b"], ["b", "a"], ["x", "b", "a"]),
+        (["a", "b", "c"], ["c", "d", "a"], ["b", "c", "d", "a"]),
+        (["a", "b"], [], ["a", "b"]),
+    ],
+)
+def test_the_applied_order_of_a_list_wins(live: list[str], applied: list[str], result: list[str]) -> None:
+    node = Node(properties={"set": Node(type="array", list_type="set")})
+    assert merge(node, {"set": live}, {"set": applied}) == {"set": result}
+    keyed = Node(type="array", list_type="map", list_keys=("name",))
+
+    def named(names: list[str]) -> list[Object]:
+        return [{"name": name} for name in names]
+
+    merged = merge(Node(properties={"map": keyed}), {"map": named(live)}, {"map": named(applied)})
+    assert merged == {"map": named(result)}

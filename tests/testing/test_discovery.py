@@ -314,3 +314,22 @@ async def test_metadata_only(api: APIClient, server: APIServer) -> None:
         events = await lines.dropped(server)
     assert {event["object"]["kind"] for event in events} == {"PartialObjectMetadata"}
     assert events[-1]["type"] == "BOOKMARK"
+
+
+async def test_component_statuses_are_deprecated_and_read_only(api: APIClient) -> None:
+    listed = await api.get("/api/v1/componentstatuses")
+    assert listed.body["items"] == []
+    assert listed.headers["Warning"] == '299 - "v1 ComponentStatus is deprecated in v1.19+"'
+    assert (await api.post("/api/v1/componentstatuses", {"metadata": {"name": "a"}})).status == 405
+
+
+async def test_built_in_resources_have_hashes_of_their_storage_versions(api: APIClient) -> None:
+    resources = (await api.get("/apis/apps/v1")).body["resources"]
+    hashes = {each["name"]: each.get("storageVersionHash") for each in resources}
+    assert hashes["deployments"] == "8aSe+NMegvE="  # as on every real server
+    assert hashes["deployments/status"] is None
+
+
+async def test_the_core_group_names_the_servers_address(api: APIClient) -> None:
+    (address,) = (await api.get("/api")).body["serverAddressByClientCIDRs"]
+    assert address["serverAddress"].startswith("127.0.0.1:")

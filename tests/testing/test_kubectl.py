@@ -125,14 +125,9 @@ async def test_all_that_kubectl_creates(kubectl: Kubectl) -> None:
         {"name": "80-8080", "protocol": "TCP", "port": 80, "targetPort": 8080}
     ]
     web = kubectl.server.get("apps/v1", "deployments", "web")
-    assert web["spec"] == {
-        "replicas": 2,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "app", "image": "app"}]},
-        },
-    }
+    assert (web["spec"]["replicas"], web["spec"]["strategy"]["type"]) == (2, "RollingUpdate")
+    container = web["spec"]["template"]["spec"]["containers"][0]
+    assert (container["name"], container["imagePullPolicy"]) == ("app", "Always")
     assert kubectl.server.get("v1", "nodes", "node-1")["spec"]["unschedulable"] is True
 
 

@@ -175,7 +175,10 @@ def test_strategic_merge_directives() -> None:
         StatusError, match=r"^500 : map: map\[image:c tty:yes\] does not contain declared merge key: name"
     ):
         merged(target, {"containers": [{"name": "a"}, {"tty": "yes", "image": "c"}]})
-    assert merged(target, {"containers": ["odd"]})["containers"] == ["odd"]
+    with pytest.raises(
+        StatusError, match=r"^500 : list element types are not identical: \[\[map\[name:a\] map"
+    ):
+        merged(target, {"containers": ["odd"]})
 
 
 def test_ports_merge_by_the_key_that_they_have() -> None:

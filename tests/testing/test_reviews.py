@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, User
 
 from .client import APIClient
 
@@ -45,6 +45,10 @@ async def test_self_subject_review_returns_the_user(api: APIClient, server: APIS
     path = f"{IDENTITY}/selfsubjectreviews"
     known = await api.ask("POST", path, {}, headers=headers)
     assert known.body["status"] == {"userInfo": {"username": "ada", "groups": ["system:authenticated"]}}
+    server.users["secret"] = User("ada", ("devs",), "7")
+    known = await api.ask("POST", path, {}, headers=headers)
+    groups = ["devs", "system:authenticated"]
+    assert known.body["status"]["userInfo"] == {"username": "ada", "uid": "7", "groups": groups}
     unknown = (await api.post(path, {})).body["status"]["userInfo"]
     assert unknown == {"username": "system:anonymous", "groups": ["system:unauthenticated"]}
     path = f"{IDENTITY}/tokenreviews"

@@ -39,6 +39,38 @@ def faults(kind: str, content: Object, change: Object | None = None) -> list[str
     [
         ("Pod", {}, ["spec.containers: Required value"]),
         (
+            "Ingress",
+            {"spec": {}},
+            ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"],
+        ),
+        (
+            "Ingress",
+            {"spec": {"rules": [{"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {}}]}}]}},
+            [
+                'spec.rules[0].http.paths[0].backend: Invalid value: "": resource or service backend is required'
+            ],
+        ),
+        (
+            "LimitRange",
+            {"spec": {"limits": [{"type": "Pod"}, {"type": "Pod"}]}},
+            ['spec.limits[1].type: Duplicate value: "Pod"'],
+        ),
+        (
+            "NetworkPolicy",
+            {"spec": {"podSelector": {}, "ingress": [{"from": [{}]}]}},
+            ["spec.ingress[0].from[0]: Required value: must specify a peer"],
+        ),
+        (
+            "PersistentVolume",
+            {"spec": {"capacity": {"storage": "1"}, "accessModes": ["ReadWriteOnce"]}},
+            ["spec: Required value: must specify a volume type"],
+        ),
+        (
+            "Role",
+            {"rules": [{"resources": ["pods"], "verbs": ["get"]}]},
+            ["rules[0].apiGroups: Required value: resource rules must supply at least one api group"],
+        ),
+        (
             "Pod",
             {"spec": {"containers": [{}]}},
             ["spec.containers[0].name: Required value", "spec.containers[0].image: Required value"],
@@ -52,6 +84,14 @@ def faults(kind: str, content: Object, change: Object | None = None) -> list[str
             "Pod",
             {"spec": {"containers": [*CONTAINERS["containers"], *CONTAINERS["containers"]]}},
             ['spec.containers[1].name: Duplicate value: "a"'],
+        ),
+        (
+            "Service",
+            {"spec": {"ports": [{"name": "a", "port": 80}, {"name": "b", "port": 80}]}},
+            [
+                'spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,'
+                '"TargetPort":0,"NodePort":0}'
+            ],
         ),
         (
             "Deployment",

@@ -218,11 +218,16 @@ async def test_refusal_depends_on_the_kind_of_write(api: APIClient, server: APIS
             'ConfigMap in version "v1" cannot be handled as a ConfigMap: ',
         ),
         (await api.patch(f"{maps}/a", {"data": {"k": 5}}), 422, ' "" is invalid: patch: Invalid value: "{'),
-        (await api.patch(f"{maps}/a", {"data": {"k": 5}}, STRATEGIC), 422, ' "" is invalid: patch: '),
+        (
+            await api.patch(f"{maps}/a", {"data": {"k": 5}}, STRATEGIC),
+            422,
+            ' "" is invalid: patch: Invalid value: "map[data:map[k:5]]": cannot convert int64 to string',
+        ),
         (
             await api.patch(f"{maps}/a", odd, APPLY, fieldManager="me"),
             500,
-            "failed to convert new object (/a; ",
+            "failed to create typed patch object (/a; /v1, Kind=ConfigMap): .data.k: expected string, got "
+            "&value.valueUnstructured{Value:5}",
         ),
     ):
         assert (answer.status, answer.body["message"].startswith(begin)) == (status, True), answer.body

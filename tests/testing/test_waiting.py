@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -70,13 +71,43 @@ async def test_lambda_is_named_by_its_source_line() -> None:
         await eventually(event.is_set, within=0.01)
 
 
-async def test_async_condition_is_refused() -> None:
-    async def never() -> bool:
-        return False
+async def test_result_of_the_condition_is_returned() -> None:
+    assert await eventually(lambda: [1]) == [1]
 
-    with pytest.raises(ConfigError, match=r"condition must be a plain function, .*never"):
-        await eventually(never)
-    with pytest.raises(
-        ConfigError, match="condition must return its result, not an awaitable: <coroutine object"
-    ):
-        await eventually(lambda: asyncio.sleep(0, False))
+
+async def test_condition_may_be_a_coroutine() -> None:
+    found: list[int] = []
+
+    async def read() -> list[int]:
+        await asyncio.sleep(0)
+        found.append(1)
+        if len(found) < 3:
+            raise NotFoundError("default/a is not on the server")
+        return found
+
+    assert await eventually(read) is found
+
+
+async def test_coroutine_that_hangs_is_cancelled_in_time() -> None:
+    async def read() -> bool:
+        await asyncio.get_running_loop().create_future()
+        return True
+
+    with pytest.raises(AssertionError, match=r"not within 0\.05 s: <function .*read"):
+        await eventually(read, within=0.05)
+
+
+async def test_timeout_of_the_condition_itself_propagates() -> None:
+    async def read() -> bool:
+        raise TimeoutError("the server is slow")
+
+    with pytest.raises(TimeoutError, match="the server is slow"):
+        await eventually(read)
+
+
+async def test_generator_is_refused() -> None:
+    def values() -> Iterator[bool]:
+        yield True
+
+    with pytest.raises(ConfigError, match=r"condition must return its result, without yield: .*values"):
+        await eventually(values)

@@ -166,6 +166,7 @@ _RESERVED = {
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 
+@cache
 def escape(name: str) -> str:
     """Return a field's name in CEL; `""` if rules cannot read the field."""
     if name in _RESERVED:

@@ -45,8 +45,8 @@ def _field_faults(
         yield field_not_supported(path, value, node.enum)
     elif isinstance(value, dict):
         for name, part in node.properties.items():
-            if name != "metadata":
-                required = name in node.required
+            required = name in node.required
+            if name != "metadata" and (required or name in value):
                 yield from _field_faults(part, value.get(name), f"{path}.{name}", is_required=required)
         if node.items is not None:
             for key, each in value.items():

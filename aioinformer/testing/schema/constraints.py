@@ -19,32 +19,32 @@ MISSING: Any = object()
 """Stands for an old value that does not exist, or that has no counterpart."""
 
 _INT_OR_STRING = ("integer", "string")
+_LOGIC = frozenset(["allOf", "anyOf", "not", "oneOf"])
+_NAMES = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
 _BOUNDS = {"int32": 2**31, "int64": 2**63, "": 2**63}
 
 
 class _Result:
     """The faults of a value, and how many checks were made, by which the real server picks a branch of `anyOf`."""
 
+    __slots__ = ("checks", "faults")
+
     def __init__(self) -> None:
-        self.faults: list[Fault] = []
+        self.faults: dict[tuple[str, str, str], Fault] = {}
         self.checks = 0
-        self._known: set[tuple[str, str, str]] = set()
 
     def add(self, fault: Fault) -> None:
-        key = fault.kind, fault.field, fault.detail
-        if key not in self._known:
-            self._known.add(key)
-            self.faults.append(fault)
+        self.faults.setdefault((fault.kind, fault.field, fault.detail), fault)
 
     def merge(self, other: _Result) -> None:
-        for fault in other.faults:
+        for fault in other.faults.values():
             self.add(fault)
         self.checks += other.checks
 
 
 def faults_of(node: Node, value: Any, old: Any = MISSING) -> list[Fault]:
     """Return the faults of a value; those of parts that equal the old value's are tolerated."""
-    return _check(node, value, "", old).faults
+    return [*_check(node, value, "", old).faults.values()]
 
 
 def _check(node: Node, value: Any, path: str, old: Any = MISSING) -> _Result:
@@ -53,10 +53,11 @@ def _check(node: Node, value: Any, path: str, old: Any = MISSING) -> _Result:
     if value is None:
         if types and not node.nullable:
             result.add(_wrong_type(path, ",".join(types), "null"))
-        _check_enum(node, value, path, result)
     else:
         _check_type(node, types, value, path, result)
-        _check_logic(node, value, path, result)
+        result.checks += 2
+        if not _LOGIC.isdisjoint(node.rules):
+            _check_logic(node, value, path, result)
         if isinstance(value, str):
             result.checks += 1
             _check_string(node, value, path, result)
@@ -67,10 +68,11 @@ def _check(node: Node, value: Any, path: str, old: Any = MISSING) -> _Result:
         elif not isinstance(value, bool):
             result.checks += 2
             _check_number(node, value, path, result)
+        result.checks += 3
+    if node.enum:
         _check_enum(node, value, path, result)
-        if isinstance(value, dict):
-            _check_object(node, value, path, old, result)
-        result.checks += 2
+    if isinstance(value, dict):
+        _check_object(node, value, path, old, result)
     if old is not MISSING and old == value:
         result.faults.clear()
     return result
@@ -96,10 +98,10 @@ def _check_type(node: Node, types: tuple[str, ...], value: Any, path: str, resul
     if not types and not format_:
         return
     result.checks += 2
-    given = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}[
-        type(value)
-    ]
-    fits = given in types or (given == "integer" and "number" in types)
+    given = _NAMES[type(value)]
+    if given in types:
+        return
+    fits = given == "integer" and "number" in types
     fits = fits or (given == "number" and "integer" in types and value.is_integer())
     is_text = isinstance(value, str | list)
     of_number = {"integer": "int64", "number": "float64"}.get(given, "")
@@ -110,7 +112,6 @@ def _check_type(node: Node, types: tuple[str, ...], value: Any, path: str, resul
 
 
 def _check_logic(node: Node, value: Any, path: str, result: _Result) -> None:
-    result.checks += 2
     rules = node.rules
     if parts := rules.get("anyOf"):
         results = []
@@ -214,10 +215,7 @@ def _is_whole(value: float) -> bool:
 
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
-    result.checks += value is not None
-    if node.enum and not any(
-        value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum
-    ):
+    if not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum):
         supported = ", ".join(show(each if isinstance(each, str) else show(each)) for each in node.enum)
         result.add(Fault("NotSupported", path.removeprefix("."), value, f"supported values: {supported}"))
 

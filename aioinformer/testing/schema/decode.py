@@ -10,18 +10,20 @@ from aioinformer.testing.objects import wrong_type
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.quick import read_quickly
 from aioinformer.testing.schema.scalars import UnreadableError, read_scalar
+from aioinformer.testing.schema.unknown import unknown_fields
 from aioinformer.testing.schema.zeros import empty, is_pointer, is_struct, missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from aioinformer.testing.objects import Object
 
+_ANY = Node()
 _ELSEWHERE = ("apiVersion", "kind", "metadata")
 
 
-def read_object(node: Node, obj: Object) -> tuple[Object, bool]:
-    """Return an object as Go writes it after reading it, and whether all its fields are certainly known.
+def read_object(node: Node, obj: Object) -> tuple[Object, Iterator[str]]:
+    """Return an object as Go writes it after reading it, and the paths of its unknown fields.
 
     Kind and metadata stay as they are; every kind shares their rules.
 
@@ -34,10 +36,10 @@ def read_object(node: Node, obj: Object) -> tuple[Object, bool]:
     """
     quick = read_quickly(node, obj)
     if quick is not None:
-        metadata = node.properties.get("metadata", Node()).properties
-        return quick, metadata.keys() >= (obj.get("metadata") or {}).keys()
+        metadata = node.properties.get("metadata", _ANY)
+        return quick, unknown_fields(metadata, obj.get("metadata"), "metadata")
     kept = {name: obj[name] for name in _ELSEWHERE if name in obj}
-    return kept | _struct(node, obj, "", kept), False
+    return kept | _struct(node, obj, "", kept), unknown_fields(node, obj)
 
 
 def _read(node: Node, value: Any, struct: str, path: str) -> Any:
@@ -78,12 +80,12 @@ def _struct(node: Node, value: Object, path: str, besides: Iterable[str] = ()) -
             continue
         given = value.get(name)
         if given is not None:
-            given = _read(part, given, struct, f"{path}.{name}" if path else name)
+            steps = (path, part.within, name)
+            given = _read(part, given, struct, ".".join(filter(None, steps)))
         if given is None or not (given or is_pointer(part)):
-            # Go takes an empty value for a missing one
-            given = (
-                missing(part) if given is None or part.default is not UNSET or part.zero is UNSET else given
-            )
+            # Go takes an empty value for a missing one, but tells 0 from "" where a field can be both
+            is_scalar = not isinstance(given, list | dict | None)
+            given = given if is_scalar and part.default is UNSET and part.zero is not UNSET else missing(part)
         if given is not UNSET:
             result[name] = given
     return result

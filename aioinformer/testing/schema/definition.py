@@ -17,7 +17,7 @@ from aioinformer.testing.schema.structural import is_supported, schema_faults, s
 from aioinformer.testing.schema.structure import embedded_faults, list_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from aioinformer.testing.schema.node import Node
 
@@ -50,8 +50,21 @@ class Schema:
         unknown: list[str] = []
         return coerced(self.node, obj, unknown), sorted(unknown)
 
-    def faults(self, new: dict[str, Any], old: dict[str, Any] | None, subresource: str = "") -> list[Fault]:
-        """Return the faults of an object; those of unchanged values are tolerated."""
+    def faults(
+        self,
+        new: dict[str, Any],
+        old: dict[str, Any] | None,
+        subresource: str = "",
+        others: Sequence[Fault] = (),
+    ) -> list[Fault]:
+        """Return the faults of an object; those of unchanged values are tolerated.
+
+        Args:
+            new: The object.
+            old: The object before; None if it is created.
+            subresource: The subresource of the request.
+            others: Faults from elsewhere, which come before those of the rules in CEL.
+        """
         before: Any = MISSING if old is None else old
         is_status = subresource == "status"
         found = self._status_faults(new, before) if is_status else faults_of(self.node, new, before)
@@ -59,6 +72,7 @@ class Schema:
             found += embedded_faults(self.node, new)
         if self._has_lists and (old is None or not [*list_faults(self.node, old)]):
             found += list_faults(self.node, new)
+        found += others
         if has_rules(self.node):
             is_blocked = any(fault.kind in BLOCKING for fault in found)
             found += [_UNCHECKED] if is_blocked else rule_faults(self.node, new, before)

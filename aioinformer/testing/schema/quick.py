@@ -94,7 +94,7 @@ def _field(name: str, node: Node, types: _Types) -> tuple[Any, Any]:
     """Return a field's type and its msgspec field."""
     type_, filled = _type(node, types), missing(node)
     if filled is not UNSET:
-        if node.default is not UNSET and not is_pointer(node):
+        if (node.default is not UNSET or filled is None) and not is_pointer(node):
             type_ = _not_empty(node, type_)
         if filled is None:
             type_ |= None

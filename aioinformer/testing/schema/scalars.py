@@ -144,17 +144,30 @@ _QUANTITY = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-def _quantity(value: Any, field: str) -> str:
-    del field  # Go's message does not name it
+def quantity(value: Any) -> tuple[Decimal, str]:
+    """Return the number of a quantity, and its suffix.
+
+    Raises:
+        UnreadableError: The value is no quantity.
+    """
     given = _plain(value)
     text = str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
-    number, suffix = _parsed(text.strip())
+    return _parsed(text.strip())
+
+
+def show_quantity(number: Decimal, suffix: str) -> str:
+    """Return a quantity in Go's form, which keeps the kind of its suffix."""
     if suffix in _BINARY and abs(number) >= 1024 and number == int(number):
         return _with_suffix(int(number), _BINARY, 1024)
     written = _with_suffix(int(number.scaleb(9)), _DECIMAL, 1000)
     if suffix not in _DECIMAL and suffix not in _BINARY:  # an exponent
         written = re.sub("[^0-9-]$", lambda suffix: f"e{_DECIMAL[suffix[0]]}", written)
     return written
+
+
+def _quantity(value: Any, field: str) -> str:
+    del field  # Go's message does not name it
+    return show_quantity(*quantity(value))
 
 
 def _parsed(text: str) -> tuple[Decimal, str]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.schema.node import Node
 
+_WITH_PARTS = (dict, list)
+
 
 def list_faults(node: Node, value: Any, path: str = "") -> Iterator[Fault]:
     """Yield the duplicates of lists that are sets or maps."""
@@ -41,7 +43,10 @@ def embedded_faults(node: Node, value: Any, path: str = "", *, is_root: bool = T
 
 
 def _fields(node: Node, value: dict[str, Any], path: str) -> Iterator[tuple[str, Node, Any]]:
+    """Yield the paths, schemas and values of the fields that have parts."""
     for name, entry in value.items():
+        if not isinstance(entry, _WITH_PARTS):
+            continue
         if (known := node.properties.get(name)) is not None:
             yield child(path, name), known, entry
         elif node.items is not None:

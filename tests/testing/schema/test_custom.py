@@ -197,3 +197,32 @@ async def test_a_write_of_the_status_checks_the_status_alone(api: APIClient) -> 
     assert refused.body["details"]["causes"][0]["field"] == "status.phase"
     taken = await api.patch(f"{CAVES_PATH}/a/status", {"status": {"phase": "Good"}}, content_type=MERGE)
     assert taken.body["status"] == {"phase": "Good"}
+
+
+def test_faults_of_metadata_and_schema_are_told_together() -> None:
+    server = defined(struct(size=NUMBER | {"maximum": 1}))
+    with pytest.raises(StatusError) as refused:
+        server.create(*CAVES, cave({"size": 2}, name="not valid!"))
+    causes = refused.value.status["details"]["causes"]
+    assert [cause["field"] for cause in causes] == ["metadata.name", "spec.size"]
+
+
+async def test_labels_of_the_wrong_type_are_refused_in_patches(api: APIClient) -> None:
+    await api.post(PATH, definition(struct(spec=struct())))
+    await api.post(CAVES_PATH, cave({}))
+    answer = await api.patch(f"{CAVES_PATH}/a", {"metadata": {"labels": 7}}, MERGE)
+    why = "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type map[string]string"
+    assert (answer.status, answer.body["message"].endswith(why)) == (422, True), answer.body
+
+
+def test_counts_of_the_scale_are_checked() -> None:
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    server = defined(struct(size=NUMBER), subresources={"scale": scale})
+    with pytest.raises(
+        StatusError, match=r"\.spec\.size: Invalid value: -1: should be a non-negative integer"
+    ):
+        server.create(*CAVES, cave({"size": -1}))
+    with pytest.raises(
+        StatusError, match=r"\.spec\.size accessor error: \[\] is of the type \[\]interface {}"
+    ):
+        server.create(*CAVES, cave([]))

@@ -100,9 +100,15 @@ def test_values_of_the_wrong_type_are_refused(fields: Object, why: str) -> None:
 
 def test_unknown_fields_are_dropped() -> None:
     obj = {"spec": {"containers": [{"name": "a", "imag": "x"}]}}
-    read, is_known = read_object(schema("v1", "Pod"), obj)
-    assert ("imag" in read["spec"]["containers"][0], is_known) == (False, False)
-    assert read_object(schema("v1", "Pod"), {"spec": {}})[1]
+    read, unknown = read_object(schema("v1", "Pod"), obj)
+    assert "imag" not in read["spec"]["containers"][0]
+    assert [*unknown] == ["spec.containers[0].imag"]
+
+
+def test_unknown_fields_of_metadata_are_found_in_an_object_without_others() -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controler": True}
+    _, unknown = read_object(schema("v1", "Pod"), {"metadata": {"ownerReferences": [owner]}, "spec": {}})
+    assert [*unknown] == ["metadata.ownerReferences[0].controler"]
 
 
 def test_reading_again_changes_nothing() -> None:

@@ -1,0 +1,74 @@
+"""DaemonSets: a pod on each node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.builtin import DAEMON_SETS, NODES
+from aioinformer.testing.objects import Object
+from aioinformer.testing.workloads.owner import Owner, hash_of, is_ready, label_of, labelled, pod_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.storage import StoredEvent
+
+_REVISION = "controller-revision-hash"
+
+
+class DaemonSets(Owner):
+    """Makes a pod on each node that fits the node selector, and updates them one after the other."""
+
+    name = "daemonset-controller"
+    resource = DAEMON_SETS
+
+    def observe(self, resource: ResourceType, event: StoredEvent) -> None:
+        """Queue all DaemonSets when a node changes."""
+        super().observe(resource, event)
+        if resource is NODES:
+            for key in self.cluster.collection(DAEMON_SETS).objects:
+                self.add(self._visit, key)
+
+    def reconcile(self, owner: Object) -> Iterator[None]:
+        """Make missing pods, delete those on no node, and update the next one."""
+        name, spec = owner["metadata"]["name"], owner["spec"]
+        revision = hash_of(spec["template"])
+        wanted = (spec["template"]["spec"].get("nodeSelector") or {}).items()
+        nodes = [
+            each.name
+            for each in self.cluster.collection(NODES).objects.values()
+            if wanted <= each.labels.items()
+        ]
+        pods = {each["spec"].get("nodeName"): each for each in self.children(owner)}
+        for node in nodes:
+            if node not in pods:
+                made = labelled(
+                    pod_of(spec["template"], generateName=f"{name}-"), controller_revision_hash=revision
+                )
+                made["spec"]["nodeName"] = node
+                self.make(owner, made)
+                yield
+        for node, pod in pods.items():
+            if node not in nodes:
+                self.drop(pod)
+                yield
+        outdated = [each for each in pods.values() if label_of(each, _REVISION) != revision]
+        may_update = (spec.get("updateStrategy") or {}).get("type") != "OnDelete"
+        current = [each for each in pods.values() if label_of(each, _REVISION) == revision]
+        if outdated and may_update and len(pods) == len(nodes) and all(map(is_ready, current)):
+            self.drop(outdated[0])
+            yield
+        placed = self.children(owner)
+        ready = sum(map(is_ready, placed))
+        status = {
+            "desiredNumberScheduled": len(nodes),
+            "currentNumberScheduled": len(placed),
+            "numberMisscheduled": 0,
+            "numberReady": ready,
+            "numberAvailable": ready,
+            "numberUnavailable": len(nodes) - ready,
+            "updatedNumberScheduled": sum(label_of(each, _REVISION) == revision for each in placed),
+        }
+        self.write_status(owner, status)
+        yield

@@ -1,0 +1,146 @@
+"""Deployments: a ReplicaSet for each revision of their pods, and rollouts from one to the next."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.builtin import DEPLOYMENTS, REPLICA_SETS
+from aioinformer.testing.conditions import with_condition
+from aioinformer.testing.objects import Object
+from aioinformer.testing.workloads.owner import Owner, hash_of, label_of, labelled, pod_of, replicas_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_REVISION = "deployment.kubernetes.io/revision"
+_HASH = "pod-template-hash"
+
+
+class Deployments(Owner):
+    """Makes a ReplicaSet for the newest template and scales it up as it scales the others down."""
+
+    name = "deployment-controller"
+    resource = DEPLOYMENTS
+    child = REPLICA_SETS
+
+    def reconcile(self, owner: Object) -> Iterator[None]:
+        """Do the next step of a rollout."""
+        sets, revision = self.children(owner), hash_of(owner["spec"]["template"])
+        if not any(label_of(each, _HASH) == revision for each in sets) and not owner["spec"].get("paused"):
+            self._make_set(owner, revision, 1 + max(map(_revision, sets), default=0))
+            yield
+            sets = self.children(owner)
+        new = [each for each in sets if label_of(each, _HASH) == revision]
+        old = [each for each in sets if label_of(each, _HASH) != revision]
+        for each, replicas in _scales(owner, new[0] if new else None, old):
+            self._scale(each, replicas)
+            yield
+        self.write_status(owner, self._status(owner, revision))
+        yield
+
+    def _make_set(self, owner: Object, revision: str, number: int) -> None:
+        spec, metadata = owner["spec"], owner["metadata"]
+        template = labelled(pod_of(spec["template"]), pod_template_hash=revision)
+        made = {
+            "metadata": {
+                "name": f"{metadata['name']}-{revision}",
+                "labels": template["metadata"]["labels"],
+                "annotations": {_REVISION: str(number)},
+            },
+            "spec": {
+                "replicas": 0,
+                "selector": {**spec["selector"], "matchLabels": template["metadata"]["labels"]},
+                "template": template,
+            },
+        }
+        self.make(owner, made)
+
+        def annotate(obj: Object) -> Object:
+            obj["metadata"]["annotations"] = {
+                **(obj["metadata"].get("annotations") or {}),
+                _REVISION: str(number),
+            }
+            return obj
+
+        self.cluster.modify(DEPLOYMENTS, metadata["namespace"], metadata["name"], annotate)
+
+    def _scale(self, each: Object, replicas: int) -> None:
+        def change(obj: Object) -> Object:
+            obj["spec"]["replicas"] = replicas
+            return obj
+
+        self.cluster.modify(REPLICA_SETS, each["metadata"]["namespace"], each["metadata"]["name"], change)
+
+    def _status(self, owner: Object, revision: str) -> Object:
+        sets, wanted, now = self.children(owner), replicas_of(owner), self.cluster.now()
+        updated = sum(_count(each, "replicas") for each in sets if label_of(each, _HASH) == revision)
+        total = sum(_count(each, "replicas") for each in sets)
+        available = sum(_count(each, "availableReplicas") for each in sets)
+        counts = {
+            "replicas": total,
+            "updatedReplicas": updated,
+            "readyReplicas": available,
+            "availableReplicas": available,
+            "unavailableReplicas": max(total, wanted) - available,
+        }
+        before = {"conditions": (owner.get("status") or {}).get("conditions") or []}
+        is_available = available >= wanted - _limits(owner)[1]
+        reason = "MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable"
+        status = with_condition(before, "Available", is_available, reason, "", now)
+        is_complete = updated == total == available == wanted
+        reason = "NewReplicaSetAvailable" if is_complete else "ReplicaSetUpdated"
+        status = with_condition(status, "Progressing", True, reason, "", now)
+        return {**status, **{name: count for name, count in counts.items() if count}}
+
+
+def _scales(owner: Object, new: Object | None, old: list[Object]) -> Iterator[tuple[Object, int]]:
+    """Return the ReplicaSets to scale now, with their replicas."""
+    wanted = replicas_of(owner)
+    surge, unavailable = _limits(owner)
+    is_recreated = (owner["spec"].get("strategy") or {}).get("type") == "Recreate"
+    sets = [*old, *([new] if new is not None else [])]
+    total = sum(map(replicas_of, sets))
+    if new is None:
+        if old and owner["spec"].get("paused") and replicas_of(old[-1]) != wanted:
+            yield old[-1], wanted
+        return
+    current = replicas_of(new)
+    if is_recreated:
+        yield from ((each, 0) for each in old if replicas_of(each))
+        if not any(_count(each, "replicas") or replicas_of(each) for each in old) and current != wanted:
+            yield new, wanted
+        return
+    next_size = wanted if current > wanted else min(wanted, current + max(0, wanted + surge - total))
+    if next_size != current:
+        yield new, next_size
+    removable = total - (wanted - unavailable) - (current - min(current, _count(new, "availableReplicas")))
+    for each in old:
+        fewer = min(replicas_of(each), max(0, removable))
+        if fewer:
+            removable -= fewer
+            yield each, replicas_of(each) - fewer
+
+
+def _limits(owner: Object) -> tuple[int, int]:
+    """Return how many pods may be too many and unavailable during a rollout."""
+    wanted = replicas_of(owner)
+    rolling = (owner["spec"].get("strategy") or {}).get("rollingUpdate") or {}
+    surge = _resolved(rolling.get("maxSurge", "25%"), wanted, up=True)
+    unavailable = _resolved(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    return surge, max(unavailable, 0 if surge else 1)
+
+
+def _resolved(given: object, wanted: int, *, up: bool) -> int:
+    if isinstance(given, str) and given.endswith("%"):
+        share = wanted * int(given[:-1]) / 100
+        return math.ceil(share) if up else math.floor(share)
+    return int(str(given))
+
+
+def _count(each: Object, name: str) -> int:
+    return int((each.get("status") or {}).get(name) or 0)
+
+
+def _revision(each: Object) -> int:
+    return int((each["metadata"].get("annotations") or {}).get(_REVISION, 0))

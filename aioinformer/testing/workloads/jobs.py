@@ -1,0 +1,62 @@
+"""Jobs: pods that end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.builtin import JOBS
+from aioinformer.testing.conditions import with_condition
+from aioinformer.testing.objects import Object
+from aioinformer.testing.workloads.owner import Owner, is_active, is_ready, pod_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Jobs(Owner):
+    """Makes pods until enough have succeeded, or too many have failed. Indexed Jobs are treated like others."""
+
+    name = "job-controller"
+    resource = JOBS
+
+    def reconcile(self, owner: Object) -> Iterator[None]:
+        """Make missing pods, and count those that have ended."""
+        spec, old = owner["spec"], owner.get("status") or {}
+        if spec.get("suspend") or any(
+            each["type"] in ("Complete", "Failed") and each["status"] == "True"
+            for each in old.get("conditions") or ()
+        ):
+            return
+        name, uid, now = owner["metadata"]["name"], owner["metadata"]["uid"], self.cluster.now()
+        pods = self.children(owner)
+        succeeded, failed = (
+            sum(each["status"]["phase"] == phase for each in pods) for phase in ("Succeeded", "Failed")
+        )
+        active = [each for each in pods if is_active(each)]
+        parallelism = spec.get("parallelism", 1)
+        completions = spec.get("completions") or parallelism
+        is_failed, is_done = failed > spec.get("backoffLimit", 6), succeeded >= completions
+        status = {**old, "startTime": old.get("startTime", now), "succeeded": succeeded, "failed": failed}
+        if is_failed or is_done:
+            for pod in active:
+                self.drop(pod)
+                yield
+            kind, reason = (
+                ("Failed", "BackoffLimitExceeded") if is_failed else ("Complete", "CompletionsReached")
+            )
+            before = "FailureTarget" if is_failed else "SuccessCriteriaMet"
+            status = with_condition(status, before, True, reason, "", now)
+            status = with_condition(status, kind, True, reason, "", now) | {"active": 0, "ready": 0}
+            if is_done:
+                status["completionTime"] = now
+        else:
+            missing = min(parallelism, completions - succeeded) - len(active)
+            for _ in range(missing):
+                pod = pod_of(spec["template"], generateName=f"{name}-")
+                labels = {"batch.kubernetes.io/job-name": name, "batch.kubernetes.io/controller-uid": uid}
+                pod["metadata"]["labels"] = {**(pod["metadata"].get("labels") or {}), **labels}
+                self.make(owner, pod)
+                yield
+            status |= {"active": len(active) + max(0, missing), "ready": sum(map(is_ready, active))}
+        self.write_status(owner, status)
+        yield

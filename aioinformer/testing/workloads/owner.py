@@ -1,0 +1,161 @@
+"""The base class of controllers that make objects for an object."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from aioinformer.testing.builtin import PODS
+from aioinformer.testing.cluster import WriteOptions
+from aioinformer.testing.conditions import with_condition
+from aioinformer.testing.controller import Controller
+from aioinformer.testing.errors import StatusError
+from aioinformer.testing.objects import Object, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.storage import StoredEvent
+
+_STATUS = WriteOptions(subresource="status")
+_FAILURE = "ReplicaFailure"
+
+
+class Owner(Controller):
+    """Reconciles the objects of a resource with those that they own.
+
+    Attributes:
+        resource: The resource of the owners.
+        child: The resource of what they own.
+    """
+
+    resource: ResourceType
+    child: ResourceType = PODS
+
+    def observe(self, resource: ResourceType, event: StoredEvent) -> None:
+        """Queue a changed owner, and the owners of a changed child."""
+        if resource is self.resource:
+            self.add(self._visit, event.key)
+        elif resource is self.child:
+            owners = {
+                uid for each in (event.current, event.previous) if each is not None for uid in each.owners
+            }
+            for stored in (
+                self.cluster.collection(self.resource).in_namespace(event.namespace) if owners else ()
+            ):
+                if stored.uid in owners:
+                    self.add(self._visit, stored.key)
+
+    def reconcile(self, owner: Object) -> Iterator[None]:
+        """Create and delete children, and write the owner's status."""
+        raise NotImplementedError
+
+    def _visit(self, key: str) -> Iterator[None]:
+        stored = self.cluster.collection(self.resource).objects.get(key)
+        if stored is None or stored.terminating:
+            return
+        owner = load(self.resource, stored)
+        status = owner.get("status") or {}
+        if others := [each for each in status.get("conditions") or () if each["type"] != _FAILURE]:
+            owner["status"] = {**status, "conditions": others}
+        elif "conditions" in status:
+            del status["conditions"]
+        try:
+            yield from self.reconcile(owner)
+        except StatusError as error:
+            if error.code == 404:
+                return  # deleted meanwhile, which has queued the owner again
+            self._record_failure(key, error)
+
+    def _record_failure(self, key: str, error: StatusError) -> None:
+        """Say in the owner's status why it cannot make its children, as upstream."""
+        stored = self.cluster.collection(self.resource).objects.get(key)
+        if stored is not None and not stored.terminating:
+            owner = load(self.resource, stored)
+            failed = (_FAILURE, True, "FailedCreate", error.message)
+            self.write_status(owner, with_condition(owner.get("status") or {}, *failed, self.cluster.now()))
+
+    def children(self, owner: Object) -> list[Object]:
+        """Return what an object owns and is not being deleted, oldest first."""
+        uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
+        found = self.cluster.collection(self.child).in_namespace(namespace)
+        owned = [load(self.child, each) for each in found if uid in each.owners and not each.terminating]
+        return sorted(
+            owned, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"])
+        )
+
+    def make(self, owner: Object, child: Object) -> None:
+        """Create an object that belongs to its owner."""
+        metadata = owner["metadata"]
+        reference = {
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        child["metadata"]["ownerReferences"] = [reference]
+        self.cluster.create(self.child, metadata["namespace"], child)
+
+    def drop(self, child: Object) -> None:
+        """Delete an object."""
+        metadata = child["metadata"]
+        stored = self.cluster.find(self.child, metadata["namespace"], metadata["name"])
+        if stored is not None:
+            self.delete(self.child, stored)
+
+    def write_status(self, owner: Object, status: Object) -> None:
+        """Write an owner's status; without a difference nothing changes."""
+        metadata = owner["metadata"]
+        whole = {**status, "observedGeneration": metadata.get("generation", 1)}
+        if self.resource.kind == "Job":
+            del whole["observedGeneration"]
+        name = metadata["name"]
+        self.cluster.modify(
+            self.resource, metadata["namespace"], name, lambda obj: {**obj, "status": whole}, _STATUS
+        )
+
+
+def pod_of(template: Object, **metadata: object) -> Object:
+    """Return a pod of a template."""
+    given = template.get("metadata") or {}
+    kept = {key: dict(given[key]) for key in ("labels", "annotations") if given.get(key)}
+    return {"metadata": {**kept, **metadata}, "spec": dict(template["spec"])}
+
+
+def labelled(child: Object, **labels: str) -> Object:
+    """Return an object with more labels; `_` in a name means `-`."""
+    metadata = child["metadata"]
+    more = {name.replace("_", "-"): value for name, value in labels.items()}
+    return {**child, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **more}}}
+
+
+def hash_of(template: Object) -> str:
+    """Return the hash of a pod template, which names its revision."""
+    return hashlib.sha256(msgspec.json.encode(template, order="deterministic")).hexdigest()[:10]
+
+
+def label_of(child: Object, name: str) -> str:
+    """Return a label, or `""`."""
+    return str((child["metadata"].get("labels") or {}).get(name, ""))
+
+
+def is_active(pod: Object) -> bool:
+    """Return whether a pod has not ended."""
+    return (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+
+
+def is_ready(pod: Object) -> bool:
+    """Return whether a pod is ready."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def replicas_of(obj: Object) -> int:
+    """Return how many replicas an object wants."""
+    wanted = obj["spec"].get("replicas")
+    return 1 if wanted is None else int(wanted)

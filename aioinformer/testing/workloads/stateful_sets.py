@@ -1,0 +1,82 @@
+"""StatefulSets: numbered pods, created and updated in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.builtin import STATEFUL_SETS
+from aioinformer.testing.objects import Object
+from aioinformer.testing.workloads.owner import (
+    Owner,
+    hash_of,
+    is_ready,
+    label_of,
+    labelled,
+    pod_of,
+    replicas_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_REVISION = "controller-revision-hash"
+
+
+class StatefulSets(Owner):
+    """Creates pods from 0 up, each when those before are ready, and deletes and updates them from the top down.
+
+    Claims of `volumeClaimTemplates` and partitions are not made.
+    """
+
+    name = "statefulset-controller"
+    resource = STATEFUL_SETS
+
+    def reconcile(self, owner: Object) -> Iterator[None]:
+        """Do the next step."""
+        name, spec = owner["metadata"]["name"], owner["spec"]
+        revision = f"{name}-{hash_of(spec['template'])}"
+        pods = {each["metadata"]["name"]: each for each in self.children(owner)}
+        if self._changes(owner, revision, pods):
+            yield
+            pods = {each["metadata"]["name"]: each for each in self.children(owner)}
+        ready = sum(map(is_ready, pods.values()))
+        updated = sum(label_of(each, _REVISION) == revision for each in pods.values())
+        is_complete = updated == ready == len(pods) == replicas_of(owner)
+        before = (owner.get("status") or {}).get("currentRevision") or revision
+        status = {
+            "replicas": len(pods),
+            "readyReplicas": ready,
+            "availableReplicas": ready,
+            "currentReplicas": updated if is_complete else len(pods) - updated,
+            "updatedReplicas": updated,
+            "currentRevision": revision if is_complete else before,
+            "updateRevision": revision,
+        }
+        self.write_status(owner, status)
+        yield
+
+    def _changes(self, owner: Object, revision: str, pods: dict[str, Object]) -> bool:
+        """Create or delete the next pod; return whether there was one."""
+        name, spec = owner["metadata"]["name"], owner["spec"]
+        wanted = [f"{name}-{number}" for number in range(replicas_of(owner))]
+        is_ordered = spec.get("podManagementPolicy") != "Parallel"
+        for each in wanted:
+            if each not in pods:
+                made = labelled(pod_of(spec["template"], name=each), controller_revision_hash=revision)
+                made["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = each
+                made["spec"] |= {"hostname": each, "subdomain": spec.get("serviceName", "")}
+                self.make(owner, made)
+                return True
+            if is_ordered and not is_ready(pods[each]):
+                break
+        surplus = sorted(set(pods) - set(wanted), key=lambda each: int(each.rpartition("-")[2]))
+        outdated = [each for each in wanted if each in pods and label_of(pods[each], _REVISION) != revision]
+        may_update = (spec.get("updateStrategy") or {}).get("type") != "OnDelete"
+        if not surplus and not (may_update and all(each in pods for each in wanted)):
+            return False
+        next_pod = surplus[-1:] or (outdated[-1:] if may_update else [])
+        others = [pod for each, pod in pods.items() if each not in next_pod]
+        if not next_pod or (not surplus and is_ready(pods[next_pod[0]]) and not all(map(is_ready, others))):
+            return False
+        self.drop(pods[next_pod[0]])
+        return True

@@ -1,0 +1,224 @@
+"""The pytest plugin, as the tests of another project use it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+OPERATOR = """
+from aioinformer.operator import Context, CustomResource, Operator, Request
+from aioinformer.testing import eventually
+
+class Website(CustomResource, group="example.com", version="v1"):
+    spec: dict[str, str] = {}
+
+operator = Operator("websites", events=False)
+
+@operator.controller(Website, owns=["configmaps"])
+async def reconcile(request: Request[Website], context: Context) -> None:
+    website = request.object
+    await context.resource("configmaps").apply({
+        "metadata": {"name": website.metadata.name, "namespace": website.metadata.namespace},
+        "data": website.spec,
+    })
+"""
+
+TESTS = """
+import pytest
+from aioinformer import KubeObject, Resource
+from aioinformer.testing import eventually
+from websites import Website, operator
+
+{mark}
+async def test_website_gets_a_config_map(run_operator, client, namespace):
+    async with run_operator(operator):
+        await Resource(client, Website).create(
+            {{"metadata": {{"name": "home", "namespace": namespace}}, "spec": {{"title": "Home"}}}}
+        )
+        maps = Resource(client, "configmaps", KubeObject)
+        made = await eventually(lambda: maps.get(f"{{namespace}}/home"))
+        assert made["data"] == {{"title": "Home"}}
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project with an operator."""
+    pytester.makepyfile(websites=OPERATOR)
+    pytester.syspathinsert()
+    return pytester
+
+
+def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
+    common = ["-p", "no:cacheprovider", "-W", "error", "-q", "-rs"]
+    if "no:asyncio" not in options:
+        common += ["-o", "asyncio_default_fixture_loop_scope=function"]  # pytest-asyncio warns without
+    return project.runpytest_inprocess(*common, *options)
+
+
+@pytest.mark.parametrize(
+    ("mark", "options"),
+    [
+        ("", ["-o", "asyncio_mode=auto", "-p", "no:anyio"]),
+        ("@pytest.mark.asyncio", []),
+        ("@pytest.mark.anyio", ["-p", "no:asyncio"]),
+        ("@pytest.mark.anyio", []),
+    ],
+    ids=["asyncio auto", "asyncio strict", "anyio", "anyio beside asyncio"],
+)
+def test_operator_runs_with_each_async_plugin(
+    project: pytest.Pytester, mark: str, options: list[str]
+) -> None:
+    project.makeconftest('import pytest\n@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n')
+    project.makepyfile(TESTS.format(mark=mark))
+    run(project, "--api-server", "embedded", *options).assert_outcomes(passed=1)
+
+
+def test_ini_chooses_the_server(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\napi_server = embedded\nasyncio_mode = auto\n")
+    project.makepyfile(
+        """
+        async def test_embedded(api_server):
+            assert api_server.kind == "embedded"
+            assert api_server.embedded.url.startswith("http://127.0.0.1:")
+            assert api_server.kubeconfig.exists()
+        """
+    )
+    run(project).assert_outcomes(passed=1)
+
+
+def test_project_sets_options_of_the_embedded_server(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def api_server_options():
+            return {"workloads": True, "tls": True, "token": "secret"}
+
+        async def test_workloads(api_server, namespace):
+            server = api_server.embedded
+            server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {"containers": []}}, namespace)
+            assert server.get("v1", "pods", "a", namespace)["status"]["phase"] == "Running"
+        """
+    )
+    run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
+
+
+def test_unknown_server_in_the_ini_is_an_error(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\napi_server = kind\n")
+    run(project).stderr.fnmatch_lines(["*api_server = 'kind': use one of embedded, kubernetes, kubeconfig*"])
+
+
+def test_without_a_choice_fixtures_of_other_plugins_stay(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        other='import pytest\n@pytest.fixture\ndef client():\n    return "theirs"\n',
+        test_it="def test_client(client):\n    assert client == 'theirs'\n",
+    )
+    run(project, "-p", "other").assert_outcomes(passed=1)
+
+
+def test_plugin_imports_nothing_until_it_is_used() -> None:
+    code = """
+import sys, pytest
+before = set(sys.modules)
+import pytest_aioinformer
+assert set(sys.modules) - before == {"pytest_aioinformer"}, set(sys.modules) - before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_sync_test_without_async_plugin_says_what_to_install(project: pytest.Pytester) -> None:
+    project.makepyfile("def test_it(client): pass")
+    result = run(project, "--api-server", "embedded", "-p", "no:asyncio", "-p", "no:anyio")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*install pytest-asyncio, or mark the test anyio*"])
+
+
+# -- on a server that tests share --------------------------------------------------------------------------
+
+NAMESPACES = """
+import asyncio
+import pytest
+from pathlib import Path
+
+async def test_passes(namespace):
+    Path("passed").write_text(namespace)
+
+async def test_fails(namespace):
+    Path("failed").write_text(namespace)
+    assert False
+"""
+
+SERVER = """
+import asyncio, sys
+from pathlib import Path
+from aioinformer.testing import APIServer
+
+async def main():
+    async with APIServer() as server:
+        server.kubeconfig("kubeconfig")
+        print("ready", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        print(*(each["metadata"]["name"] for each in server.list("v1", "namespaces")))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("option", ["", "--keep-namespace"])
+def test_namespace_is_deleted_unless_kept(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    project.makepyfile(NAMESPACES)
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+    monkeypatch.setenv("KUBECONFIG", str(project.path / "kubeconfig"))
+    result = run(
+        project, "--api-server", "kubeconfig", "-o", "asyncio_mode=auto", *([option] if option else [])
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    remaining, _ = server.communicate()
+    passed, failed = Path("passed").read_text(), Path("failed").read_text()
+    assert passed != failed
+    assert passed not in remaining.split()
+    assert (failed in remaining.split()) == bool(option)
+    if option:
+        result.stdout.fnmatch_lines([f"*kept the namespace {failed}*"])
+
+
+def test_faults_skip_on_other_servers(project: pytest.Pytester) -> None:
+    project.makepyfile("def test_it(api_server):\n    api_server.embedded.faults.drop_watches()")
+    result = run(project, "--api-server", "kubeconfig")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*needs the embedded API server, not --api-server kubeconfig*"])
+
+
+# -- on a real kube-apiserver ------------------------------------------------------------------------------
+
+
+def test_missing_binaries_skip_with_advice(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(project.path))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    project.makepyfile("def test_it(api_server): pass")
+    result = run(project, "--api-server", "kubernetes")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*etcd is neither in $KUBEBUILDER_ASSETS nor on $PATH*setup-envtest*"])
+
+
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+def test_operator_runs_on_kubernetes(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kubernetes_binaries: Path
+) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(kubernetes_binaries))
+    project.makepyfile(TESTS.format(mark=""))
+    run(project, "--api-server", "kubernetes", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
