@@ -132,7 +132,9 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _template(name: str) -> str:
-    return resources.files(__package__).joinpath("templates", f"{name}.tmpl").read_text(encoding="utf-8")
+    return (
+        resources.files("aioinformer.cli").joinpath("templates", f"{name}.tmpl").read_text(encoding="utf-8")
+    )
 
 
 def _kind_of(name: str) -> str:
