@@ -51,7 +51,12 @@ MORE_FAULTS = (
 WARNINGS = "The embedded server warns of unknown and duplicate fields, not of values that are odd but valid."
 GENERATION = "A table of the real server omits the annotation that the conversion of a DaemonSet adds."
 
+OWN_EVENTS = "A controller of the real server sometimes reports a conflict of its own as an Event."
+PANIC = "The real server's code panics on this patch, and drops the connection."
+
 REASONS: tuple[Reason, ...] = (
+    Reason(r"^kubectl: network: describe svc web", OWN_EVENTS),
+    Reason(r"^requests: 30\.14 Service: strategic patch", PANIC),
     Reason(r"^kubectl: discovery: (version -o yaml|get --raw /version)", BUILD),
     Reason(r"^kubectl: access: (auth can-i (--list|.*--as=)|get \w+ --as=)", NO_RBAC),
     Reason(r"^kubectl: pods: (logs|exec|attach|cp|port-forward) ", NO_KUBELET),
