@@ -14,6 +14,13 @@ from .api import API, Object
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, define
 
+GROUP = "openapi.example.com"
+DEFINITION = {
+    **CAVE_DEFINITION,
+    "metadata": {"name": f"caves.{GROUP}"},
+    "spec": {**CAVE_DEFINITION["spec"], "group": GROUP},
+}
+
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
 
 _OF_ALL_GROUPS = ("DeleteOptions", "WatchEvent")
@@ -27,8 +34,8 @@ async def test_schemas_are_those_of_the_real_server(control_plane: ControlPlane)
         API(control_plane.url, control_plane.token, control_plane.ssl_context()) as real,
     ):
         for api in (embedded, real):
-            await define(api, CAVE_DEFINITION)
-        await _until_described(real, "apis/example.com/v1")
+            await define(api, DEFINITION)
+        await _until_described(real, f"apis/{GROUP}/v1")
         for path, place in (await _paths(embedded)).items():
             theirs = await _schemas(real, f"/openapi/v3/{path}")
             assert await _schemas(embedded, place["serverRelativeURL"]) == theirs, path

@@ -497,7 +497,7 @@ async def test_names_and_notes_are_made_valid(world: Simulation) -> None:
         subject.event(role, "Normal", "ü" * 64, "ä" * 2000)
         subject.event(about("x" * 250), "Normal", "One", "")
         await idle(subject)
-        first, second = sorted(events(world), key=lambda event: len(event["note"]), reverse=True)
+        first, second = sorted(events(world), key=lambda event: len(event.get("note", "")), reverse=True)
         assert (first["metadata"]["namespace"], first["regarding"]["name"]) == ("default", "system:x")
         assert len(first["metadata"]["name"]) == len(second["metadata"]["name"]) == 32
         assert len(first["note"].encode()) <= 1024

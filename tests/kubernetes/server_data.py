@@ -24,8 +24,8 @@ _FLAGS = ("--endpoint-reconciler-type=lease", "--advertise-address=192.0.2.1")
 """The Service `kubernetes` has an endpoint. The address is one of those for documentation (RFC 5737)."""
 
 _PORT = 6443
-_LEFT_OUT = frozenset(["configmaps", "events", "leases"])
-"""A date that tells about tokens of old versions, what happened, and the identity of the server's process."""
+_LEFT_OUT = frozenset(["componentstatuses", "configmaps", "events", "leases"])
+"""The state of components, a date about tokens of old versions, what happened, the identity of the process."""
 
 _OWN = frozenset(["managedFields", "resourceVersion", "uid"])
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

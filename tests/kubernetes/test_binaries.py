@@ -90,7 +90,7 @@ def test_concurrent_builds_run_once(fake_go: FakeGo) -> None:
     with ThreadPoolExecutor(2) as pool:
         folders = set(pool.map(lambda _: ensure_binaries(report=told.append), range(2)))
     assert len(folders) == 1
-    assert len([line for line in told if "built" in line]) == len(COMMANDS)
+    assert len([line for line in told if ": built " in line]) == len(COMMANDS)
     assert "kubernetes: waiting for the build that another process has begun" in told
 
 

@@ -35,6 +35,8 @@ def complete_pod_spec(spec: Object) -> None:
     """Fill in the defaults of a pod or a pod template, in place."""
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = account
+    if spec.get("containers") is None:
+        spec["containers"] = []  # only the Python API accepts such pods, and models refuse null
     for part in _CONTAINERS:
         for container in spec.get(part) or ():
             if not container.get("imagePullPolicy"):

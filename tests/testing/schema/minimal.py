@@ -51,7 +51,7 @@ _BACKEND = {"service": {"name": "a", "port": {"number": 80}}}
 _ROLE = {"kind": "Role", "name": "a"}
 _CLUSTER_ROLE = {"kind": "ClusterRole", "name": "a"}
 _DEFINITION = {
-    "group": "example.com",
+    "group": "minimal.example.com",
     "scope": "Namespaced",
     "names": {"plural": "caves", "kind": "Cave"},
     "versions": [
@@ -121,7 +121,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
         "discovery.k8s.io/v1", "EndpointSlice", addressType="IPv4", endpoints=[], ports=[{"port": 80}]
     ),
     "customresourcedefinitions": _of("apiextensions.k8s.io/v1", "CustomResourceDefinition", spec=_DEFINITION)
-    | {"metadata": {"name": "caves.example.com"}},
+    | {"metadata": {"name": "caves.minimal.example.com"}},
     "apiservices": _of(
         "apiregistration.k8s.io/v1",
         "APIService",
