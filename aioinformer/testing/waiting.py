@@ -53,7 +53,9 @@ async def eventually(
     if is_of_kind(condition, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
         raise ConfigError(f"condition must return its result, without yield: {callable_name(condition)}")
     missing: Exception | None = None
-    deadline = asyncio.timeout(within)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + within
+    deadline = asyncio.timeout(within + every)  # the last check comes at the end
     try:
         async with deadline:
             while True:
@@ -67,13 +69,15 @@ async def eventually(
                     if isinstance(error, StatusError) and error.code != 404:
                         raise
                     missing = error
+                if loop.time() >= end:
+                    break
                 await asyncio.sleep(every)
     except TimeoutError as error:
         if not deadline.expired():
             raise
-        why = "" if missing is None else f"; the last call raised {type(missing).__name__}: {missing}"
-        told = f"not within {within:g} s: {what or _source(condition)}{why}"
-        raise AssertionError(told) from missing or error
+        missing = missing or error
+    why = f"; the last call raised {type(missing).__name__}: {missing}" if missing else ""
+    raise AssertionError(f"not within {within:g} s: {what or _source(condition)}{why}") from missing
 
 
 def _source(condition: Callable[..., object]) -> str:

@@ -342,12 +342,9 @@ def test_eventually_names_the_condition() -> None:
         simulate(scenario)
 
 
-def test_conditions_and_checks_must_be_sync() -> None:
+def test_checks_must_be_sync() -> None:
     async def peace() -> bool:
         return False
-
-    async def waiting(world: Simulation) -> None:
-        await world.eventually(peace)
 
     async def watching(world: Simulation) -> None:
         world.always(peace)
@@ -356,7 +353,7 @@ def test_conditions_and_checks_must_be_sync() -> None:
         world.always(lambda: asyncio.sleep(1, "peace"))
         await asyncio.sleep(1)
 
-    for scenario in (waiting, watching, watching_in_disguise):
+    for scenario in (watching, watching_in_disguise):
         with pytest.raises(ConfigError, match=r"peace|must return its result"):
             simulate(scenario)
 
