@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from aioinformer.testing.schema.patterns import compile_pattern
+from aioinformer.testing.schema.scalars import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,23 +62,10 @@ def _is(parse: Callable[..., Any]) -> Callable[..., bool]:
 
 # Quantities
 
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?")
-_SUFFIXES = {
-    letter: Fraction(10) ** (3 * power)
-    for letter, power in zip("numkMGTPE", (-3, -2, -1, *range(1, 7)), strict=True)
-}
-_SUFFIXES |= {f"{letter}i": Fraction(1024) ** power for power, letter in enumerate("KMGTPE", 1)}
-
 
 def _quantity(text: str) -> _Opaque:
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
-        raise ValueError(
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        )
-    digits, suffix, exponent = found.groups()
-    factor = _SUFFIXES[suffix] if suffix else Fraction(10) ** int(exponent or 0)
-    return {"quantity": str(Fraction(digits) * factor)}
+    number, _ = parse_quantity(text)
+    return {"quantity": str(number)}
 
 
 def _value(quantity: Any) -> Fraction:

@@ -6,7 +6,8 @@ import base64
 import re
 import string
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,14 +15,14 @@ import msgspec
 from aioinformer.testing.objects import wrong_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from aioinformer.testing.schema.node import Node
 
 _LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
-class UnreadableError(Exception):
+class UnreadableError(ValueError):
     """A value does not fit the type of its field; the message is Go's."""
 
 
@@ -139,12 +140,14 @@ def _time_of(layout: Sequence[tuple[str, str]], precision: str, canonical: str) 
 # Quantities
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_BINARY = {"": 0, "Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_EXPONENTS = [f"e{power}" if power else "" for power in range(-9, 120, 3)]
+_LARGEST_BINARY = 2**63 - 1
 _QUANTITY = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-def quantity(value: Any) -> tuple[Decimal, str]:
+def quantity(value: Any) -> tuple[Fraction, str]:
     """Return the number of a quantity, and its suffix.
 
     Raises:
@@ -152,17 +155,43 @@ def quantity(value: Any) -> tuple[Decimal, str]:
     """
     given = _plain(value)
     text = str(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else ""
-    return _parsed(text.strip())
+    return parse_quantity(text.strip())
 
 
-def show_quantity(number: Decimal, suffix: str) -> str:
+def parse_quantity(text: str) -> tuple[Fraction, str]:
+    """Return the number of a quantity, in whole billionths, and its suffix.
+
+    Exponents have two digits at most; the real server takes more.
+
+    Raises:
+        UnreadableError: The text is no quantity.
+    """
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise UnreadableError(_NO_QUANTITY)
+    digits, suffix = found.groups()
+    if digits.count(".") > 1 or not any(map(str.isdigit, digits)):
+        raise UnreadableError(_NO_QUANTITY)
+    exponent = re.fullmatch("[eE]([+-]?[0-9]{1,2})", suffix)
+    if exponent is None and suffix not in _DECIMAL and suffix not in _BINARY:
+        raise UnreadableError("unable to parse quantity's suffix")
+    is_binary = bool(suffix) and suffix in _BINARY
+    if is_binary:
+        number = Fraction(digits) * 2 ** _BINARY[suffix]
+    else:
+        number = Fraction(digits) * Fraction(10) ** (int(exponent[1]) if exponent else _DECIMAL[suffix])
+    size = Fraction(ceil(abs(number) * 10**9), 10**9)
+    if is_binary:
+        size = min(size, Fraction(_LARGEST_BINARY))
+    return (-size if number < 0 else size), suffix
+
+
+def show_quantity(number: Fraction, suffix: str) -> str:
     """Return a quantity in Go's form, which keeps the kind of its suffix."""
-    if suffix in _BINARY and abs(number) >= 1024 and number == int(number):
-        return _with_suffix(int(number), _BINARY, 1024)
-    written = _with_suffix(int(number.scaleb(9)), _DECIMAL, 1000)
-    if suffix not in _DECIMAL and suffix not in _BINARY:  # an exponent
-        written = re.sub("[^0-9-]$", lambda suffix: f"e{_DECIMAL[suffix[0]]}", written)
-    return written
+    if suffix and suffix in _BINARY and abs(number) >= 1024 and number.denominator == 1:
+        return _with_suffix(int(number), [*_BINARY], 1024)
+    names = [*_DECIMAL] if suffix in _DECIMAL or suffix in _BINARY else _EXPONENTS
+    return _with_suffix(int(number * 10**9), names, 1000)
 
 
 def _quantity(value: Any, field: str) -> str:
@@ -170,29 +199,10 @@ def _quantity(value: Any, field: str) -> str:
     return show_quantity(*quantity(value))
 
 
-def _parsed(text: str) -> tuple[Decimal, str]:
-    """Return the value and the suffix of a quantity."""
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
-        raise UnreadableError(_NO_QUANTITY)
-    digits, suffix = found.groups()
-    if digits.count(".") > 1 or not any(map(str.isdigit, digits)):
-        raise UnreadableError(_NO_QUANTITY)
-    exponent = re.fullmatch("[eE]([+-]?[0-9]+)", suffix)
-    if exponent is None and suffix not in _DECIMAL and suffix not in _BINARY:
-        raise UnreadableError("unable to parse quantity's suffix")
-    if suffix in _BINARY:
-        number = Decimal(digits) * 2 ** _BINARY[suffix]
-    else:
-        number = Decimal(digits).scaleb(int(exponent[1]) if exponent else _DECIMAL[suffix])
-    return number.quantize(Decimal("1e-9"), rounding=ROUND_CEILING), suffix
-
-
-def _with_suffix(number: int, suffixes: Mapping[str, int], step: int) -> str:
+def _with_suffix(number: int, names: Sequence[str], step: int) -> str:
     """Return a number, counted in the smallest unit, with the largest suffix that keeps it whole."""
     if number == 0:
         return "0"
-    names = ["", *suffixes] if step == 1024 else [*suffixes]
     place = 0
     while place < len(names) - 1 and number % step == 0:
         number, place = number // step, place + 1

@@ -68,6 +68,12 @@ def test_null_is_a_missing_value() -> None:
         ("1e3", "1e3"),
         ("0", "0"),
         ("-1500m", "-1500m"),
+        ("-0.0000000001", "-1n"),
+        ("100E", "100E"),
+        ("8Ei", "9223372036854775807"),
+        ("1e30", "1e30"),
+        ("9.3e18", "9300e15"),
+        ("123456789012345678901", "123456789012345678901"),
     ],
 )
 def test_quantities_are_canonical(given: object, written: str) -> None:
@@ -88,6 +94,7 @@ def test_quantities_are_canonical(given: object, written: str) -> None:
         ({"tty": "true"}, "of type bool"),
         ({"resources": {"limits": {"cpu": "x"}}}, "quantities must match the regular expression"),
         ({"resources": {"limits": {"cpu": "1kk"}}}, "unable to parse quantity's suffix"),
+        ({"resources": {"limits": {"cpu": "1e999999999"}}}, "unable to parse quantity's suffix"),
         ({"env": [{"valueFrom": "x"}]}, "field EnvVar.spec.containers.env.valueFrom of type v1.EnvVarSource"),
         ({"env": ["x"]}, "field Container.spec.containers.env of type v1.EnvVar"),
     ],
