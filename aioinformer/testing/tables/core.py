@@ -103,7 +103,19 @@ def _claim_state(claim: Object) -> str:
     return ",".join(states) or "pending"
 
 
+def _health(component: Object) -> Object:
+    """Return the condition of a ComponentStatus."""
+    return next((each for each in component.get("conditions") or () if each["type"] == "Healthy"), {})
+
+
 CORE: dict[str, dict[str, Cell]] = {
+    "ComponentStatus": {
+        "Status": lambda obj: {"True": "Healthy", "False": "Unhealthy"}.get(
+            _health(obj).get("status", ""), "Unknown"
+        ),
+        "Message": lambda obj: _health(obj).get("message", ""),
+        "Error": lambda obj: _health(obj).get("error", ""),
+    },
     "ConfigMap": {"Data": lambda obj: size("data")(obj) + size("binaryData")(obj)},
     "Event": _EVENT,
     "Event.events.k8s.io": _EVENT,
