@@ -40,10 +40,8 @@ class Discovery:
             url: The server's URL, as the client sees it.
 
         Raises:
-            StatusError: 405 for writing methods, 406.
+            StatusError: 404 for a version that the server lacks, 406.
         """
-        if request.method not in ("GET", "HEAD"):
-            raise errors.method_not_allowed()
         path = request.path.rstrip("/")
         if path in ("/api", "/apis"):
             return self._root(path, accept, url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -15,6 +16,7 @@ from aioinformer.testing.health import HEALTH, health
 from aioinformer.testing.metrics import CONTENT_TYPE
 from aioinformer.testing.negotiation import encoding_of_document
 from aioinformer.testing.openapi import OpenAPI
+from aioinformer.testing.schema.builtin import kubernetes_version
 
 if TYPE_CHECKING:
     from aioinformer.testing.accounts import Accounts
@@ -22,21 +24,28 @@ if TYPE_CHECKING:
     from aioinformer.testing.metrics import Metrics
     from aioinformer.testing.requests import Request
 
-_VERSION = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.3",
-    "gitCommit": "",
-    "gitTreeState": "",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "",
-    "platform": "aioinformer/testing",
-}
+
+@cache
+def _version() -> dict[str, str]:
+    """Return what `/version` shows: the version that the schemas are of."""
+    version = kubernetes_version()
+    major, minor, _ = version.split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+        "gitVersion": f"v{version}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "aioinformer/testing",
+    }
+
 
 PUBLIC = HEALTH | {"/version"}
 """Paths that need no token."""
@@ -81,9 +90,11 @@ class Paths:
                 return show_json({"paths": sorted([*PUBLIC, *_PATHS])})
             case "/version":
                 encoding_of_document(accept, (JSON,))
-                return show_json(_VERSION)
+                return show_json(_version())
             case "/metrics":
-                return web.Response(body=self._metrics.text(_VERSION).encode(), headers=headers(CONTENT_TYPE))
+                return web.Response(
+                    body=self._metrics.text(_version()).encode(), headers=headers(CONTENT_TYPE)
+                )
             case "/openapi/v2":
                 return _openapi_v2(accept)
             case "/.well-known/openid-configuration":
@@ -115,7 +126,7 @@ def _openapi_v2(accept: str) -> web.Response:
         return web.Response(status=406, text="only application/json is served\n")
     described = {
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": _VERSION["gitVersion"]},
+        "info": {"title": "Kubernetes", "version": _version()["gitVersion"]},
         "paths": {},
         "definitions": {},
     }
