@@ -21,6 +21,7 @@ from .declared import Declared
 from .kinds import Named, is_discovered
 from .manager import Manager
 from .protocols import LeaderElection
+from .registering import Registering
 from .requests import Request
 from .rights import EVENTS, LEASES, Right, merged
 from .webhooks import WebhookApp
@@ -32,11 +33,8 @@ R = TypeVar("R", bound=Outcome)
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
-class _Registers(Generic[T]):
-    """A decorator that registers a reconciler and returns it unchanged."""
-
-    def __init__(self, register: Callable[[Handler[T]], object]) -> None:
-        self._register = register
+class _Registers(Registering, Generic[T]):
+    """The function is a reconciler."""
 
     @overload
     def __call__(self, reconcile: Callable[[Request[T]], R]) -> Callable[[Request[T]], R]: ...
@@ -47,8 +45,7 @@ class _Registers(Generic[T]):
     ) -> Callable[[Request[T], Context], R]: ...
 
     def __call__(self, reconcile: Any) -> Any:
-        self._register(reconcile)
-        return reconcile
+        return self.registered(reconcile)
 
 
 class Operator(DeclaresWebhooks):

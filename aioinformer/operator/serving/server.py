@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import AsyncExitStack
 from importlib.resources import files
 from types import TracebackType
@@ -14,6 +13,7 @@ from aiohttp import web
 from ..._core.checks import require_count
 from ...errors import ConfigError
 from ...informer import Health
+from ..listening import listen
 from .snapshot import LISTED, MOST_LISTED, Debug
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -76,20 +76,12 @@ class Serving:
         await self._stack.aclose()
 
     async def _listen(self, runner: web.AppRunner, port: int) -> None:
-        try:
-            await web.TCPSite(runner, self._host, port).start()
-        except OSError as error:
-            options = [
-                option
-                for option, its in (("metrics", self._metrics_port), ("probe", self._probe_port))
-                if its == port
-            ]
-            advice = " and ".join(f"--{option}-port" for option in options)
-            if error.errno == errno.EADDRINUSE:
-                raise ConfigError(
-                    f"port {port} is in use: end the program that listens on it, or pass another {advice} (0 for none)"
-                ) from error
-            raise ConfigError(f"cannot listen on port {port}: {error.strerror}; see {advice}") from error
+        options = [
+            f"--{option}-port"
+            for option, its in (("metrics", self._metrics_port), ("probe", self._probe_port))
+            if its == port
+        ]
+        await listen(runner, self._host, port, " and ".join(options), note=" (0 for none)")
 
     def _probe_routes(self) -> list[web.RouteDef]:
         return [web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)]

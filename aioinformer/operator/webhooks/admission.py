@@ -24,10 +24,6 @@ from .review import AdmissionRequest, AdmissionReview, Operation
 
 T = TypeVar("T")
 
-Validator = (
-    Callable[[AdmissionReview[T]], Awaitable[None] | None]
-    | Callable[[AdmissionReview[T], Context], Awaitable[None] | None]
-)
 OPERATIONS: tuple[Operation, ...] = ("CREATE", "UPDATE", "DELETE")
 LONGEST_TIMEOUT = 30
 """Seconds that the API server allows."""

@@ -10,6 +10,7 @@ from ...typed import CustomResource, crd
 from ...typed.names import resource_of_class
 from ..context import Context
 from ..kinds import Named
+from ..registering import Registering
 from .admission import Admission, AdmissionOptions
 from .app import WebhookApp
 from .configuration import Object, Reached, client_config, configurations
@@ -23,11 +24,8 @@ R = TypeVar("R")
 Nothing = TypeVar("Nothing", bound=Awaitable[None] | None)
 
 
-class _Validates(Generic[T]):
-    """A decorator that registers a function and returns it unchanged."""
-
-    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
-        self._register = register
+class _Validates(Registering, Generic[T]):
+    """The function returns nothing."""
 
     @overload
     def __call__(
@@ -40,15 +38,11 @@ class _Validates(Generic[T]):
     ) -> Callable[[AdmissionReview[T], Context], Nothing]: ...
 
     def __call__(self, function: Any) -> Any:
-        self._register(function)
-        return function
+        return self.registered(function)
 
 
-class _Mutates(Generic[T, R]):
-    """As _Validates; the function returns an object or None."""
-
-    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
-        self._register = register
+class _Mutates(Registering, Generic[T, R]):
+    """The function returns an object or None."""
 
     @overload
     def __call__(
@@ -71,15 +65,11 @@ class _Mutates(Generic[T, R]):
     ) -> Callable[[AdmissionReview[T], Context], R | None]: ...
 
     def __call__(self, function: Any) -> Any:
-        self._register(function)
-        return function
+        return self.registered(function)
 
 
-class _Converts(Generic[A, B]):
-    """As _Validates; the function takes one version and returns the other."""
-
-    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
-        self._register = register
+class _Converts(Registering, Generic[A, B]):
+    """The function takes one version and returns the other."""
 
     @overload
     def __call__(self, function: Callable[[A], Awaitable[B]]) -> Callable[[A], Awaitable[B]]: ...
@@ -88,8 +78,7 @@ class _Converts(Generic[A, B]):
     def __call__(self, function: Callable[[A], B]) -> Callable[[A], B]: ...
 
     def __call__(self, function: Any) -> Any:
-        self._register(function)
-        return function
+        return self.registered(function)
 
 
 class DeclaresWebhooks:

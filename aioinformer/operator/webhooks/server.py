@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import ssl
@@ -16,6 +15,7 @@ from aiohttp import web
 
 from ..._core.tasks import finish
 from ...errors import ConfigError
+from ..listening import listen
 from .app import WebhookApp
 
 logger = logging.getLogger(__name__)
@@ -69,16 +69,8 @@ class WebhookServer:
             runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=5.0)
             await runner.setup()
             starting.push_async_callback(runner.cleanup)
-            try:
-                site = web.TCPSite(runner, self._host, self.port, ssl_context=self._certificate.context)
-                await site.start()
-            except OSError as error:
-                advice = "end the program that listens on it, or pass another --webhook-port"
-                if error.errno == errno.EADDRINUSE:
-                    raise ConfigError(f"port {self.port} is in use: {advice}") from error
-                raise ConfigError(
-                    f"cannot listen on port {self.port}: {error.strerror}; see --webhook-port"
-                ) from error
+            context = self._certificate.context
+            await listen(runner, self._host, self.port, "--webhook-port", ssl_context=context)
             self.port = runner.addresses[0][1]
             watching = asyncio.create_task(self._watch(), name="<WebhookServer> certificate")
             starting.push_async_callback(finish, watching)
