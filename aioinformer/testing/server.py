@@ -37,6 +37,7 @@ from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 from aioinformer.testing.users import ANONYMOUS, User, user_of
+from aioinformer.testing.webhooks import Webhooks
 from aioinformer.testing.workloads import Workloads
 
 _REQUESTS_KEPT = 10_000
@@ -138,11 +139,14 @@ class APIServer:
             require_owner=self._require_owner,
         )
         accounts = Accounts(self.cluster)
+        self._webhooks = Webhooks(self.cluster)
+        self.cluster.conversions = self._webhooks.conversions
         self._handler = Handler(
             self.cluster,
             self.faults,
             authenticator=Authenticator(self._user_of, accounts),
             accounts=accounts,
+            webhooks=self._webhooks,
             authorize=self._authorize,
             allowed=self._allowed,
             record=self._record,
@@ -182,6 +186,7 @@ class APIServer:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
         await self._listener.stop()
+        await self._webhooks.close()
         self._owner = None
         self.faults.raise_first()
 
