@@ -149,7 +149,7 @@ class ResourceType:
     stored: bool = True
     warning: str = ""
     conversion: Conversion | None = None
-    storage: WebhookStorage | None = field(default=None, compare=False, repr=False)
+    storage: WebhookStorage | None = field(default=None, repr=False)
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
 

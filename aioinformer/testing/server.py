@@ -57,10 +57,12 @@ class APIServer:
     initial events, optimistic concurrency, finalizers, patches, custom resources, and discovery for kubectl. `faults`
     injects failures.
 
+    Requests call the webhooks that configurations and definitions on the server name.
+
     The Python API (`create`, `update`, ...) is synchronous and also works before `start` and after `stop`. It bypasses
-    permissions, creates missing namespaces, and writes object and status in one step. While the server runs, call its
-    writing methods in the thread of its event loop, inside that loop or outside of any; otherwise they raise
-    WrongEventLoopError.
+    permissions and webhooks, creates missing namespaces, and writes object and status in one step. While the server
+    runs, call its writing methods in the thread of its event loop, inside that loop or outside of any; otherwise they
+    raise WrongEventLoopError.
 
     Caveats:
         - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
@@ -286,7 +288,7 @@ class APIServer:
         Raises:
             StatusError: 404.
         """
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         return load(resource, self.cluster.get(resource, self._namespace(resource, namespace), name))
 
     def list(
@@ -299,7 +301,7 @@ class APIServer:
         field_selector: str = "",
     ) -> _Objects:
         """Return the objects of one namespace or of all, in the order of their keys."""
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return [load(resource, stored) for stored in found]
 
@@ -404,7 +406,7 @@ class APIServer:
         field_selector: str = "",
     ) -> dict[str, str]:
         """Return the resourceVersion of each object by its key, to compare a cache with the server."""
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return {stored.key: str(stored.resource_version) for stored in found}
 
@@ -501,7 +503,16 @@ class APIServer:
 
     def _writable_resource(self, api_version: str, plural: str) -> ResourceType:
         self._require_owner()
-        return self.resource(api_version, plural)
+        return self._stored_resource(api_version, plural)
+
+    def _stored_resource(self, api_version: str, plural: str) -> ResourceType:
+        resource = self.resource(api_version, plural)
+        if resource.is_converted:
+            raise errors.TestingError(
+                f"the Python API calls no webhooks, so it cannot convert {plural} to {api_version}: use "
+                f"{resource.stored_type.api_version}, the stored version, or a Client"
+            )
+        return resource
 
     def _namespace(self, resource: ResourceType, namespace: str | None, obj: Object | None = None) -> str:
         if not resource.namespaced:

@@ -398,7 +398,7 @@ async def test_dev_calls_the_webhooks_of_the_operator(folder: Path) -> None:
         warnings: list[str] = []
         async with Client.from_kubeconfig(path=kubeconfig, on_warning=warnings.append) as client:
             sites = Resource(client, "example.com/v1", "sites", kind="Site")
-            with pytest.raises(InvalidError, match="denied the request: spec.text: not on https") as denied:
+            with pytest.raises(InvalidError, match=r"denied the request: spec\.text: not on https") as denied:
                 await sites.create(site("bad"))
             assert [cause[0] for cause in denied.value.causes] == ["spec.text"]
             made = await sites.create(site("good"))

@@ -188,9 +188,7 @@ class WebhookApp:
             return Answer.text(400, f"{endpoint.title} reads {endpoint.kind}, not {review.api_version}")
         return review.request
 
-    async def _handled(
-        self, endpoint: _Endpoint, request: Any, query: str, counts: WebhookCounts
-    ) -> Answer:
+    async def _handled(self, endpoint: _Endpoint, request: Any, query: str, counts: WebhookCounts) -> Answer:
         deadline = SHARE * min(endpoint.timeout, _timeout(query))
         task = asyncio.current_task()
         assert task is not None

@@ -239,22 +239,21 @@ class _Question:
         hook, cluster = self._hook, self._webhooks.cluster
         request, resource = self._request, self._resource
         namespace = request.namespace if resource.namespaced else ""
-        labels = namespace_labels(
-            cluster, resource, namespace, self._obj or self._old, is_subresource=bool(request.subresource)
-        )
+        labels = namespace_labels(cluster, resource, namespace, self._obj or self._old)
         if not hook.selects_namespace(labels) or not hook.selects(self._obj, self._old):
             return None
-        versions = [resource]
-        if not hook.is_exact:
-            versions += [
-                each
-                for each in cluster.registry
-                if (each.stored_group, each.plural) == (resource.stored_group, resource.plural)
+        if hook.has_rule(resource, request.subresource, self._operation):
+            return resource
+        if hook.is_exact:
+            return None
+        for each in cluster.registry:
+            if (
+                (each.stored_group, each.plural) == (resource.stored_group, resource.plural)
                 and each.api_version != resource.api_version
-            ]
-        return next(
-            (each for each in versions if hook.has_rule(each, request.subresource, self._operation)), None
-        )
+                and hook.has_rule(each, request.subresource, self._operation)
+            ):
+                return each
+        return None
 
     def _review(self, seen_as: ResourceType, obj: Object | None, old: Object | None) -> Object:
         request, resource = self._request, self._resource
@@ -287,11 +286,10 @@ class _Question:
         }
 
     def _options(self) -> Object:
-        kinds = {"CREATE": "Create", "DELETE": "Delete"}
-        kind = kinds.get(self._operation) or ("Patch" if self._request.method == "PATCH" else "Update")
-        options: Object = {"kind": f"{kind}Options", "apiVersion": "meta.k8s.io/v1"}
+        kind = f"{self._operation.capitalize()}Options"
+        options: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         for name in ("fieldManager", "fieldValidation"):
-            if (value := self._request.query.get(name)) and kind != "Delete":
+            if (value := self._request.query.get(name)) and self._operation != "DELETE":
                 options[name] = value
         if self._dry_run:
             options["dryRun"] = ["All"]
@@ -382,7 +380,7 @@ def _typed(resource: ResourceType, obj: Object | None) -> Object | None:
     """Return an object with its kind, which a request may leave out."""
     if obj is None or (obj.get("apiVersion") and obj.get("kind")):
         return obj
-    return {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
+    return {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
 
 
 def _group_version(api_version: str, name: str, value: str) -> dict[str, str]:

@@ -166,10 +166,9 @@ def _reason(error: Exception) -> str:
         case aiohttp.ClientConnectorDNSError():
             return f"dial tcp: lookup {error.host}: no such host"
         case aiohttp.ClientConnectorError():
-            why = (
-                "connection refused" if isinstance(error.os_error, ConnectionRefusedError) else error.os_error
-            )
-            return f"dial tcp {error.host}:{error.port}: connect: {why}"
+            cause = error.os_error
+            said = "connection refused" if isinstance(cause, ConnectionRefusedError) else str(cause)
+            return f"dial tcp {error.host}:{error.port}: connect: {said}"
         case aiohttp.ServerDisconnectedError():
             return "EOF"
     return str(error) or type(error).__name__

@@ -141,10 +141,10 @@ def is_exempt(resource: ResourceType) -> bool:
 
 
 def namespace_labels(
-    cluster: Cluster, resource: ResourceType, namespace: str, obj: Object | None, *, is_subresource: bool
+    cluster: Cluster, resource: ResourceType, namespace: str, obj: Object | None
 ) -> Mapping[str, str] | None:
     """Return the labels that namespace selectors match; None for what is in no namespace."""
-    if resource is NAMESPACES and obj is not None and not is_subresource:
+    if resource is NAMESPACES and obj is not None:
         return _labels(obj)
     if not namespace:
         return None
