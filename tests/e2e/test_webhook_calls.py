@@ -171,7 +171,9 @@ async def test_selectors_conditions_and_versions_decide_who_is_called(cluster: C
                         in answer.body["message"]
                     )
             if other is not None:
-                answer = await create(cluster, {"metadata": {"name": "a"}, "data": {"x": "1"} | other}, dryRun="All")
+                answer = await create(
+                    cluster, {"metadata": {"name": "a"}, "data": {"x": "1"} | other}, dryRun="All"
+                )
                 assert answer.status == 201, (name, answer.body["message"])
 
 
