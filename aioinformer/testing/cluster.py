@@ -20,21 +20,25 @@ from msgspec.structs import replace as replaced
 from aioinformer.testing import errors
 from aioinformer.testing.addresses import Addresses
 from aioinformer.testing.apply import (
+    Write,
     apply_configuration,
     check_type,
     is_tracked,
+    noted,
+    owners_of,
     track_write,
 )
-from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
+from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.custom import custom_faults
-from aioinformer.testing.defaults import admit, fill_in, on_write
+from aioinformer.testing.defaults import admit, fill_in, on_write, qos_class
 from aioinformer.testing.events import check_event
 from aioinformer.testing.immutable import ephemeral_container_faults, immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
+from aioinformer.testing.limits import limit
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.checks import schema_faults
+from aioinformer.testing.schema.checks import in_order, schema_faults
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.schema.zeros import missing
@@ -216,6 +220,9 @@ class Cluster:
                 and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
             ):
                 new["status"] = copy.deepcopy(status)
+            if options.strict and resource.kind == "Pod" and (found := self.collection(LIMIT_RANGES).objects):
+                ranges = [each for each in found.values() if each.namespace == namespace]
+                limit(new, [load(LIMIT_RANGES, each) for each in ranges])
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
             if options.strict:
@@ -231,8 +238,8 @@ class Cluster:
             raise errors.already_exists(
                 resource, metadata["name"], generated=generated, terminating=existing.terminating
             )
-        self._track(resource, None, new, options)
-        return self._commit(resource, None, new, dry_run=options.dry_run)
+        writes = self._track(resource, None, None, new, options)
+        return self._commit(resource, None, new, writes, dry_run=options.dry_run)
 
     def modify(
         self,
@@ -329,10 +336,13 @@ class Cluster:
                 for key, value in applied.items()
                 if key in ("apiVersion", "kind", "metadata") or (key == "status") is about_status
             }
+        live = None if stored is None else load(resource, stored)
+        if stored is not None and live is not None and stored.writes:
+            live["metadata"]["managedFields"] = self._owners_of(resource, stored)
         result = apply_configuration(
             resource,
             self.schema_of(resource),
-            None if stored is None else load(resource, stored),
+            live,
             applied,
             manager=options.field_manager,
             subresource=options.subresource,
@@ -354,7 +364,7 @@ class Cluster:
 
     def commit(self, resource: ResourceType, stored: StoredObject, obj: Object) -> StoredObject:
         """Store a new version of an object without applying any rules."""
-        return self._commit(resource, stored, obj, dry_run=False)
+        return self._commit(resource, stored, obj, stored.writes, dry_run=False)
 
     # Private
 
@@ -395,7 +405,7 @@ class Cluster:
             _check_definition(result, old, options)
         if result == old:
             return stored
-        self._track(resource, old, result, options)
+        writes = self._track(resource, stored, old, result, options)
         ready = (
             stored.terminating
             and not result["metadata"].get("finalizers")
@@ -405,11 +415,22 @@ class Cluster:
         if ready:
             self.remove(resource, stored, dry_run=options.dry_run)
             return store(resource, result)
-        return self._commit(resource, stored, result, dry_run=options.dry_run)
+        return self._commit(resource, stored, result, writes, dry_run=options.dry_run)
 
-    def _track(self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions) -> None:
-        """Set the `managedFields` of a written object, unless an apply has set them, or nothing needs them."""
-        if not options.applied and is_tracked(old, options.field_manager):
+    def _track(
+        self,
+        resource: ResourceType,
+        stored: StoredObject | None,
+        old: Object | None,
+        new: Object,
+        options: WriteOptions,
+    ) -> tuple[Write, ...]:
+        """Set the `managedFields` of a written object, or return the writes that they can come from later."""
+        if options.applied:  # which has set them
+            return ()
+        if is_tracked(old, options.field_manager):
+            if stored is not None and stored.writes and "managedFields" not in new["metadata"]:
+                new["metadata"]["managedFields"] = self._owners_of(resource, stored)
             new["metadata"]["managedFields"] = track_write(
                 resource,
                 self.schema_of(resource),
@@ -419,14 +440,30 @@ class Cluster:
                 subresource=options.subresource,
                 now=self.now(),
             )
+            return ()
+        writes = () if stored is None else stored.writes
+        if not options.strict or (stored is not None and not writes):
+            return writes
+        now = new["metadata"]["creationTimestamp"] if stored is None else self.now()
+        return noted(writes, Write(options.field_manager, options.subresource, now, stored))
+
+    def _owners_of(self, resource: ResourceType, stored: StoredObject) -> list[Object]:
+        return owners_of(resource, self.schema_of(resource), stored.writes, stored)
 
     def _commit(
-        self, resource: ResourceType, previous: StoredObject | None, obj: Object, *, dry_run: bool
+        self,
+        resource: ResourceType,
+        previous: StoredObject | None,
+        obj: Object,
+        writes: tuple[Write, ...],
+        *,
+        dry_run: bool,
     ) -> StoredObject:
         if dry_run:
             return store(resource, obj)
         obj["metadata"]["resourceVersion"] = str(self.resource_version + 1)
         current = store(resource, obj)
+        current.writes = writes
         self._emit(resource, current, previous)
         return current
 
@@ -445,6 +482,8 @@ class Cluster:
             result = _with_status_of(resource, old, new)
         elif options.subresource == "ephemeralcontainers":
             result = _with_ephemeral_containers(old, new)
+        elif options.subresource == "resize":
+            result = _with_resources(old, new)
         elif resource.has_status and not options.whole:
             result = {key: value for key, value in new.items() if key != "status"}
             if "status" in old:
@@ -483,10 +522,13 @@ class Cluster:
             return custom_faults(resource, new, old, options.subresource)
         if old is not None and options.subresource == "ephemeralcontainers":
             return [*schema_faults(self.schema_of(resource), new), *ephemeral_container_faults(old, new)]
+        if old is not None and options.subresource == "resize" and qos_class(old) != qos_class(new):
+            why = "Pod QOS Class may not change as a result of resizing"
+            return [errors.field_invalid("spec", new["status"]["qosClass"], why)]
         has_own_checks = resource is DEFINITIONS or kind == "Event"
         if has_own_checks or not options.strict or options.subresource:
             return []
-        faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]
+        faults = in_order([*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)])
         return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
 
     def _check_version(
@@ -589,6 +631,21 @@ def _with_ephemeral_containers(old: Object, new: Object) -> Object:
     spec = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
     if containers := (new.get("spec") or {}).get("ephemeralContainers"):
         spec["ephemeralContainers"] = containers
+    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+
+
+def _with_resources(old: Object, new: Object) -> Object:
+    """Return the old pod with the new resources of its containers, by their names."""
+    spec = dict(old["spec"])
+    for part in ("containers", "initContainers"):
+        wanted = {each["name"]: each for each in (new.get("spec") or {}).get(part) or ()}
+        kept = ("resizePolicy", "resources")
+        if part in spec:
+            spec[part] = [
+                {key: value for key, value in each.items() if key not in kept}
+                | {key: value for key, value in wanted.get(each["name"], each).items() if key in kept}
+                for each in spec[part]
+            ]
     return {**old, "metadata": dict(old["metadata"]), "spec": spec}
 
 

@@ -158,7 +158,9 @@ def test_fields_before_the_first_apply_have_an_owner(appliers: Appliers) -> None
     with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using v1: \.data\.a'):
         appliers.apply("me", data={"a": "2"})
     obj = appliers.apply("me", data={"a": "1"})
-    assert owned(obj)["before-first-apply", "Update"] == {"f:data": {"f:a": {}, "f:b": {}}}
+    assert owned(obj)["before-first-apply", "Update"] == {
+        "f:data": {".": {}, "f:a": {}, "f:b": {}}
+    }
     assert appliers.apply("me", data={"c": "3"})["data"] == {"a": "1", "b": "2", "c": "3"}
 
 
@@ -311,7 +313,7 @@ def test_update_owns_a_field_that_was_empty(appliers: Appliers) -> None:
     obj = appliers.update("editor", data={"x": "y"})
     assert owned(obj) == {
         ("me", "Apply"): {"f:immutable": {}},
-        ("editor", "Update"): {"f:data": {"f:x": {}}},
+        ("editor", "Update"): {"f:data": {".": {}, "f:x": {}}},
     }
 
 
@@ -369,9 +371,15 @@ def test_fieldsets_round_trip() -> None:
     assert found == {
         ("f:metadata", "f:finalizers", 'v:"x"'),
         ("f:metadata", "f:labels"),
-        (*pod, "f:hostAliases", 'k:{"ip":"A"}', "."),
+        ("f:metadata", "f:finalizers"),
+        ("f:spec",),
+        ("f:spec", "f:template"),
+        pod,
+        (*pod, "f:hostAliases"),
+        (*pod, "f:hostAliases", 'k:{"ip":"A"}'),
         (*pod, "f:hostAliases", 'k:{"ip":"A"}', "f:ip"),
         (*pod, "f:hostAliases", 'k:{"ip":"A"}', "f:hostnames"),
+        (*pod, "f:imagePullSecrets"),
         (*pod, "f:imagePullSecrets", 'k:{"name":"a"}'),
         ("f:spec", "f:strategy"),
     }
@@ -385,7 +393,7 @@ def test_fieldsets_round_trip() -> None:
 def test_removing_fields_removes_empty_parents() -> None:
     obj = {"spec": {"env": [{"name": "A", "value": "1"}, {"name": "B"}], "args": ["x"]}, "data": {"a": "1"}}
     assert remove(obj, ("f:data", "f:a")) == {"spec": obj["spec"]}
-    assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}', ".")) == {
+    assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}')) == {
         "spec": {"env": [{"name": "B"}], "args": ["x"]},
         "data": {"a": "1"},
     }
