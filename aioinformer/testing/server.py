@@ -61,7 +61,7 @@ class APIServer:
 
     Caveats:
         - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
-        - `managedFields` are kept from an object's first server-side apply or write by kubectl on.
+        - Objects show `managedFields` from their first server-side apply or write by kubectl on.
         - A request for a resourceVersion in the future fails immediately; the real server waits 3 s first.
         - A watch without timeoutSeconds has no timeout.
         - Answers are never compressed.
@@ -84,6 +84,7 @@ class APIServer:
             StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. See `workloads`.
         rbac: Enforce Roles and ClusterRoles, as `--authorization-mode=RBAC`, for impersonated users, `users` and tokens
             of service accounts. Requests with `token`, or without any token if there is none, may do everything.
+            kube-system then has the real server's ConfigMap about old tokens, too.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps.
 
@@ -113,7 +114,9 @@ class APIServer:
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.cluster = Cluster(history=history, watch_buffer=watch_buffer, seed=seed, clock=clock)
+        self.cluster = Cluster(
+            history=history, watch_buffer=watch_buffer, seed=seed, clock=clock, dates_tokens=rbac
+        )
         self.tokens: set[str] = set() if token is None else {token}
         self.users: dict[str, str | User] = {}
         self.requests: deque[Request] = deque(maxlen=_REQUESTS_KEPT)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.go_build import Report
-
 from tests.kubernetes.server_data import ADDRESS, PORT
 
 from .masks import masked
@@ -113,8 +112,8 @@ async def _run(binary: Path, target: Target, namespace: str, line: str) -> Said:
             process.kill()
             await process.wait()
     port = target.url.rpartition(":")[2]
-    own = (target.url, "URL"), (str(target.kubeconfig.parent), "FOLDER"), (port, str(PORT))
-    own = *own, (f"https://{ADDRESS}:{PORT}", "URL"), (f"{ADDRESS}:{PORT}", "SERVER")
+    own = [(target.url, "URL"), (str(target.kubeconfig.parent), "FOLDER"), (port, str(PORT))]
+    own += [(f"https://{ADDRESS}:{PORT}", "URL"), (f"{ADDRESS}:{PORT}", "SERVER")]
     text = _sorted_json(output.decode()) if "--raw" in line else output.decode()
     said = Said(process.returncode or 0, masked(text, *own), masked(errors.decode(), *own))
     return said._replace(errors=_sorted_causes(said.errors)) if namespace == "custom" else said

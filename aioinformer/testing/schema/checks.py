@@ -60,10 +60,7 @@ def in_order(faults: list[dict[str, str]]) -> list[dict[str, str]]:
     def key(fault: dict[str, str]) -> tuple[bool, list[tuple[int, int]]]:
         field = fault["field"]
         steps = list(_STEP.finditer(field))
-        order = [
-            (_ORDER.get(step[0], 0), seen.setdefault(field[: step.end()], len(seen)))
-            for step in steps
-        ]
+        order = [(_ORDER.get(step[0], 0), seen.setdefault(field[: step.end()], len(seen))) for step in steps]
         return fault["reason"] == "FieldValueDuplicate" and field.endswith("]"), order
 
     return sorted(faults, key=key)
