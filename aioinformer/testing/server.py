@@ -143,11 +143,11 @@ class APIServer:
             require_owner=self._require_owner,
         )
         accounts = Accounts(self.cluster)
-        nobody = user_of(ANONYMOUS) if token is not None or not rbac else self._administrator
+        tokenless = user_of(ANONYMOUS) if token is not None or not rbac else self._administrator
         self._handler = Handler(
             self.cluster,
             self.faults,
-            authenticator=Authenticator(self._user_of, accounts, nobody),
+            authenticator=Authenticator(self._user_of, accounts, tokenless),
             accounts=accounts,
             authorizer=self._authorizer,
             record=self._record,
