@@ -92,6 +92,13 @@ def owners_of(
     return entries
 
 
+def without_times(obj: Object) -> Object:
+    """Return an object without the times of its `managedFields`, which alone are no change."""
+    metadata = obj["metadata"]
+    entries = [{**entry, "time": None} for entry in metadata.get("managedFields") or ()]
+    return {**obj, "metadata": {**metadata, "managedFields": entries}}
+
+
 def is_tracked(obj: Object | None, manager: str) -> bool:
     """Return whether the server tracks the owners of an object in a write by a manager."""
     entries = (() if obj is None else obj["metadata"].get("managedFields")) or ()

@@ -27,6 +27,7 @@ from aioinformer.testing.apply import (
     noted,
     owners_of,
     track_write,
+    without_times,
 )
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.custom import custom_faults
@@ -407,7 +408,7 @@ class Cluster:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
             _check_definition(result, old, options)
-        if result == old:
+        if result == old or (options.applied and without_times(result) == without_times(old)):
             return stored
         writes = self._track(resource, stored, old, result, options)
         ready = (
