@@ -20,21 +20,26 @@ from msgspec.structs import replace as replaced
 from aioinformer.testing import errors
 from aioinformer.testing.addresses import Addresses
 from aioinformer.testing.apply import (
+    Write,
     apply_configuration,
     check_type,
     is_tracked,
+    noted,
+    owners_of,
     track_write,
+    without_times,
 )
-from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
+from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.custom import custom_faults
-from aioinformer.testing.defaults import admit, fill_in, on_write
+from aioinformer.testing.defaults import admit, fill_in, on_write, qos_class
 from aioinformer.testing.events import check_event
 from aioinformer.testing.immutable import ephemeral_container_faults, immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
+from aioinformer.testing.limits import limit
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.checks import schema_faults
+from aioinformer.testing.schema.checks import in_order, schema_faults
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.schema.zeros import missing
@@ -127,6 +132,7 @@ class Cluster:
         watch_buffer: How many changes a slow watch may lag behind.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps, in seconds.
+        dates_tokens: Whether kube-system has the ConfigMap with the date since when old tokens are tracked.
 
     Attributes:
         conversions: Asks the conversion webhooks of definitions; for the coroutines only.
@@ -141,6 +147,7 @@ class Cluster:
         watch_buffer: int = 10_000,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
+        dates_tokens: bool = False,
     ) -> None:
         self.registry = Registry(BUILTIN)
         self.storage = Storage(history, watch_buffer)
@@ -148,7 +155,7 @@ class Cluster:
         self._random = Random(seed)
         self._addresses = Addresses()
         self._clock = clock
-        self._seed()
+        self._seed(() if dates_tokens else ("v1/configmaps",))
 
     @property
     def resource_version(self) -> int:
@@ -260,6 +267,9 @@ class Cluster:
                 and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
             ):
                 new["status"] = copy.deepcopy(status)
+            if options.strict and resource.kind == "Pod" and (found := self.collection(LIMIT_RANGES).objects):
+                ranges = [each for each in found.values() if each.namespace == namespace]
+                limit(new, [load(LIMIT_RANGES, each) for each in ranges])
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
             if options.strict:
@@ -272,14 +282,14 @@ class Cluster:
             _check_definition(new, None, options)
         if options.admission is not None:
             await options.admission.validate(resource, new, None, dry_run=options.dry_run)
-        self._track(resource, None, new, options)
+        writes = self._track(resource, None, None, new, options)
         converted = await self._converted(resource, new)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
                 resource, metadata["name"], generated=generated, terminating=existing.terminating
             )
-        return self._commit(resource, None, new, dry_run=options.dry_run, converted=converted)
+        return self._commit(resource, None, new, writes, dry_run=options.dry_run, converted=converted)
 
     def modify(
         self,
@@ -418,10 +428,13 @@ class Cluster:
                 if key in ("apiVersion", "kind", "metadata") or (key == "status") is about_status
             }
         old = None if stored is None else await self.shown(resource, stored)
+        live = None if old is None else load(resource, old)
+        if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
+            live["metadata"]["managedFields"] = owners_of(resource, self.schema_of(resource), writes, stored)
         result = apply_configuration(
             resource,
             self.schema_of(resource),
-            None if old is None else load(resource, old),
+            live,
             applied,
             manager=options.field_manager,
             subresource=options.subresource,
@@ -443,7 +456,7 @@ class Cluster:
 
     def commit(self, resource: ResourceType, stored: StoredObject, obj: Object) -> StoredObject:
         """Store a new version of an object without applying any rules."""
-        return self._commit(resource, stored, obj, dry_run=False)
+        return self._commit(resource, stored, obj, stored.writes, dry_run=False)
 
     async def shown(self, resource: ResourceType, stored: StoredObject) -> StoredObject:
         """Return a stored object as the version of a resource has it.
@@ -464,12 +477,14 @@ class Cluster:
             return None
         return await self.conversions.convert(resource, resource.stored_type, obj)
 
-    def _seed(self) -> None:
+    def _seed(self, left_out: tuple[str, ...]) -> None:
         """Create what a new server has, without applying rules: the objects are the real server's.
 
         Only namespaces get versions of their own. So a test's versions do not depend on the number of seeded objects.
         """
         for path, objects in seeded_objects(self.now()).items():
+            if path in left_out:
+                continue
             resource = self.registry.find(*f"/{path}".split("/")[-3:])
             assert resource is not None
             for obj in objects:
@@ -515,9 +530,9 @@ class Cluster:
             _check_definition(result, old, options)
         if options.admission is not None:
             await options.admission.validate(resource, result, old, dry_run=options.dry_run)
-        if result == old:
+        if result == old or (options.applied and without_times(result) == without_times(old)):
             return shown
-        self._track(resource, old, result, options)
+        writes = self._track(resource, stored, old, result, options)
         converted = await self._converted(resource, result)
         if self.find(resource, stored.namespace, stored.name) is not stored:
             raise ChangedMeanwhileError
@@ -530,11 +545,25 @@ class Cluster:
         if ready:
             self.remove(resource, stored, dry_run=options.dry_run)
             return store(resource, result)
-        return self._commit(resource, stored, result, dry_run=options.dry_run, converted=converted)
+        return self._commit(resource, stored, result, writes, dry_run=options.dry_run, converted=converted)
 
-    def _track(self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions) -> None:
-        """Set the `managedFields` of a written object, unless an apply has set them, or nothing needs them."""
-        if not options.applied and is_tracked(old, options.field_manager):
+    def _track(
+        self,
+        resource: ResourceType,
+        stored: StoredObject | None,
+        old: Object | None,
+        new: Object,
+        options: WriteOptions,
+    ) -> tuple[Write, ...]:
+        """Set the `managedFields` of a written object, or return the writes that they can come from later."""
+        if options.applied:  # which has set them
+            return ()
+        writes = () if stored is None else _writes_of(resource, stored)
+        if is_tracked(old, options.field_manager):
+            if stored is not None and writes and "managedFields" not in new["metadata"]:
+                new["metadata"]["managedFields"] = owners_of(
+                    resource, self.schema_of(resource), writes, stored
+                )
             new["metadata"]["managedFields"] = track_write(
                 resource,
                 self.schema_of(resource),
@@ -544,12 +573,18 @@ class Cluster:
                 subresource=options.subresource,
                 now=self.now(),
             )
+            return ()
+        if not options.strict or resource.is_converted or (stored is not None and not writes):
+            return writes
+        now = new["metadata"]["creationTimestamp"] if stored is None else self.now()
+        return noted(writes, Write(options.field_manager, options.subresource, now, stored))
 
     def _commit(
         self,
         resource: ResourceType,
         previous: StoredObject | None,
         obj: Object,
+        writes: tuple[Write, ...],
         *,
         dry_run: bool,
         converted: Object | None = None,
@@ -560,6 +595,7 @@ class Cluster:
         obj["metadata"]["resourceVersion"] = str(self.resource_version + 1)
         current = store(resource, obj)
         if converted is None:
+            current.writes = writes
             self._emit(resource, current, previous)
             return current
         converted["metadata"]["resourceVersion"] = obj["metadata"]["resourceVersion"]
@@ -581,6 +617,8 @@ class Cluster:
             result = _with_status_of(resource, old, new)
         elif options.subresource == "ephemeralcontainers":
             result = _with_ephemeral_containers(old, new)
+        elif options.subresource == "resize":
+            result = _with_resources(old, new)
         elif resource.has_status and not options.whole:
             result = {key: value for key, value in new.items() if key != "status"}
             if "status" in old:
@@ -619,10 +657,13 @@ class Cluster:
             return custom_faults(resource, new, old, options.subresource)
         if old is not None and options.subresource == "ephemeralcontainers":
             return [*schema_faults(self.schema_of(resource), new), *ephemeral_container_faults(old, new)]
+        if old is not None and options.subresource == "resize" and qos_class(old) != qos_class(new):
+            why = "Pod QOS Class may not change as a result of resizing"
+            return [errors.field_invalid("spec", new["status"]["qosClass"], why)]
         has_own_checks = resource is DEFINITIONS or kind == "Event"
         if has_own_checks or not options.strict or options.subresource:
             return []
-        faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]
+        faults = in_order([*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)])
         return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
 
     def _check_version(
@@ -707,6 +748,11 @@ def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Obje
         )
 
 
+def _writes_of(resource: ResourceType, stored: StoredObject) -> tuple[Write, ...]:
+    """Return the writes that an object's owners can be computed from: none if it is stored in another version."""
+    return () if resource.is_converted else stored.writes
+
+
 def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
     """Return the old object with the new status, and a built-in's new metadata except a Deployment's labels."""
     result = {key: value for key, value in old.items() if key != "status"}
@@ -725,6 +771,21 @@ def _with_ephemeral_containers(old: Object, new: Object) -> Object:
     spec = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
     if containers := (new.get("spec") or {}).get("ephemeralContainers"):
         spec["ephemeralContainers"] = containers
+    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+
+
+def _with_resources(old: Object, new: Object) -> Object:
+    """Return the old pod with the new resources of its containers, by their names."""
+    spec = dict(old["spec"])
+    for part in ("containers", "initContainers"):
+        wanted = {each["name"]: each for each in (new.get("spec") or {}).get(part) or ()}
+        kept = ("resizePolicy", "resources")
+        if part in spec:
+            spec[part] = [
+                {key: value for key, value in each.items() if key not in kept}
+                | {key: value for key, value in wanted.get(each["name"], each).items() if key in kept}
+                for each in spec[part]
+            ]
     return {**old, "metadata": dict(old["metadata"]), "spec": spec}
 
 

@@ -313,6 +313,11 @@ def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
+def unavailable(message: str) -> StatusError:
+    """Return a 503."""
+    return StatusError(503, "ServiceUnavailable", message)
+
+
 def expired(message: str) -> StatusError:
     """Return a 410 with the reason Expired."""
     return StatusError(410, "Expired", message)

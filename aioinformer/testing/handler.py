@@ -11,6 +11,7 @@ from aiohttp import web
 
 from aioinformer.testing import errors
 from aioinformer.testing.answers import accept_of, hang_up, headers_of, refusal, show, warn
+from aioinformer.testing.connect import CONNECTING, connect
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.impersonation import impersonated
 from aioinformer.testing.listing import ListOptions, Page, list_page, parse_resource_version
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.accounts import Accounts
     from aioinformer.testing.authentication import Authenticator
+    from aioinformer.testing.authorization import Authorizer
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.faults import Faults, Truncation
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.users import User
     from aioinformer.testing.views import View
     from aioinformer.testing.webhooks import Admission, Webhooks
 
@@ -57,8 +58,7 @@ class Handler:
         authenticator: Knows the users of bearer tokens.
         accounts: Issues the tokens of service accounts.
         webhooks: The webhooks that configurations and definitions name.
-        authorize: Called with each request, its bearer token and the user to impersonate; raises 400, 401 or 403.
-        allowed: Returns whether a request is permitted.
+        authorizer: Decides which requests are permitted.
         record: Called with each request on arrival.
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
@@ -76,8 +76,7 @@ class Handler:
         authenticator: Authenticator,
         accounts: Accounts,
         webhooks: Webhooks,
-        authorize: Callable[[Request, str | None, User | None], None],
-        allowed: Callable[[Request], bool],
+        authorizer: Authorizer,
         record: Callable[[Request], None],
         changed: Callable[[], None],
         bookmark_interval: float,
@@ -86,14 +85,14 @@ class Handler:
         self._cluster = cluster
         self._faults = faults
         self._authenticator = authenticator
-        self._authorize = authorize
+        self._authorizer = authorizer
         self._record = record
         self._bookmark_interval = bookmark_interval
         self._watch_list = watch_list
         self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
         self._paths = Paths(cluster, accounts, self._metrics)
         self._webhooks = webhooks
-        self._writer = Writer(cluster, changed, Reviews(authenticator, allowed), accounts)
+        self._writer = Writer(cluster, changed, Reviews(authenticator, authorizer), accounts)
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -102,7 +101,7 @@ class Handler:
         request = parse_request(http.method, http.path, {name: query[name] for name in query})
         token = _bearer_token(http)
         request.time = self._cluster.time()
-        request.act_as(self._authenticator.identify(token))
+        request.act_as(user := self._authenticator.identify(token))
         if (wanted := impersonated(http.headers)) is not None:
             request.impersonator = request.user
             request.act_as(user_of(*wanted))
@@ -115,7 +114,8 @@ class Handler:
             failure = self._faults.failure_for(request)
             if failure is not None and not (failure.in_stream and request.verb == "watch"):
                 raise failure.error
-            self._authorize(request, token, wanted)
+            may_create = request.verb == "update" or http.content_type == APPLY_PATCH
+            self._authorizer.check(request, token, user, wanted, may_create=may_create)
             response = await self._answer(http, request, None if failure is None else failure.error)
         except StatusError as error:
             response = refusal(http, error)
@@ -152,6 +152,8 @@ class Handler:
             raise errors.method_not_allowed()
         if not request.subresource and request.verb not in resource.verbs:
             raise errors.method_not_allowed()
+        if request.subresource in CONNECTING:
+            return connect(self._cluster, resource, request)
         view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""), request.verb)
         match request.verb:
             case "watch":

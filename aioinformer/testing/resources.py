@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
+_VERBS = {
+    **dict.fromkeys(("binding", "eviction", "token"), ("create",)),
+    **dict.fromkeys(("attach", "exec", "portforward"), ("create", "get")),
+    "finalize": ("update",),
+    "log": ("get",),
+    "proxy": ("create", "delete", "get", "patch", "update"),
+}
+"""The verbs of subresources that are not those of `status`."""
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -203,9 +211,7 @@ class ResourceType:
 
 def verbs_of(subresource: str) -> tuple[str, ...]:
     """Return the verbs of a subresource."""
-    if subresource in ("binding", "eviction", "token"):
-        return ("create",)
-    return ("update",) if subresource == "finalize" else ("get", "patch", "update")
+    return _VERBS.get(subresource, ("get", "patch", "update"))
 
 
 class Registry:
