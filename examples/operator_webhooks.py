@@ -39,7 +39,7 @@ class Website(CustomResource, group="example.com", version="v1"):
     spec: WebsiteSpec
 
 
-operator = Operator("websites")
+operator = Operator("websites", events=False)
 
 
 @operator.mutate(Website)

@@ -149,12 +149,17 @@ class Context:
 
     @asynccontextmanager
     async def providing(self, lifespans: Iterable[Lifespan]) -> AsyncIterator[None]:
-        """Keep lifespans open, one after the other; each may use what the earlier ones provide."""
+        """Open lifespans one after the other, each of which may use what the earlier ones provide, and close them.
+
+        Closing them raises nothing at their ``yield``: a run normally ends by cancellation.
+        """
         before = len(self._provided)
         try:
             async with AsyncExitStack() as stack:
                 for each in lifespans:
-                    self._provided.append(await stack.enter_async_context(asynccontextmanager(each)(self)))
+                    opened = asynccontextmanager(each)(self)
+                    self._provided.append(await opened.__aenter__())
+                    stack.push_async_callback(opened.__aexit__, None, None, None)
                 yield
         finally:
             del self._provided[before:]

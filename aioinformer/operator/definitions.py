@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from ..client import Client
-from ..errors import ConfigError, RefusedError
+from ..errors import ConfigError, InvalidError, RefusedError, said
 from ..resources import Resource
 from ..typed import Change, crd, diff
 from .operator import Operator
@@ -27,11 +27,12 @@ async def install(client: Client, operator: Operator) -> None:
     """Create or update the CustomResourceDefinitions of an operator's classes, and wait until they are served.
 
     Raises:
-        ConfigError: The server does not serve one of them.
+        ConfigError: The server does not serve one of them, or calls one invalid, such as one that lacks a version whose
+            objects it stores.
         AioInformerError: The server refused, or does not answer.
     """
     definitions = _definitions(client, operator.name)
-    applied = [await definitions.apply(crd(*each), force=True) for each in operator.custom_resources()]
+    applied = [await _applied(definitions, crd(*each)) for each in operator.custom_resources()]
     await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
 
 
@@ -71,6 +72,16 @@ def _definitions(client: Client, manager: str) -> Resource[Object]:
         kind="CustomResourceDefinition",
         field_manager=manager,
     )
+
+
+async def _applied(definitions: Resource[Object], definition: Object) -> Object:
+    try:
+        return await definitions.apply(definition, force=True)
+    except InvalidError as error:
+        raise ConfigError(
+            f"{definition['metadata']['name']} was not installed: {said(error)}. If the server's definition is newer "
+            "than the class, run the newer operator; otherwise change the class"
+        ) from error
 
 
 async def _served(definitions: Resource[Object], name: str) -> None:

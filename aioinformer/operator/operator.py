@@ -12,7 +12,7 @@ from .._core.checks import require_object_name
 from ..client import Client
 from ..errors import ConfigError
 from ..events import EventRecorder
-from ..handlers import require_callback
+from ..handlers import require_arguments
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..tracing import Trace
@@ -151,7 +151,7 @@ class Operator(DeclaresWebhooks):
         Raises:
             ConfigError: It is not an async generator function of a context.
         """
-        require_callback("lifespan", function, ("context",))
+        require_arguments("lifespan", function, ("context",))
         if not inspect.isasyncgenfunction(function):
             raise ConfigError(
                 f"{self.name}: lifespan takes an async function that yields once, not {function!r}"

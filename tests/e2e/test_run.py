@@ -344,6 +344,16 @@ async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder:
     assert not os.path.exists(kubeconfig)  # noqa: ASYNC240 - fast
 
 
+async def test_dev_leaves_no_operator_behind_when_it_is_killed(folder: Path) -> None:
+    async with aioinformer(
+        folder, "copies:operator", "--dev", "--metrics-port", "0", "--probe-port", "0"
+    ) as program:
+        await line_with(program.errors, "starts its controllers")
+        program.signal(signal.SIGKILL)
+        ended = await program.end()  # the operator has the same standard error, which ends with it
+    assert ended.code == -signal.SIGKILL
+
+
 HOOKS = """
 from aioinformer import KubeObject
 from aioinformer.operator import AdmissionReview, Context, Denied, Operator
