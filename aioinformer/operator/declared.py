@@ -14,7 +14,7 @@ from .context import Context
 from .controller import TIMEOUT, Controller
 from .declarations import Handler, Mistakes, Owned, Uses, Watched, require_handler, with_context
 from .informer_triggers import Owns, Watch
-from .kinds import Named, declared, declares_status
+from .kinds import Named, declared, declares_status, require_distinct
 from .predicates import PredicateFunc, require_predicate
 from .rights import READ, Right
 from .source_trigger import Source
@@ -75,12 +75,13 @@ class Declared:
         """All resources that it names."""
         return [*self.triggers, *(each.named for each in self.uses)]
 
-    def check(self, operator: str, others: Iterable[Declared]) -> None:
+    def check(self, operator: str, others: Sequence[Declared], named: Iterable[Named]) -> None:
         """Check the declaration.
 
         Args:
             operator: The operator's name, for the message.
             others: The operator's other controllers.
+            named: The resources that the operator names elsewhere.
 
         Raises:
             ConfigError: It is invalid; the message has all mistakes.
@@ -100,6 +101,8 @@ class Declared:
             )
         for used in self.uses:
             mistakes.of(lambda used=used: used.right)  # type: ignore[misc]
+        theirs = (resource for other in others for resource in other.resources)
+        mistakes.of(lambda: require_distinct([*named, *theirs, *self.resources]))
         if self.predicate is not None:
             mistakes.of(lambda: require_predicate("predicate", self.predicate))
         mistakes.of(lambda: require_count("concurrency", self.concurrency, least=1))

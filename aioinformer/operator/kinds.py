@@ -139,22 +139,18 @@ def shown(named: Named) -> str:
     return repr(base) if isinstance(base, str) else base.__name__
 
 
-def require_distinct(where: str, named: Iterable[Named]) -> None:
+def require_distinct(named: Iterable[Named]) -> None:
     """Check that different CustomResource classes are different kinds, or versions of one kind.
-
-    Args:
-        where: The operator's name, for the message.
-        named: All resources that it declares.
 
     Raises:
         ConfigError: Two classes are the same version of a kind, or disagree on the plural of a kind.
     """
-    classes = dict.fromkeys(found for each in named if (found := custom_class(each)) is not None)
-    for first, second in combinations(classes, 2):
-        one, other = resource_of_class(first), resource_of_class(second)
+    classes = dict.fromkeys(custom_class(each) for each in named)
+    declarations = {each: each.__declaration__.names for each in classes if each and each.__declaration__}
+    for (first, one), (second, other) in combinations(declarations.items(), 2):
         if one.group != other.group or (one.kind != other.kind and one.plural != other.plural):
             continue
-        both = f"{where}: {_path(first)} and {_path(second)} are both"
+        both = f"{_path(first)} and {_path(second)} are both"
         if (one.kind, one.plural) != (other.kind, other.plural):
             raise ConfigError(
                 f"{both} of {one.group} and are called {one.kind} ({one.plural}) and {other.kind} ({other.plural}): "

@@ -90,8 +90,8 @@ class Operator(DeclaresWebhooks):
             mistakes.of(lambda each=each: each.right)  # type: ignore[misc]
         if settings is not None:
             mistakes.of(lambda: require_settings_class(settings))
+        mistakes.of(lambda: require_distinct(each.named for each in self.uses))
         mistakes.raise_if_any()
-        require_distinct(name, (each.named for each in self.uses))
         super().__init__()
         self.name = name
         self.events = events
@@ -127,8 +127,8 @@ class Operator(DeclaresWebhooks):
 
         def register(reconcile: Handler[Any]) -> None:
             declared = Declared(resource, reconcile, **options)
-            declared.check(self.name, self._declared)
-            require_distinct(self.name, [*self.resources, *self._webhook_classes, *declared.resources])
+            used = [each.named for each in self.uses]
+            declared.check(self.name, self._declared, [*used, *self._webhook_classes])
             self._declared.append(declared)
 
         return _Registers(register)

@@ -131,7 +131,7 @@ class Newer(Site, version="v2", kind="Site", plural="sites"): ...
     [
         (
             Other,
-            r"sites: .*\.Site and .*\.Other are both the version v1 of the kind Site\.example\.com: use one ",
+            r"sites.*: .*\.Site and .*\.Other are both the version v1 of the kind Site\.example\.com: use one ",
         ),
         (Elsewhere, r"Site and .*Elsewhere are both of example\.com and are called Site \(sites\) and Site"),
     ],
