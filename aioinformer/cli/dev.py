@@ -8,7 +8,6 @@ import importlib.util
 import logging
 import os
 import secrets
-import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -22,15 +21,12 @@ from .._core.tasks import run_until_first
 from ..errors import ConfigError
 from ..testing import APIServer
 from .output import printing, write
+from .parent import OPTION, STEPS
 
 logger = logging.getLogger(__name__)
 
 POLL = 0.5
 """Seconds between looks at the source files."""
-PATIENCE = 3.0
-"""Seconds that reconciles may take to end at a restart."""
-LAST_PATIENCE = 15.0
-"""Seconds after a second signal until the process is killed."""
 
 
 async def run_dev(target: str, arguments: Sequence[str]) -> None:
@@ -95,8 +91,8 @@ def _certificate(folder: Path) -> tuple[Path, Path, Path]:
 
 async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "aioinformer", "run", target, *options,
-        stdin=asyncio.subprocess.DEVNULL,
+        sys.executable, "-m", "aioinformer", "run", target, OPTION, *options,
+        stdin=asyncio.subprocess.PIPE,  # closes when this process ends, however it does
         start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which passes it on
     )  # fmt: skip
 
@@ -110,16 +106,12 @@ async def _report_end(child: asyncio.subprocess.Process) -> None:
 
 async def _stop(child: asyncio.subprocess.Process) -> None:
     """End the operator: first in order, then at once. A cancellation makes it hurry."""
-    for number, patience in (
-        (signal.SIGTERM, PATIENCE),
-        (signal.SIGTERM, LAST_PATIENCE),
-        (signal.SIGKILL, None),
-    ):
+    for number, patience in STEPS:
         if child.returncode is not None:
             return
         child.send_signal(number)
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience or None):
                 await child.wait()
         except TimeoutError:
             continue

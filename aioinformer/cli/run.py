@@ -192,7 +192,10 @@ async def _check(
         if isinstance(found, Operator) and not asked.install_crds:
             for difference in await differences(client, found):
                 logger.warning(
-                    "%s. If the class is newer: aioinformer manifests %s", difference, asked.target
+                    "%s. If the class is newer, install its definition: aioinformer manifests %s prints it. If the "
+                    "server's is newer, run the newer operator",
+                    difference,
+                    asked.target,
                 )
         missing = await missing_rights(client, _needed(found, asked, client, manager, elector))
     except ConfigError:

@@ -14,6 +14,7 @@ from .._core.checks import require_namespace
 from ..client import Client
 from .logs import set_up
 from .options import Context, Kubeconfig, Verbose, find_target
+from .parent import OPTION, end_with_stdin
 from .reporting import fail, reporting_errors, usage, uvloop_factory
 
 if TYPE_CHECKING:
@@ -96,11 +97,14 @@ def run_command(
         typer.Option("--dev", help="Run on an embedded API server, and restart when the source changes."),
     ] = False,
     verbose: Verbose = False,
+    until_stdin_ends: Annotated[bool, typer.Option(OPTION, hidden=True)] = False,
 ) -> None:
     """Run an operator until SIGTERM or Ctrl-C; a second signal cancels running reconciles.
 
     In a pod it uses the service account, elsewhere the kubeconfig.
     """
+    if until_stdin_ends:
+        end_with_stdin()
     set_up(is_json=log_format is LogFormat.JSON, level=logging.DEBUG if verbose else logging.INFO)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("use either -n or -A")

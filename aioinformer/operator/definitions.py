@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import anyio
 
 from ..client import Client
-from ..errors import ConfigError, RefusedError
+from ..errors import ConfigError, InvalidError, RefusedError, said
 from ..resources import Resource
 from ..typed import Change, crd, diff
 from .operator import Operator
@@ -33,11 +33,12 @@ async def install(client: Client, operator: Operator, **reached: Unpack[Reached]
         **reached: How the server reaches its conversion webhooks. Without it, the definitions have no conversion.
 
     Raises:
-        ConfigError: The server does not serve one of them.
+        ConfigError: The server does not serve one of them, or calls one invalid, such as one that lacks a version whose
+            objects it stores.
         AioInformerError: The server refused, or does not answer.
     """
     definitions = _definitions(client, operator.name)
-    applied = [await definitions.apply(each, force=True) for each in operator.definitions(**reached)]
+    applied = [await _applied(definitions, each) for each in operator.definitions(**reached)]
     await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
 
 
@@ -96,6 +97,16 @@ def _definitions(client: Client, manager: str) -> Resource[Object]:
         kind="CustomResourceDefinition",
         field_manager=manager,
     )
+
+
+async def _applied(definitions: Resource[Object], definition: Object) -> Object:
+    try:
+        return await definitions.apply(definition, force=True)
+    except InvalidError as error:
+        raise ConfigError(
+            f"{definition['metadata']['name']} was not installed: {said(error)}. If the server's definition is newer "
+            "than the class, run the newer operator; otherwise change the class"
+        ) from error
 
 
 async def _served(definitions: Resource[Object], name: str) -> None:

@@ -16,6 +16,7 @@ from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from .._core.tasks import finish
 from ..errors import (
     ApiError,
+    ForbiddenError,
     InvalidResultError,
     ReconcileTimeout,
     StoppedError,
@@ -38,6 +39,11 @@ NOT_LEADING_DELAY = 1.0
 """Seconds until a worker checks again whether it may work; after lost leadership it is cancelled soon."""
 LONGEST_KEPT = 1000
 """Characters of an error's message that are kept for each failing key."""
+FORBIDDEN = (
+    ". If a right is missing, grant it to the service account: an Operator declares it by owns, uses or "
+    "status_verbs, and aioinformer manifests prints the rules"
+)
+"""What the log adds to a refused request."""
 RATE_LIMITER_FAILED_DELAY = 10.0
 """Seconds until a retry when the rate limiter itself raised."""
 
@@ -371,8 +377,9 @@ class Workers:
         times = self._queue.num_requeues(key)
         self._log.log(
             error,
-            "%s: %s failed%s; retrying in %.3g s: %s",
+            "%s: %s failed%s; retrying in %.3g s: %s%s",
             self._name, key, f", {times} times in a row" if times > 1 else "", delay, said(error),
+            FORBIDDEN if isinstance(error, ForbiddenError) else "",
             level=logging.WARNING if at_least else logging.ERROR,
             traceback=traceback_of(error) if is_new_error else None,
         )  # fmt: skip

@@ -23,6 +23,7 @@ def deployment(installation: Installation) -> Object:
     """Return the Deployment. It satisfies the Pod Security Standard "restricted"."""
     pod = {
         "serviceAccountName": installation.name,
+        "enableServiceLinks": False,  # their variables would look like settings: NAME_METRICS_PORT
         "terminationGracePeriodSeconds": GRACE_PERIOD + int(CANCEL_GRACE) + _SLACK,
         "securityContext": {
             "runAsNonRoot": True,
