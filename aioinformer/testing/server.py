@@ -83,7 +83,8 @@ class APIServer:
             end pods. False runs none, like a bare kube-apiserver. Names out of `CONTROLLERS` run those only; they are
             the names of kube-controller-manager's `--controllers`.
         workloads: Also play the workload controllers, the scheduler and the kubelet: Deployments, ReplicaSets,
-            StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. See `workloads`.
+            StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. CronJobs make Jobs on
+            command, claims are bound, and Services get EndpointSlices. See `workloads`.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps.
 
@@ -464,7 +465,7 @@ class APIServer:
 
     @property
     def workloads(self) -> Workloads:
-        """Delays and failures of pods.
+        """Delays and failures of pods, and Jobs of CronJobs.
 
         Raises:
             TestingError: The server does not run workloads.
