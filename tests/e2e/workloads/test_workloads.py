@@ -191,9 +191,10 @@ async def test_both_servers_end_in_the_same_state(
     embedded: EmbeddedCluster, real: KubernetesCluster, scenario: Scenario, resources: list[Resource]
 ) -> None:
     await asyncio.gather(scenario(embedded), scenario(real))
-    for _ in range(50):
-        found, wanted = await shape(embedded, *resources), await shape(real, *resources)
+    found, wanted = await shape(embedded, *resources), await shape(real, *resources)
+    for _ in range(50):  # the last events may be on their way
         if found == wanted:
             break
-        await asyncio.sleep(0.1)  # the last events may be on their way
+        await asyncio.sleep(0.1)
+        found, wanted = await shape(embedded, *resources), await shape(real, *resources)
     assert found == wanted
