@@ -153,7 +153,7 @@ def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) 
     try:
         from .dev import run_dev
     except ModuleNotFoundError as error:
-        fail(f"--dev needs {error.name}: pip install 'aioinformer[cli]'")
+        fail(f"--dev needs {error.name}: pip install 'aioinformer[testing]'")
     arguments = [
         f"--metrics-port={asked.metrics_port}",
         f"--probe-port={asked.probe_port}",
