@@ -20,6 +20,7 @@ from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import run_until_first
 from ..errors import ConfigError
 from ..testing import APIServer
+from .loading import names_of
 from .output import printing, write
 from .parent import OPTION, STEPS
 
@@ -41,7 +42,8 @@ async def run_dev(target: str, arguments: Sequence[str]) -> None:
     Raises:
         ConfigError: There is no such module.
     """
-    sources = Sources(target.partition(":")[0])
+    module, _ = names_of(target)
+    sources = Sources(module)
     await run_until_signal(
         lambda: _run_dev(target, arguments, sources), f"aioinformer run --dev {target}", STOP_SIGNALS
     )
@@ -50,7 +52,7 @@ async def run_dev(target: str, arguments: Sequence[str]) -> None:
 async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> None:
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        async with APIServer(tls=True, token=secrets.token_urlsafe(16)) as server:
+        async with APIServer(tls=True, token=secrets.token_urlsafe(16), workloads=True) as server:
             server.kubeconfig(kubeconfig)
             with printing():
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
@@ -134,7 +136,7 @@ class Sources:
         top = module.partition(".")[0]
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
-        spec = importlib.util.find_spec(top) if top.isidentifier() else None
+        spec = importlib.util.find_spec(top)
         if spec is None or (spec.origin is None and not spec.submodule_search_locations):
             raise ConfigError(f"there is no module {top!r} in {os.getcwd()} or where Python looks")
         folders = spec.submodule_search_locations

@@ -29,16 +29,7 @@ def load(target: str) -> Operator | Factory:
     Raises:
         ConfigError: The module cannot be imported, or has no such object.
     """
-    name, colon, path = target.partition(":")
-    is_path = name.endswith(".py") or os.sep in name
-    if is_path or not all(part.isidentifier() for part in name.split(".")):
-        advice = f"; here {_module_of(name)}:{path or DEFAULT_OBJECT}" if is_path else ""
-        raise ConfigError(
-            f"{name!r} is no module: write MODULE:OBJECT, such as websites.main:operator{advice}"
-        )
-    if colon and not path:
-        raise ConfigError(f"{target!r} names no object: write MODULE:OBJECT, such as {name}:operator")
-    path = path or DEFAULT_OBJECT
+    name, path = names_of(target)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     module = _imported(name)
@@ -60,6 +51,24 @@ def load(target: str) -> Operator | Factory:
             f"{name}:{path} is {kind}, neither an Operator nor a function that returns a Manager{advice}"
         )
     return found  # type: ignore[no-any-return]
+
+
+def names_of(target: str) -> tuple[str, str]:
+    """Return the names of the module and of the object in ``MODULE:OBJECT``.
+
+    Raises:
+        ConfigError: It has another form.
+    """
+    name, colon, path = target.partition(":")
+    is_path = name.endswith(".py") or os.sep in name
+    if is_path or not all(part.isidentifier() for part in name.split(".")):
+        advice = f"; here {_module_of(name)}:{path or DEFAULT_OBJECT}" if is_path else ""
+        raise ConfigError(
+            f"{name!r} is no module: write MODULE:OBJECT, such as websites.main:operator{advice}"
+        )
+    if colon and not path:
+        raise ConfigError(f"{target!r} names no object: write MODULE:OBJECT, such as {name}:operator")
+    return name, path or DEFAULT_OBJECT
 
 
 def _imported(name: str) -> ModuleType:
