@@ -110,6 +110,8 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
                 await register(client, found, **reached)
             await _check(found, asked, client, manager, elector)
             logger.info("%s runs on %s", name, client.server)
+            if asked.host and asked.metrics_port:
+                logger.info("the debug page: http://%s:%d/debug", asked.host, asked.metrics_port)
             await manager.run()
 
 

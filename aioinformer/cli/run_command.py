@@ -103,9 +103,10 @@ def run_command(
 
     In a pod it uses the service account, elsewhere the kubeconfig.
     """
-    if until_stdin_ends:
-        end_with_stdin()
     set_up(is_json=log_format is LogFormat.JSON, level=logging.DEBUG if verbose else logging.INFO)
+    if until_stdin_ends:  # --dev: its operator also logs every reconcile
+        end_with_stdin()
+        logging.getLogger("aioinformer.operator.workers").setLevel(logging.DEBUG)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
     elsewhere = any(each is not None for each in (server, kubeconfig, context))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from typing import Any, Unpack
 
@@ -14,6 +15,8 @@ from ..resources import Resource
 from ..typed import Change, crd, diff
 from .operator import Operator
 from .webhooks import Reached
+
+logger = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -116,6 +119,8 @@ async def _served(definitions: Resource[Object], name: str) -> None:
             status = (await definitions.get(name)).get("status") or {}
             conditions = {each["type"]: each for each in status.get("conditions") or []}
             if conditions.get("Established", {}).get("status") == "True":
+                if unenforced := conditions.get("ValidationRulesNotEnforced"):
+                    logger.warning("%s: %s", name, unenforced["message"])
                 return
             await asyncio.sleep(POLL)
     why = conditions.get("NamesAccepted", {}).get("message") or "the server does not say why"

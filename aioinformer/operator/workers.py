@@ -12,6 +12,7 @@ from typing import NamedTuple
 from .._core.cancellation import forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
+from .._core.own_code import own_frame, shown_path
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from .._core.tasks import finish
 from ..errors import (
@@ -54,11 +55,13 @@ class Failure(NamedTuple):
     Attributes:
         type: The error's type.
         text: The error's message.
+        where: The line that raised it.
         at: Loop time of the failure.
     """
 
     type: type[BaseException]
     text: str
+    where: str
     at: float
 
 
@@ -130,6 +133,7 @@ class Workers:
             yield FailingKey(
                 key=key,
                 error=failure.text,
+                where=failure.where,
                 seconds=now - failure.at,
                 tries=self._queue.num_requeues(key),
             )
@@ -284,6 +288,8 @@ class Workers:
                 if run.is_overdue or run.task in self._ending:
                     raise asyncio.CancelledError  # the reconcile swallowed it
             self._handle_result(key, result)
+            if logger.isEnabledFor(logging.DEBUG):
+                logger.debug("%s: reconciled %s in %.3g s", self._name, key, perf_counter() - began)
         except (Exception, asyncio.CancelledError) as error:
             if run.is_overdue:
                 self._time_out(key, error)
@@ -363,7 +369,7 @@ class Workers:
         self.last_error, self.last_error_key = error, key
         self._loop = asyncio.get_running_loop()
         self._failed_at = self._loop.time()
-        self.failing[key] = Failure(type(error), said(error)[:LONGEST_KEPT], self._failed_at)
+        self.failing[key] = Failure(type(error), said(error)[:LONGEST_KEPT], _where(error), self._failed_at)
 
     def _retry(self, key: str, error: BaseException, at_least: float = 0.0) -> None:
         """Retry with a back-off that grows with each failure in a row, and not before the server's Retry-After.
@@ -383,6 +389,12 @@ class Workers:
             level=logging.WARNING if at_least else logging.ERROR,
             traceback=traceback_of(error) if is_new_error else None,
         )  # fmt: skip
+
+
+def _where(error: BaseException) -> str:
+    """Return the file and line of the reconciler's code that raised an error; ``""`` if none did."""
+    frame = own_frame(error)
+    return "" if frame is None else f"{shown_path(frame.filename)}:{frame.lineno}"
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
