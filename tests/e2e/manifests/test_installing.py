@@ -81,7 +81,7 @@ async def test_the_deployed_command_runs_with_the_deployed_rights(
     config = await kubeconfig_of(audited, installed, tmp_path)
     async with Client.from_kubeconfig(path=config) as client:
         await until_permitted(client, operator, installed)
-    command = _arguments(objects[-1], free_ports(2))
+    command = arguments(objects[-1], free_ports(2))
     async with running(sys.executable, "-m", "aioinformer", *command, "--kubeconfig", str(config)) as program:
         await websites.live(admin, namespace)
         program.signal(15)
@@ -92,7 +92,7 @@ async def test_the_deployed_command_runs_with_the_deployed_rights(
     assert f"runs on {audited.url}" in ended.errors
 
 
-def _arguments(workload: dict[str, Any], ports: list[int]) -> list[str]:
+def arguments(workload: dict[str, Any], ports: list[int]) -> list[str]:
     """Return the arguments of a Deployment's container, with other ports."""
     (container,) = workload["spec"]["template"]["spec"]["containers"]
     numbers = iter(ports)
