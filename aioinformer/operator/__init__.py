@@ -35,7 +35,7 @@ from .runs import RunState
 from .state import ControllerState, FailingKey, ManagerState
 from .threads import in_thread
 from .triggers import TriggerState
-from .webhooks import AdmissionReview, UserInfo, WebhookApp, WebhookServer
+from .webhooks import AdmissionReview, Reviewed, UserInfo, WebhookApp, WebhookServer
 
 __all__ = [
     "LOW_PRIORITY",
@@ -68,6 +68,7 @@ __all__ = [
     "Reconciler",
     "Request",
     "Result",
+    "Reviewed",
     "Right",
     "RunState",
     "TerminalError",
