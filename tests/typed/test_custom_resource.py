@@ -111,9 +111,7 @@ async def test_a_reconciler_cannot_change_the_cache(pages: Any) -> None:
 
     async with APIServer() as server, Client.from_url(server.url) as client:
         await Resource(client, "crds").create(crd(Site))
-        await Resource(client, Site).create(
-            Site({"x": 1}, metadata=Metadata(name="a", namespace="default"))
-        )
+        await Resource(client, Site).create(Site({"x": 1}, metadata=Metadata(name="a", namespace="default")))
         manager = Manager(client)
         informer = manager.for_resource(Site)
         informer.set_transform(transform)

@@ -28,9 +28,7 @@ def registrations(operator: Operator, installation: Installation) -> Iterator[Ob
     Raises:
         ConfigError: The webhooks would never be called, or the authority's certificate is invalid.
     """
-    made = operator.webhook_configurations(
-        annotations=_annotations(installation), **_reached(installation)
-    )
+    made = operator.webhook_configurations(annotations=_annotations(installation), **_reached(installation))
     if made and installation.watched == installation.home:
         raise ConfigError(
             f"{operator.name} works in the namespace {installation.home} alone, and its pods run there, too. Webhooks "

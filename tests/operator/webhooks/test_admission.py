@@ -11,7 +11,7 @@ from aioinformer import Client, ConfigError, KubeObject
 from aioinformer.operator import AdmissionReview, Context, Denied, Operator, Uses
 from aioinformer.testing import APIServer
 
-from .kinds import Object, SpecV1, WebsiteV1, patched, post, review, reviewed, site
+from .kinds import Object, WebsiteV1, patched, post, review, reviewed, site
 
 
 async def test_a_validator_gets_typed_objects_and_who_asks() -> None:
