@@ -24,9 +24,11 @@ from aioinformer.operator import (
     CustomResource,
     Denied,
     Operator,
+    Reviewed,
     UserInfo,
     WebhookApp,
     WebhookServer,
+    WebhookState,
 )
 
 
@@ -87,6 +89,12 @@ async def main() -> None:
                     response = (await answer.json())["response"]
                 patch = base64.b64decode(response.get("patch", "")).decode()
                 print(path, patch or response["status"]["message"])
+            states: list[WebhookState] = [each.state for each in app.counts]
+            print("calls:", sum(each.calls for each in states))
+    outcome: Reviewed[Website] = await operator.review(
+        Website(WebsiteSpec("a.example.com"))
+    )  # as a unit test does
+    print("replicas:", outcome.object.spec.replicas)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from aioinformer.testing import errors
-from aioinformer.testing.answers import accept_of, hang_up, headers_of, refusal, show
+from aioinformer.testing.answers import accept_of, hang_up, headers_of, refusal, show, warn
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.impersonation import impersonated
 from aioinformer.testing.listing import ListOptions, Page, list_page, parse_resource_version
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.users import User
     from aioinformer.testing.views import View
+    from aioinformer.testing.webhooks import Admission, Webhooks
 
 _logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Handler:
         faults: The faults to inject.
         authenticator: Knows the users of bearer tokens.
         accounts: Issues the tokens of service accounts.
+        webhooks: The webhooks that configurations and definitions name.
         authorize: Called with each request, its bearer token and the user to impersonate; raises 400, 401 or 403.
         allowed: Returns whether a request is permitted.
         record: Called with each request on arrival.
@@ -73,6 +75,7 @@ class Handler:
         *,
         authenticator: Authenticator,
         accounts: Accounts,
+        webhooks: Webhooks,
         authorize: Callable[[Request, str | None, User | None], None],
         allowed: Callable[[Request], bool],
         record: Callable[[Request], None],
@@ -89,6 +92,7 @@ class Handler:
         self._watch_list = watch_list
         self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
         self._paths = Paths(cluster, accounts, self._metrics)
+        self._webhooks = webhooks
         self._writer = Writer(cluster, changed, Reviews(authenticator, allowed), accounts)
         self.watches: dict[OpenWatch, None] = {}
 
@@ -155,44 +159,57 @@ class Handler:
             case "list":
                 return await self._list(http, request, view)
             case "get":
-                return self._get(request, view)
+                return await self._get(request, view)
         if resource.namespaced and not request.namespace:
             raise errors.method_not_allowed() if resource.stored else errors.path_not_found()
+        admission = self._webhooks.admission(request)
         try:
-            return await self._write(http, request, view)
+            response = await self._write(http, request, view, admission)
+        except StatusError as error:
+            if admission is not None:
+                error.warnings = admission.warnings
+            raise
         except RecursionError as error:
             raise errors.bad_request(
                 "the request or the resulting object is nested too deeply for the embedded API server"
             ) from error
 
-    async def _write(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+        if admission is not None:
+            warn(response, admission.warnings)
+        return response
+
+    async def _write(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
         writer, resource = self._writer, view.resource
         match request.verb:
             case "create" if not request.name:
-                return await writer.create(http, request, view)
+                return await writer.create(http, request, view, admission)
             case "create" if request.subresource:
-                return await writer.create_subresource(http, request, view)
+                return await writer.create_subresource(http, request, view, admission)
             case "update" if request.name:
-                return await writer.update(http, request, view)
+                return await writer.update(http, request, view, admission)
             case "patch" if request.name:
-                return await writer.patch(http, request, view)
+                return await writer.patch(http, request, view, admission)
             case "delete" if not request.subresource:
-                return await writer.delete(http, request, view)
+                return await writer.delete(http, request, view, admission)
             case "deletecollection":
                 options = _list_options(request, resource)
                 collection = self._cluster.collection(resource)
                 page = list_page(collection, options, self._cluster.resource_version)
-                deleted = await writer.delete_collection(http, request, resource, page.items)
+                deleted = await writer.delete_collection(http, request, resource, page.items, admission)
+                deleted = await self._webhooks.conversions.shown(resource, deleted)
                 version = self._cluster.resource_version
                 page = replace(page, items=deleted, resource_version=version)
                 return await _send_page(http, request, view, page)
         raise errors.method_not_allowed()
 
-    def _get(self, request: Request, view: View) -> web.Response:
+    async def _get(self, request: Request, view: View) -> web.Response:
         version = parse_resource_version(request.query.get("resourceVersion", ""))
         if version > self._cluster.resource_version:
             raise errors.resource_version_too_large(version, self._cluster.resource_version)
-        return show(request, view, self._cluster.get(view.resource, request.namespace, request.name))
+        stored = self._cluster.get(view.resource, request.namespace, request.name)
+        return show(request, view, await self._cluster.shown(view.resource, stored))
 
     async def _list(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         resource = view.resource
@@ -200,6 +217,8 @@ class Handler:
         collection, current = self._cluster.collection(resource), self._cluster.resource_version
         version = self._faults.replica_version(request, current, collection.log.floor)
         page = list_page(collection, options, version)
+        if resource.is_converted:
+            page = replace(page, items=await self._webhooks.conversions.shown(resource, page.items))
         truncation = self._faults.truncation_for(request)
         if truncation is not None:
             return await _send_truncated(http, view, page, truncation)
@@ -228,6 +247,7 @@ class Handler:
                 _selection(request, view.resource),
                 options,
                 current=lambda: self._cluster.resource_version,
+                shown=self._webhooks.conversions.shown,
                 watch_list=self._watch_list,
             )
         except StatusError as error:

@@ -87,6 +87,18 @@ class Conversion(NamedTuple):
     from_stored: Callable[[dict[str, Any]], dict[str, Any]]
 
 
+class WebhookStorage(NamedTuple):
+    """How a custom resource is stored whose definition has a conversion webhook.
+
+    Attributes:
+        version: The resource in the stored version.
+        client_config: Where the webhook is.
+    """
+
+    version: ResourceType
+    client_config: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class ResourceType:
     """A resource in a version of its API group.
@@ -113,6 +125,7 @@ class ResourceType:
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
         warning: What the server warns of in its answers, if it is deprecated.
         conversion: How its objects are stored, if as those of another group.
+        storage: How its objects are stored, if a webhook converts them.
         columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
         schema: The schema of a custom resource from its definition; without one all fields are kept.
     """
@@ -136,6 +149,7 @@ class ResourceType:
     stored: bool = True
     warning: str = ""
     conversion: Conversion | None = None
+    storage: WebhookStorage | None = field(default=None, repr=False)
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
 
@@ -156,6 +170,16 @@ class ResourceType:
     def stored_group(self) -> str:
         """The group under which its objects are stored."""
         return self.group if self.conversion is None else self.conversion.group
+
+    @cached_property
+    def is_converted(self) -> bool:
+        """True if its objects are stored in another version, and a webhook converts them."""
+        return self.storage is not None and self.storage.version.version != self.version
+
+    @cached_property
+    def stored_type(self) -> ResourceType:
+        """The resource in the version in which its objects are stored."""
+        return self.storage.version if self.storage is not None and self.is_converted else self
 
     @cached_property
     def has_status(self) -> bool:

@@ -37,6 +37,7 @@ from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 from aioinformer.testing.users import ANONYMOUS, User, user_of
+from aioinformer.testing.webhooks import Webhooks
 from aioinformer.testing.workloads import Workloads
 
 _REQUESTS_KEPT = 10_000
@@ -56,10 +57,12 @@ class APIServer:
     initial events, optimistic concurrency, finalizers, patches, custom resources, and discovery for kubectl. `faults`
     injects failures.
 
+    Requests call the webhooks that configurations and definitions on the server name.
+
     The Python API (`create`, `update`, ...) is synchronous and also works before `start` and after `stop`. It bypasses
-    permissions, creates missing namespaces, and writes object and status in one step. While the server runs, call its
-    writing methods in the thread of its event loop, inside that loop or outside of any; otherwise they raise
-    WrongEventLoopError.
+    permissions and webhooks, creates missing namespaces, and writes object and status in one step. While the server
+    runs, call its writing methods in the thread of its event loop, inside that loop or outside of any; otherwise they
+    raise WrongEventLoopError.
 
     Caveats:
         - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
@@ -138,11 +141,14 @@ class APIServer:
             require_owner=self._require_owner,
         )
         accounts = Accounts(self.cluster)
+        self._webhooks = Webhooks(self.cluster)
+        self.cluster.conversions = self._webhooks.conversions
         self._handler = Handler(
             self.cluster,
             self.faults,
             authenticator=Authenticator(self._user_of, accounts),
             accounts=accounts,
+            webhooks=self._webhooks,
             authorize=self._authorize,
             allowed=self._allowed,
             record=self._record,
@@ -182,6 +188,7 @@ class APIServer:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
         await self._listener.stop()
+        await self._webhooks.close()
         self._owner = None
         self.faults.raise_first()
 
@@ -281,7 +288,7 @@ class APIServer:
         Raises:
             StatusError: 404.
         """
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         return load(resource, self.cluster.get(resource, self._namespace(resource, namespace), name))
 
     def list(
@@ -294,7 +301,7 @@ class APIServer:
         field_selector: str = "",
     ) -> _Objects:
         """Return the objects of one namespace or of all, in the order of their keys."""
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return [load(resource, stored) for stored in found]
 
@@ -399,7 +406,7 @@ class APIServer:
         field_selector: str = "",
     ) -> dict[str, str]:
         """Return the resourceVersion of each object by its key, to compare a cache with the server."""
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return {stored.key: str(stored.resource_version) for stored in found}
 
@@ -496,7 +503,16 @@ class APIServer:
 
     def _writable_resource(self, api_version: str, plural: str) -> ResourceType:
         self._require_owner()
-        return self.resource(api_version, plural)
+        return self._stored_resource(api_version, plural)
+
+    def _stored_resource(self, api_version: str, plural: str) -> ResourceType:
+        resource = self.resource(api_version, plural)
+        if resource.is_converted:
+            raise errors.TestingError(
+                f"the Python API calls no webhooks, so it cannot convert {plural} to {api_version}: use "
+                f"{resource.stored_type.api_version}, the stored version, or a Client"
+            )
+        return resource
 
     def _namespace(self, resource: ResourceType, namespace: str | None, obj: Object | None = None) -> str:
         if not resource.namespaced:

@@ -1,4 +1,4 @@
-"""Webhooks that the real kube-apiserver calls."""
+"""Webhooks that the embedded API server and the real one call."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from aioinformer import ApiError, Client, InvalidError, NotFoundError, Resource
 from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, Request, WebhookServer
 from aioinformer.testing import eventually
 from aioinformer.typed import Metadata
-from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.kubectl import KubectlError
 
 from ..operator.webhooks.certificates import Certificates
 from ..operator.webhooks.kinds import SpecV1, SpecV2, WebsiteV1
 from . import api
 from .api import DEFINITIONS
-from .conftest import REAL
+from .clusters import Cluster, KubernetesCluster
 from .definitions import define
-
-pytestmark = REAL
 
 SITES = api.Resource("hooks.example.com/v1", "websites")
 CONFIGURATIONS = {
@@ -35,7 +32,7 @@ CONFIGURATIONS = {
 
 
 class World:
-    """The real server with an operator's webhooks, and a namespace of the test's own.
+    """A server with an operator's webhooks, and a namespace of the test's own.
 
     Attributes:
         client: The administrator's.
@@ -85,19 +82,18 @@ class World:
 
 @asynccontextmanager
 async def world(
-    control_plane: ControlPlane, folder: Path, operator: Operator, *, expired: bool = False
+    cluster: Cluster, folder: Path, operator: Operator, *, expired: bool = False
 ) -> AsyncIterator[World]:
-    """Serve an operator's webhooks, and register them at the real server until the block ends."""
+    """Serve an operator's webhooks, and register them at a server until the block ends."""
     files = Certificates(folder, expired=expired)
     warnings: list[str] = []
     async with (
-        api.API(control_plane.url, control_plane.token, control_plane.ssl_context()) as asking,
-        Client.from_kubeconfig(path=control_plane.kubeconfig, on_warning=warnings.append) as client,
+        Client.from_kubeconfig(path=cluster.kubeconfig, on_warning=warnings.append) as client,
         WebhookServer(
             operator.webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.05
         ) as server,
     ):
-        url = f"https://127.0.0.1:{server.port}"
+        asking, url = cluster.api, f"https://127.0.0.1:{server.port}"
         for definition in operator.definitions(url=url, ca_bundle=files.ca):
             await define(asking, definition)
         configurations = [
@@ -107,13 +103,13 @@ async def world(
         try:
             for resource, configuration in configurations:
                 await asking.do("POST", resource.path(), configuration)
-            yield World(client, asking, files, control_plane.create_namespace(), warnings)
+            yield World(client, asking, files, cluster.namespace, warnings)
         finally:
             for resource, configuration in configurations:
                 await asking.ask("DELETE", resource.path(name=configuration["metadata"]["name"]))
 
 
-async def test_denials_and_warnings_reach_the_user(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_denials_and_warnings_reach_the_user(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("denials")
     seen: list[tuple[str, bool, str]] = []
 
@@ -128,14 +124,18 @@ async def test_denials_and_warnings_reach_the_user(control_plane: ControlPlane, 
         if review.operation == "DELETE" and review.object.spec.replicas:
             raise Denied("it has replicas")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="taken"))
-        assert ("CREATE", True, "admin") in seen
+        user = "admin" if isinstance(cluster, KubernetesCluster) else "embedded"
+        assert ("CREATE", True, user) in seen
         with pytest.raises(InvalidError) as refused:
             await here.sites.create(here.site(host="taken"))
         assert refused.value.causes[0][:2] == ("spec.host", "FieldValueInvalid")
-        with pytest.raises(KubectlError, match=r'The Website "a" is invalid: spec.host: is taken'):
-            await control_plane.kubectl("create", "-f", "-", stdin=json.dumps(here.site(host="taken")))
+        if isinstance(cluster, KubernetesCluster):
+            with pytest.raises(KubectlError, match=r'The Website "a" is invalid: spec.host: is taken'):
+                await cluster.control_plane.kubectl(
+                    "create", "-f", "-", stdin=json.dumps(here.site(host="taken"))
+                )
         created = await here.sites.create(here.site(replicas=2))
         assert here.warnings[-1] == "a.example is slow"
         created.spec.host = "other"
@@ -144,10 +144,10 @@ async def test_denials_and_warnings_reach_the_user(control_plane: ControlPlane, 
         assert forbidden.value.status == 403
         with pytest.raises(ApiError, match="it has replicas"):
             await here.sites.delete(created)
-        assert ("DELETE", False, "admin") in seen
+        assert ("DELETE", False, user) in seen
 
 
-async def test_a_patch_changes_what_is_stored(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_a_patch_changes_what_is_stored(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("patches")
 
     @operator.mutate(WebsiteV1)
@@ -163,7 +163,7 @@ async def test_a_patch_changes_what_is_stored(control_plane: ControlPlane, tmp_p
     def colour(review: AdmissionReview[Any]) -> dict[str, Any]:
         return {**review.object.to_dict(), "data": {"colour": "blue"}}
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         obj = here.site()
         obj["metadata"] |= {"annotations": {"a": "b"}, "labels": {"c": "d"}}
@@ -176,9 +176,7 @@ async def test_a_patch_changes_what_is_stored(control_plane: ControlPlane, tmp_p
         assert made["data"] == {"colour": "blue"}
 
 
-async def test_an_object_that_became_invalid_can_be_deleted(
-    control_plane: ControlPlane, tmp_path: Path
-) -> None:
+async def test_an_object_that_became_invalid_can_be_deleted(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("trapped")
     cleaned: list[str] = []
     valid = ["a.example", "b.example"]
@@ -194,7 +192,7 @@ async def test_an_object_that_became_invalid_can_be_deleted(
         if review.object.spec.host not in valid:
             raise Denied("is not valid", field="spec.host")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         metadata = {"name": "old", "namespace": here.namespace, "finalizers": ["hooks.example.com/a"]}
         old = await here.sites.create({**here.site(host="b.example"), "metadata": metadata})
@@ -215,7 +213,7 @@ async def _is_gone(sites: Resource[WebsiteV1], key: str) -> bool:
     return False
 
 
-async def test_200_concurrent_requests(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_200_concurrent_requests(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("many")
     running = most = 0
 
@@ -229,7 +227,7 @@ async def test_200_concurrent_requests(control_plane: ControlPlane, tmp_path: Pa
         if review.object.spec.host == "refused":
             raise Denied("no")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         answers = await asyncio.gather(
             *(
@@ -241,13 +239,13 @@ async def test_200_concurrent_requests(control_plane: ControlPlane, tmp_path: Pa
     assert most > 10, "they are answered at the same time"
 
 
-async def test_expired_certificate_until_it_is_renewed(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_expired_certificate_until_it_is_renewed(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("expired")
 
     @operator.validate(WebsiteV1)
     def check(review: AdmissionReview[WebsiteV1]) -> None: ...
 
-    async with world(control_plane, tmp_path, operator, expired=True) as here:
+    async with world(cluster, tmp_path, operator, expired=True) as here:
         answer = await here.until_refused(here.site())
         assert answer.status == 500
         assert "certificate has expired" in answer.body["message"]
@@ -257,7 +255,7 @@ async def test_expired_certificate_until_it_is_renewed(control_plane: ControlPla
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 async def test_failure_policy_decides_on_slow_and_failing_functions(
-    control_plane: ControlPlane, tmp_path: Path, policy: Any
+    cluster: Cluster, tmp_path: Path, policy: Any
 ) -> None:
     operator = Operator(f"policy-{policy.lower()}")
 
@@ -269,7 +267,7 @@ async def test_failure_policy_decides_on_slow_and_failing_functions(
             await asyncio.Event().wait()
         raise KeyError("a secret")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         slow, failing = await here.dry_run(here.site(host="slow")), await here.dry_run(here.site())
         if policy == "Ignore":
@@ -280,7 +278,7 @@ async def test_failure_policy_decides_on_slow_and_failing_functions(
             assert (slow.status, failing.status) == (500, 500)
 
 
-async def test_objects_of_three_megabytes(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_objects_of_three_megabytes(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("large")
 
     @operator.mutate(WebsiteV1)
@@ -292,7 +290,7 @@ async def test_objects_of_three_megabytes(control_plane: ControlPlane, tmp_path:
         if review.object.spec.host == "refused":
             raise Denied("no")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         size = 3 * 1024 * 1024 - 1000  # the API server reads 3 MiB
         answer = await here.dry_run(here.site(host="x" * size))
@@ -309,7 +307,7 @@ class PageV2(Page, version="v2", kind="Page", plural="pages"):
     spec: SpecV2  # type: ignore[assignment]
 
 
-async def test_a_stored_version_is_read_as_another(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_a_stored_version_is_read_as_another(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("pages")
 
     @operator.convert(Page, PageV2)
@@ -323,7 +321,7 @@ async def test_a_stored_version_is_read_as_another(control_plane: ControlPlane, 
         return Page(SpecV1(host=old.spec.hosts[0], replicas=old.spec.min_ready), metadata=old.metadata)
 
     try:
-        async with world(control_plane, tmp_path, operator) as here:
+        async with world(cluster, tmp_path, operator) as here:
             pages, pages_v2 = Resource(here.client, Page), Resource(here.client, PageV2)
             for name in ("a", "b"):
                 metadata = Metadata(name=name, namespace=here.namespace, labels={"x": name})
@@ -342,5 +340,4 @@ async def test_a_stored_version_is_read_as_another(control_plane: ControlPlane, 
                 await pages_v2.get(f"{here.namespace}/bad")
             await pages.delete(f"{here.namespace}/bad")
     finally:
-        async with api.API(control_plane.url, control_plane.token, control_plane.ssl_context()) as asking:
-            await asking.ask("DELETE", DEFINITIONS.path(name="pages.pages.example.com"))
+        await cluster.api.ask("DELETE", DEFINITIONS.path(name="pages.pages.example.com"))

@@ -89,12 +89,12 @@ async def test_the_deployed_command_serves_the_registered_webhooks(
         await audited.kubectl("apply", "-k", str(folder))
         await audited.kubectl("apply", "-f", "-", stdin=to_yaml([secret_of(installed, objects, made)]))
         await audited.kubectl("wait", "--for=condition=Established", "crd/sites.guarded.example.com")
-        config = await kubeconfig_of(audited, installed, tmp_path)
-        async with Client.from_kubeconfig(path=config) as client:
+        kubeconfig = await kubeconfig_of(audited, installed, tmp_path)
+        async with Client.from_kubeconfig(path=kubeconfig) as client:
             await until_permitted(client, operator, installed)
         command = await _as_kubelet(admin, installed, objects, [metrics, probes, port], tmp_path)
         async with running(
-            sys.executable, "-m", "aioinformer", *command, "--kubeconfig", str(config)
+            sys.executable, "-m", "aioinformer", *command, "--kubeconfig", str(kubeconfig)
         ) as program:
             await _guarded(audited, admin)
             program.signal(15)
