@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import yaml
 
 from aioinformer import ConfigError
 from aioinformer.objects.kube_object import KubeObject
-from aioinformer.operator import CustomResource, Operator, Owned, Request, Uses
+from aioinformer.operator import AdmissionReview, CustomResource, Operator, Owned, Request, Uses
 from aioinformer.operator.manifests import Installation, manifests, rules, to_yaml, write_kustomization
 
 Object = dict[str, Any]
@@ -192,3 +193,74 @@ class TestKustomization:
 def container(objects: list[Object]) -> Object:
     (found,) = objects[-1]["spec"]["template"]["spec"]["containers"]
     return found  # type: ignore[no-any-return]
+
+
+def guarded() -> Operator:
+    operator = declared(Site)
+
+    @operator.validate(Site)
+    def check(review: AdmissionReview[Site]) -> None: ...
+
+    return operator
+
+
+def test_webhooks_get_a_service_certificates_and_a_registration() -> None:
+    objects = manifests(guarded(), installation())
+    assert kinds(objects)[5:] == [
+        "Service sites",
+        "Service sites",
+        "Issuer sites",
+        "Certificate sites",
+        "ValidatingWebhookConfiguration",
+        "Deployment sites",
+    ]
+    service, configuration, running = objects[6], objects[9], container(objects)
+    assert service["metadata"]["name"] == "sites-webhook"
+    (port,) = service["spec"]["ports"]
+    (listening,) = [each for each in running["ports"] if each["name"] == port["targetPort"]]
+    assert f"--webhook-port={listening['containerPort']}" in running["args"]
+    (webhook,) = configuration["webhooks"]
+    assert webhook["clientConfig"]["service"]["port"] == port["port"] == 443
+    assert webhook["clientConfig"]["service"]["name"] == "sites-webhook"
+    assert configuration["metadata"]["labels"] == {"app.kubernetes.io/name": "sites"}
+
+
+def test_with_an_authority_the_secret_is_the_users() -> None:
+    pem = b"-----BEGIN CERTIFICATE-----"
+    objects = manifests(guarded(), installation(ca_bundle=pem))
+    assert "Certificate sites" not in kinds(objects)
+    (webhook,) = objects[-2]["webhooks"]
+    assert base64.b64decode(webhook["clientConfig"]["caBundle"]) == pem
+    assert "annotations" not in objects[-2]["metadata"]
+    assert objects[-1]["spec"]["template"]["spec"]["volumes"][1]["secret"] == {"secretName": "sites-webhook"}
+
+
+def test_webhooks_need_the_same_rights_as_without_them() -> None:
+    with_webhooks, without = manifests(guarded(), installation()), manifests(declared(Site), installation())
+    assert [each["rules"] for each in with_webhooks if "rules" in each] == [
+        each["rules"] for each in without if "rules" in each
+    ]
+
+
+def test_webhooks_of_one_namespace_are_called_for_it_alone() -> None:
+    objects = manifests(guarded(), installation(watched="a", namespace="b"))
+    (webhook,) = objects[-2]["webhooks"]
+    assert webhook["namespaceSelector"]["matchExpressions"] == [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["b"]},
+        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["a"]},
+    ]
+
+
+def test_webhooks_that_would_never_be_called_are_refused() -> None:
+    with pytest.raises(ConfigError, match="pass another --install-namespace"):
+        manifests(guarded(), installation(watched="a"))
+
+
+def test_an_authority_without_webhooks_is_refused() -> None:
+    with pytest.raises(ConfigError, match="sites has no webhooks: leave out --ca-bundle"):
+        manifests(declared(Site), installation(ca_bundle=b"-----BEGIN CERTIFICATE-----"))
+
+
+def test_an_authority_must_be_a_certificate() -> None:
+    with pytest.raises(ConfigError, match="ca_bundle must be certificates in PEM"):
+        manifests(guarded(), installation(ca_bundle=b"-----BEGIN PRIVATE KEY-----"))

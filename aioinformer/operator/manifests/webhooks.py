@@ -1,0 +1,88 @@
+"""What webhooks need beside the Deployment: their registration, a Service, and certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...errors import ConfigError
+from ..operator import Operator
+from ..webhooks.configuration import NAMESPACE_LABEL, Reached
+from .installation import Installation, Object
+
+SUFFIX = "-webhook"
+"""Of the names of the Service, the Certificate and its Secret."""
+
+_CERT_MANAGER = "cert-manager.io/v1"
+_INJECT = "cert-manager.io/inject-ca-from"
+"""The annotation by which cert-manager fills in the caBundle."""
+
+
+def definitions(operator: Operator, installation: Installation) -> list[Object]:
+    """Return the CustomResourceDefinitions, with their conversion webhooks."""
+    return operator.definitions(annotations=_annotations(installation), **_reached(installation))
+
+
+def registrations(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield the webhook configurations. Those of a single namespace are called for that namespace only.
+
+    Raises:
+        ConfigError: The webhooks would never be called, or the authority's certificate is invalid.
+    """
+    made = operator.webhook_configurations(annotations=_annotations(installation), **_reached(installation))
+    if made and installation.watched == installation.home:
+        raise ConfigError(
+            f"{operator.name} works in the namespace {installation.home} alone, and its pods run there, too. Webhooks "
+            "are not called for the namespace of their pods: pass another --install-namespace"
+        )
+    for each in made:
+        each["metadata"] |= installation.metadata(namespace="")
+        if installation.watched is not None:
+            only = {"key": NAMESPACE_LABEL, "operator": "In", "values": [installation.watched]}
+            for webhook in each["webhooks"]:
+                webhook["namespaceSelector"]["matchExpressions"].append(only)
+        yield each
+
+
+def service(installation: Installation) -> Object:
+    """Return the Service that the API server calls."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": installation.metadata(SUFFIX),
+        "spec": {
+            "selector": installation.labels,
+            "ports": [{"name": "webhooks", "port": 443, "targetPort": "webhooks"}],
+        },
+    }
+
+
+def certificates(installation: Installation) -> Iterator[Object]:
+    """Yield cert-manager's objects that make the Secret; none if the user makes it."""
+    if installation.ca_bundle is not None:
+        return
+    metadata = installation.metadata(SUFFIX)
+    yield {"apiVersion": _CERT_MANAGER, "kind": "Issuer", "metadata": metadata, "spec": {"selfSigned": {}}}
+    yield {
+        "apiVersion": _CERT_MANAGER,
+        "kind": "Certificate",
+        "metadata": metadata,
+        "spec": {
+            "secretName": metadata["name"],
+            "dnsNames": [f"{metadata['name']}.{installation.home}.svc"],
+            "issuerRef": {"kind": "Issuer", "name": metadata["name"]},
+            "privateKey": {"rotationPolicy": "Always"},
+        },
+    }
+
+
+def _reached(installation: Installation) -> Reached:
+    reached: Reached = {"service": f"{installation.home}/{installation.name}{SUFFIX}"}
+    if installation.ca_bundle is not None:
+        reached["ca_bundle"] = installation.ca_bundle
+    return reached
+
+
+def _annotations(installation: Installation) -> dict[str, str]:
+    if installation.ca_bundle is not None:
+        return {}
+    return {_INJECT: f"{installation.home}/{installation.name}{SUFFIX}"}
