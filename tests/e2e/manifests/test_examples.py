@@ -158,6 +158,7 @@ async def installed(
         target=f"examples.{name}",
         name=f"{operator.name}{suffix}",
         image="example.com/operator:1",
+        namespace=audited.create_namespace() if operator.has_webhooks else "",
         watched=namespace,
         replicas=2,
     )
