@@ -125,11 +125,15 @@ BUILDERS: Mapping[str, GoBuild | CargoBuild] = {
             _go("client-go", "peers_go", "./clientgo", "clientgo", "internal"),
             _go("controller-runtime", "peers_go", "./operator", "operator", "internal"),
             _go("go-queues", "peers_go", "./queue", "queue"),
+            _go("websites-controller-runtime", "websites/controller_runtime", "."),
         )
     },
     **dict.fromkeys(
         ("kube-rs", "kube-rs-operator"),
         CargoBuild(FOLDER / "peers_rust", ("kube-rs", "kube-rs-operator"), BUILDS / "kube-rs"),
+    ),
+    "websites-kube-rs": CargoBuild(
+        FOLDER / "websites" / "kube_rs", ("websites-kube-rs",), BUILDS / "websites-kube-rs"
     ),
 }
 """The build of each program, by name."""
