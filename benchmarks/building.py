@@ -54,6 +54,11 @@ class CargoBuild:
     programs: tuple[str, ...]
     cache: Path
 
+    @property
+    def is_built(self) -> bool:
+        """Whether all programs are in the cache."""
+        return self._complete(self.cache / self._fingerprint())
+
     def ensure(self, *, report: Report = report_to_stderr) -> Path:
         """Return the folder with all programs; build those that are missing.
 

@@ -47,7 +47,7 @@ class WebsiteStatus(CamelStruct, kw_only=True):
 
     url: str = ""
     ready_replicas: int = 0
-    conditions: Annotated[list[Condition], MapOf("type")] = []
+    conditions: Annotated[list[Condition], MapOf("type")] = msgspec.field(default_factory=list)
 
 
 class Website(CustomResource, group="example.com", version="v1"):
@@ -92,7 +92,9 @@ async def reconcile(request: Request[Website], context: Context) -> None:
     metadata = {"name": site.name, "namespace": site.namespace, "ownerReferences": [owner_reference(site)]}
     config = {"metadata": metadata, "data": {"index.html": site.spec.html}}
     await context.resource("configmaps").apply(config, force=True)
-    deployment = await context.resource("deployments").apply({"metadata": metadata, "spec": workload(site)}, force=True)
+    deployment = await context.resource("deployments").apply(
+        {"metadata": metadata, "spec": workload(site)}, force=True
+    )
     ports = {"selector": {"website": site.name}, "ports": [{"port": 80}]}
     await context.resource("services").apply({"metadata": metadata, "spec": ports}, force=True)
     await dns("PUT", site, context)

@@ -10,7 +10,10 @@ from ..._core.checks import LABEL, require_count, require_namespace, require_tex
 from ...errors import AioInformerError, ConfigError
 from ...typed.declaration import mistakes_error
 
-LONGEST_NAME = 63 - len("-metrics")
+WEBHOOKS = "-webhooks"
+"""The end of the names of what webhooks need."""
+
+LONGEST_NAME = 63 - len(WEBHOOKS)
 """Of names from which a Service's name is made."""
 
 Object = dict[str, Any]

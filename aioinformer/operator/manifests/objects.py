@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...typed import crd
 from ..operator import Operator
 from .access import access
 from .installation import Installation, Object
+from .webhooks import definitions, webhooks
 from .workload import deployment, metrics_service
 
 
@@ -23,12 +23,12 @@ def manifests(operator: Operator, installation: Installation) -> list[Object]:
 def _objects(operator: Operator, installation: Installation) -> Iterator[Object]:
     if installation.creates_namespace:
         yield _namespace(installation)
-    for versions in operator.custom_resources():
-        yield crd(*versions)
+    yield from definitions(operator, installation)
     yield from access(operator, installation)
     yield metrics_service(installation)
-    # Webhooks: their Service and configurations belong here, before the Deployment.
-    yield deployment(installation)
+    if operator.has_webhooks:
+        yield from webhooks(operator, installation)
+    yield deployment(installation, has_webhooks=operator.has_webhooks)
 
 
 def _namespace(installation: Installation) -> Object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..runs import CANCEL_GRACE
 from .installation import Installation, Object
+from .webhooks import serve
 
 METRICS_PORT = 8080
 PROBE_PORT = 8081
@@ -19,9 +20,10 @@ _SLACK = 5
 """Seconds for the last Events, and to release the Lease."""
 
 
-def deployment(installation: Installation) -> Object:
+def deployment(installation: Installation, *, has_webhooks: bool = False) -> Object:
     """Return the Deployment. It satisfies the Pod Security Standard "restricted"."""
-    pod = {
+    container = _container(installation)
+    pod: Object = {
         "serviceAccountName": installation.name,
         "terminationGracePeriodSeconds": GRACE_PERIOD + int(CANCEL_GRACE) + _SLACK,
         "securityContext": {
@@ -30,9 +32,11 @@ def deployment(installation: Installation) -> Object:
             "runAsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(installation)],
+        "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
+    if has_webhooks:
+        serve(container, pod, installation)
     spec: Object = {
         "replicas": installation.replicas,
         "selector": {"matchLabels": installation.labels},

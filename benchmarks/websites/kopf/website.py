@@ -136,9 +136,7 @@ def dns(method: str, body: kopf.Body) -> None:
 
 # part: webhook
 @kopf.on.validate("websites.example.com", operations=["CREATE", "UPDATE"])
-def check_host(
-    namespace: str, name: str, spec: kopf.Spec, sites: kopf.Index[Any, Any], **_: Any
-) -> None:
+def check_host(namespace: str, name: str, spec: kopf.Spec, sites: kopf.Index[Any, Any], **_: Any) -> None:
     for key, bodies in sites.items():
         if key != (namespace, name) and any(body["spec"]["host"] == spec["host"] for body in bodies):
             raise kopf.AdmissionError(f"spec.host: is taken by {'/'.join(key)}", code=422)

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.building import BUILDERS
+from benchmarks.building import BUILDERS, CargoBuild
+from tests.go_build import ToolchainMissingError
 
 ROOT = Path(__file__).parents[3]
 PEERS = ROOT / "benchmarks" / "websites"
@@ -36,6 +37,11 @@ class Framework:
     """
 
     name: str
+
+    @property
+    def missing(self) -> str:
+        """Why it cannot run here; ``""`` if it can."""
+        return ""
 
     def deploy(self, folder: Path) -> None:
         """Write a kustomization that installs the operator into a folder."""
@@ -87,6 +93,13 @@ class KubeRs(Framework):
     name = "kube-rs"
     program = "websites-kube-rs"
 
+    @property
+    def missing(self) -> str:
+        """It is built in a quarter of an hour, which no test should wait for."""
+        build = BUILDERS[self.program]
+        is_built = isinstance(build, CargoBuild) and build.is_built
+        return "" if is_built else "python -m benchmarks.building builds it"
+
     def deploy(self, folder: Path) -> None:
         shutil.copytree(PEERS / "kube_rs" / "deploy", folder)
         (folder / "crd.json").write_bytes(
@@ -111,6 +124,14 @@ class KubeRs(Framework):
 class ControllerRuntime(Framework):
     name = "controller-runtime"
     program = "websites-controller-runtime"
+
+    @property
+    def missing(self) -> str:
+        try:
+            BUILDERS[self.program].ensure()
+        except ToolchainMissingError as error:
+            return str(error)
+        return ""
 
     def deploy(self, folder: Path) -> None:
         shutil.copytree(PEERS / "controller_runtime" / "deploy", folder)

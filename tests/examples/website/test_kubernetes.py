@@ -29,6 +29,8 @@ def plane(kubernetes_binaries: Path) -> Iterator[ControlPlane]:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda framework: framework.name)
 async def test_the_story_of_two_websites(framework: Framework, plane: ControlPlane, tmp_path: Path) -> None:
+    if framework.missing:
+        pytest.skip(framework.missing)
     namespace = plane.create_namespace()
     async with (
         DNS() as dns,
@@ -37,7 +39,8 @@ async def test_the_story_of_two_websites(framework: Framework, plane: ControlPla
     ):
         try:
             await Story(client, dns, namespace).play()
-        finally:
+        except Exception as error:
             program.signal(15)
             ended = await program.end()
-            print(ended.output[-20000:], ended.errors[-20000:])  # shown if the story fails
+            error.add_note(f"{framework.name} said: {ended.output[-5000:]}{ended.errors[-5000:]}")
+            raise

@@ -10,7 +10,7 @@ import yaml
 
 from aioinformer import ConfigError
 from aioinformer.objects.kube_object import KubeObject
-from aioinformer.operator import CustomResource, Operator, Owned, Request, Uses
+from aioinformer.operator import AdmissionReview, CustomResource, Operator, Owned, Request, Uses
 from aioinformer.operator.manifests import Installation, manifests, rules, to_yaml, write_kustomization
 
 Object = dict[str, Any]
@@ -193,3 +193,56 @@ class TestKustomization:
 def container(objects: list[Object]) -> Object:
     (found,) = objects[-1]["spec"]["template"]["spec"]["containers"]
     return found  # type: ignore[no-any-return]
+
+
+def test_webhooks_have_a_service_a_certificate_and_configurations() -> None:
+    operator = declared(Site)
+
+    @operator.validate(Site)
+    def check(review: AdmissionReview[Site]) -> None: ...
+
+    objects = manifests(operator, installation(name="other"))
+    assert kinds(objects)[6:] == [
+        "Service other",
+        "Issuer other",
+        "Certificate other",
+        "ValidatingWebhookConfiguration",
+        "Deployment other",
+    ]
+    service, issuer, certificate, configuration, workload = objects[6:]
+    assert {each["metadata"]["name"] for each in (service, issuer, certificate)} == {"other-webhooks"}
+    assert certificate["spec"]["dnsNames"] == ["other-webhooks.other.svc"]
+    assert certificate["spec"]["issuerRef"] == {"name": "other-webhooks"}
+    annotations = configuration["metadata"]["annotations"]
+    assert annotations == {"cert-manager.io/inject-ca-from": "other/other-webhooks"}
+    called = configuration["webhooks"][0]["clientConfig"]["service"]
+    assert (called["namespace"], called["name"]) == ("other", "other-webhooks")
+    assert called["port"] == service["spec"]["ports"][0]["port"]
+    ports = {each["name"]: each["containerPort"] for each in container(objects)["ports"]}
+    assert ports[service["spec"]["ports"][0]["targetPort"]] == 9443
+    assert {"--webhook-port=9443", "--tls-cert=/certs/tls.crt", "--tls-key=/certs/tls.key"} <= set(
+        container(objects)["args"]
+    )
+    volumes = {each["name"]: each for each in workload["spec"]["template"]["spec"]["volumes"]}
+    assert volumes["certificates"]["secret"]["secretName"] == certificate["spec"]["secretName"]
+    assert container(objects)["volumeMounts"][-1]["name"] == "certificates"
+
+
+def test_conversion_webhooks_get_their_authority_from_the_certificate() -> None:
+    operator = declared(Site, SiteV2)
+
+    @operator.convert(Site, SiteV2)
+    def newer(old: Site) -> SiteV2:
+        return SiteV2(old.spec)
+
+    @operator.convert(SiteV2, Site)
+    def older(old: SiteV2) -> Site:
+        return Site(old.spec)
+
+    objects = manifests(operator, installation())
+    (definition,) = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
+    annotations = definition["metadata"]["annotations"]
+    assert annotations == {"cert-manager.io/inject-ca-from": "sites/sites-webhooks"}
+    config = definition["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert config["service"]["name"] == "sites-webhooks"
+    assert "Certificate sites" in kinds(objects)
