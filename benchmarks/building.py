@@ -130,6 +130,8 @@ BUILDERS: Mapping[str, GoBuild | CargoBuild] = {
             _go("client-go", "peers_go", "./clientgo", "clientgo", "internal"),
             _go("controller-runtime", "peers_go", "./operator", "operator", "internal"),
             _go("go-queues", "peers_go", "./queue", "queue"),
+            _go("controller-runtime-webhook", "peers_go", "./webhook", "webhook"),
+            _go("webhook-load", "peers_go", "./load", "load"),
             _go("websites-controller-runtime", "websites/controller_runtime", "."),
         )
     },

@@ -72,8 +72,7 @@ def table() -> str:
     """Return the table of lines of code."""
     counted = {framework: counts(framework) for framework in FILES}
     rows = [f"| part | {' | '.join(FILES)} |", f"| --- |{' ---: |' * len(FILES)}"]
-    for part in PARTS:
-        rows.append(f"| {part} | {' | '.join(str(each[part]) for each in counted.values())} |")
+    rows += [f"| {part} | {' | '.join(str(each[part]) for each in counted.values())} |" for part in PARTS]
     sums = (sum(each[part] for part in PARTS) for each in counted.values())
     rows.append(f"| **together** | {' | '.join(f'**{each}**' for each in sums)} |")
     return "\n".join(rows) + "\n"

@@ -16,12 +16,16 @@ import kopf
 import kubernetes
 import requests
 
-APPLY = {"field_manager": "websites", "force": True, "_content_type": "application/apply-patch+yaml"}
+APPLY: dict[str, Any] = {
+    "field_manager": "websites",
+    "force": True,
+    "_content_type": "application/apply-patch+yaml",
+}
 
 
 @kopf.on.startup()
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
-    kubernetes.config.load_config()
+    kubernetes.config.load_config()  # type: ignore[no-untyped-call, unused-ignore]
     settings.persistence.finalizer = "example.com/dns"
     certs = os.environ.get("CERTS", "/certs")
     settings.admission.managed = "websites.example.com"
@@ -36,7 +40,7 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 
 # part: reconcile
 @kopf.index("websites.example.com")
-def sites(namespace: str, name: str, body: kopf.Body, **_: Any) -> Any:
+def sites(namespace: str | None, name: str, body: kopf.Body, **_: Any) -> Any:
     return {(namespace, name): body}
 
 
@@ -55,8 +59,8 @@ def reconcile(body: kopf.Body, spec: kopf.Spec, **_: Any) -> None:
 
 @kopf.on.event("configmaps", labels={"website": kopf.PRESENT})
 @kopf.on.event("deployments", labels={"website": kopf.PRESENT})
-@kopf.on.event("services", labels={"website": kopf.PRESENT})
-def correct(namespace: str, name: str, sites: kopf.Index[Any, Any], **_: Any) -> None:
+@kopf.on.event("services", labels={"website": kopf.PRESENT})  # type: ignore[arg-type, unused-ignore]
+def correct(namespace: str | None, name: str, sites: kopf.Index[Any, Any], **_: Any) -> None:
     for body in sites.get((namespace, name), ()):
         if "deletionTimestamp" not in body["metadata"]:
             publish(body)
@@ -91,7 +95,7 @@ def publish(body: kopf.Body) -> None:
     kopf.append_owner_reference(children, owner=body)
     core, apps = kubernetes.client.CoreV1Api(), kubernetes.client.AppsV1Api()
     core.patch_namespaced_config_map(name, namespace, config, **APPLY)
-    applied = apps.patch_namespaced_deployment(name, namespace, deployment, **APPLY)
+    applied: Any = apps.patch_namespaced_deployment(name, namespace, deployment, **APPLY)
     core.patch_namespaced_service(name, namespace, service, **APPLY)
     write_status(body, applied.status.ready_replicas or 0)
 
@@ -135,8 +139,10 @@ def dns(method: str, body: kopf.Body) -> None:
 
 
 # part: webhook
-@kopf.on.validate("websites.example.com", operations=["CREATE", "UPDATE"])
-def check_host(namespace: str, name: str, spec: kopf.Spec, sites: kopf.Index[Any, Any], **_: Any) -> None:
+@kopf.on.validate("websites.example.com", operations=["CREATE", "UPDATE"])  # type: ignore[arg-type, unused-ignore]
+def check_host(
+    namespace: str | None, name: str, spec: kopf.Spec, sites: kopf.Index[Any, Any], **_: Any
+) -> None:
     for key, bodies in sites.items():
         if key != (namespace, name) and any(body["spec"]["host"] == spec["host"] for body in bodies):
             raise kopf.AdmissionError(f"spec.host: is taken by {'/'.join(key)}", code=422)

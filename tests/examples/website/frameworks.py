@@ -62,7 +62,15 @@ class AioInformer(Framework):
 
     def deploy(self, folder: Path) -> None:
         shutil.copytree(ROOT / "examples" / "website" / "deploy", folder)
-        command = [sys.executable, "-m", "aioinformer", "manifests", self._operator, "-o", folder / "base"]
+        command = [
+            sys.executable,
+            "-m",
+            "aioinformer",
+            "manifests",
+            self._operator,
+            "-o",
+            str(folder / "base"),
+        ]
         subprocess.run(command, cwd=ROOT, check=True)
 
     def command(self, where: Where) -> list[str]:

@@ -110,7 +110,11 @@ class Story:
         await self._eventually(self._second_is_refused, what="a webhook that refuses")
         await sites.create(website(self._namespace, "b", "b.example.com"))
         await self._eventually(lambda: "b.example.com" in self._dns.records, what="another DNS record")
-        for name, spec in {"c": {"host": "no_host"}, "d": {"replicas": 11, "host": "d.example.com"}}.items():
+        invalid: dict[str, Object] = {
+            "c": {"host": "no_host"},
+            "d": {"replicas": 11, "host": "d.example.com"},
+        }
+        for name, spec in invalid.items():
             with pytest.raises(ApiError, match=r"spec\."):
                 await sites.create(website(self._namespace, name, **spec))
         with pytest.raises(ApiError, match="host cannot change"):

@@ -23,5 +23,7 @@ def test_every_line_belongs_to_a_part_of_the_table(framework: str) -> None:
 
 def test_blank_lines_comments_docstrings_and_imports_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
-    file.write_text('"""Doc."""\nimport os\n\n# part: reconcile\ndef f() -> None:\n    """Doc."""\n    os.sync()\n')
+    file.write_text(
+        '"""Doc."""\nimport os\n\n# part: reconcile\ndef f() -> None:\n    """Doc."""\n    os.sync()\n'
+    )
     assert parts(file) == {"main": [""], "reconcile": ["def f() -> None:", "    os.sync()"]}
