@@ -46,6 +46,9 @@ MEANINGS = {
     "workqueue_unfinished_work_seconds": "Seconds that the items in progress have been processed so far, in total.",
     "workqueue_longest_running_processor_seconds": "Seconds that the oldest item in progress has taken so far.",
     "workqueue_retries_total": "Items added with a delay.",
+    "aioinformer_webhook_reviews_total": "Webhook calls that ended, by result.",
+    "controller_runtime_webhook_requests_in_flight": "Webhook calls that are running.",
+    "controller_runtime_webhook_latency_seconds": "Seconds that webhook calls took.",
     "leader_election_master_status": "Whether this is the leader.",
 }
 """The help text of each metric."""

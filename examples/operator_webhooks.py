@@ -27,6 +27,7 @@ from aioinformer.operator import (
     UserInfo,
     WebhookApp,
     WebhookServer,
+    WebhookState,
 )
 
 
@@ -87,6 +88,8 @@ async def main() -> None:
                     response = (await answer.json())["response"]
                 patch = base64.b64decode(response.get("patch", "")).decode()
                 print(path, patch or response["status"]["message"])
+            states: list[WebhookState] = [each.state for each in app.counts]
+            print("calls:", sum(each.calls for each in states))
 
 
 if __name__ == "__main__":

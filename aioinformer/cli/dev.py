@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import importlib.util
 import logging
 import os
@@ -57,28 +58,39 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> N
             server.kubeconfig(kubeconfig)
             with printing():
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
-            cert, key = _certificate(Path(folder))
-            files = ("--kubeconfig", str(kubeconfig), "--tls-cert", str(cert), "--tls-key", str(key))
-            options = (*files, "--install-crds", *arguments)
+            cert, key, authority = _certificate(Path(folder))
+            certificate = (f"--tls-cert={cert}", f"--tls-key={key}", f"--webhook-ca={authority}")
+            options = ("--kubeconfig", str(kubeconfig), *certificate, "--install-crds", *arguments)
             while True:
                 child = await _start(target, options)
                 try:
                     await run_until_first(sources.wait_changed, partial(_report_end, child))
                 finally:
                     await _stop(child)
+                    _unregister(server, authority)
                 logger.info("%s has changed: restarting", sources.changed)
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate and a key for webhooks at this machine's own addresses, and their authority's ``ca.crt``."""
+def _unregister(server: APIServer, authority: Path) -> None:
+    """Delete the configurations of the operator's webhooks: while they are away, they would refuse its own restart."""
+    bundle = base64.b64encode(authority.read_bytes()).decode()
+    for kind in ("mutating", "validating"):
+        plural = f"{kind}webhookconfigurations"
+        for each in server.list("admissionregistration.k8s.io/v1", plural):
+            if any(hook["clientConfig"].get("caBundle") == bundle for hook in each.get("webhooks") or ()):
+                server.delete("admissionregistration.k8s.io/v1", plural, each["metadata"]["name"])
+
+
+def _certificate(folder: Path) -> tuple[Path, Path, Path]:
+    """Write a certificate and a key for webhooks at this machine's own addresses, and their authority's certificate."""
     authority = trustme.CA()
     made = authority.issue_cert("localhost", "127.0.0.1", "::1")
-    cert, key = folder / "tls.crt", folder / "tls.key"
-    authority.cert_pem.write_to_path(str(folder / "ca.crt"))
+    cert, key, trusted = folder / "tls.crt", folder / "tls.key", folder / "ca.crt"
+    authority.cert_pem.write_to_path(str(trusted))
     made.private_key_pem.write_to_path(str(key))
     for number, pem in enumerate(made.cert_chain_pems):
         pem.write_to_path(str(cert), append=number > 0)
-    return cert, key
+    return cert, key, trusted
 
 
 async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:

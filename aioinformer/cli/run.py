@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from ..client import Client
 from ..errors import AioInformerError, ConfigError, said
 from ..leaderelection import LeaderElector
 from ..operator import Manager, Operator, WebhookServer
-from ..operator.definitions import differences, install
+from ..operator.definitions import differences, install, register
 from ..operator.preflight import (
     Needed,
     missing_rights,
@@ -27,6 +28,7 @@ from ..operator.preflight import (
     user_of,
 )
 from ..operator.serving import Debug, Serving
+from ..operator.webhooks import Reached
 from ..tracing import StageTimes
 from .loading import Factory
 
@@ -54,6 +56,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         webhook_port: The port of the operator's webhooks; 0 for none.
         tls_cert: The file of the webhooks' certificate.
         tls_key: The file of its private key.
+        webhook_ca: The file of the authority of the webhooks' certificate, to register them at the API server by this
+            machine's address; None to leave that to you.
         install_crds: Whether to create the operator's CustomResourceDefinitions first.
     """
 
@@ -69,6 +73,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     webhook_port: int = 9443
     tls_cert: str | None = None
     tls_key: str | None = None
+    webhook_ca: str | None = None
     install_crds: bool = False
 
 
@@ -93,7 +98,7 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
         stages = StageTimes(TRACES) if asked.trace else None
         if isinstance(found, Operator):
             if asked.install_crds:
-                await install(client, found)
+                await install(client, found, **_reached(found, asked))
             await found.discover(client)
         manager = await _manager(found, asked, client, elector, stages)
         debug = Debug(manager, name, elector=elector, stages=stages)
@@ -101,6 +106,8 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
             Serving(debug, metrics_port=asked.metrics_port, probe_port=asked.probe_port, host=asked.host),
             _webhooks(found, asked, manager) or nullcontext(),
         ):
+            if isinstance(found, Operator) and (reached := _reached(found, asked)):
+                await register(client, found, **reached)
             await _check(found, asked, client, manager, elector)
             logger.info("%s runs on %s", name, client.server)
             await manager.run()
@@ -126,6 +133,14 @@ def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> Webhoo
         key=asked.tls_key,
         host=asked.host,
     )
+
+
+def _reached(found: Operator, asked: Run) -> Reached:
+    """Return how an API server on this machine reaches the operator's webhooks; nothing if it is not to."""
+    if asked.webhook_ca is None or not found.has_webhooks or not asked.webhook_port:
+        return {}
+    host = "[::1]" if asked.host == "::1" else "127.0.0.1"
+    return {"url": f"https://{host}:{asked.webhook_port}", "ca_bundle": Path(asked.webhook_ca).read_bytes()}
 
 
 async def _manager(

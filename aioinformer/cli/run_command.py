@@ -68,6 +68,7 @@ def run_command(
         typer.Option("--tls-cert", help="The webhooks' certificate in PEM; read again when it changes."),
     ] = None,
     tls_key: Annotated[str | None, typer.Option("--tls-key", help="Its private key in PEM.")] = None,
+    webhook_ca: Annotated[str | None, typer.Option("--webhook-ca", hidden=True)] = None,  # of --dev
     host: Annotated[
         str | None,
         typer.Option("--host", help="Where the ports are open. Default: 127.0.0.1; in a pod, everywhere."),
@@ -127,6 +128,7 @@ def run_command(
         webhook_port=webhook_port,
         tls_cert=tls_cert,
         tls_key=tls_key,
+        webhook_ca=webhook_ca,
         host=host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1"),
         grace_period=grace_period,
         trace=trace,

@@ -35,6 +35,7 @@ from .runs import RunState
 from .state import ControllerState, FailingKey, ManagerState
 from .threads import in_thread
 from .triggers import TriggerState
+from .webhook_counts import WebhookState
 from .webhooks import AdmissionReview, UserInfo, WebhookApp, WebhookServer
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "Watched",
     "WebhookApp",
     "WebhookServer",
+    "WebhookState",
     "When",
     "WrittenResource",
     "controller_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import anyio
 
@@ -13,6 +13,7 @@ from ..errors import ConfigError, RefusedError
 from ..resources import Resource
 from ..typed import Change, crd, diff
 from .operator import Operator
+from .webhooks import Reached
 
 Object = dict[str, Any]
 
@@ -23,16 +24,40 @@ MOST_TOLD = 5
 """Differences that a message lists."""
 
 
-async def install(client: Client, operator: Operator) -> None:
+async def install(client: Client, operator: Operator, **reached: Unpack[Reached]) -> None:
     """Create or update the CustomResourceDefinitions of an operator's classes, and wait until they are served.
+
+    Args:
+        client: Of the server.
+        operator: The operator.
+        **reached: How the server reaches its conversion webhooks. Without it, the definitions have no conversion.
 
     Raises:
         ConfigError: The server does not serve one of them.
         AioInformerError: The server refused, or does not answer.
     """
     definitions = _definitions(client, operator.name)
-    applied = [await definitions.apply(crd(*each), force=True) for each in operator.custom_resources()]
+    applied = [await definitions.apply(each, force=True) for each in operator.definitions(**reached)]
     await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
+
+
+async def register(client: Client, operator: Operator, **reached: Unpack[Reached]) -> None:
+    """Create or update the configurations of an operator's admission webhooks.
+
+    Raises:
+        AioInformerError: The server refused, or does not answer.
+    """
+    for each in operator.webhook_configurations(**reached):
+        kind = each["kind"]
+        configurations = Resource(
+            client,
+            "admissionregistration.k8s.io/v1",
+            f"{kind.lower()}s",
+            dict,
+            kind=kind,
+            field_manager=operator.name,
+        )
+        await configurations.apply(each, force=True)
 
 
 async def differences(client: Client, operator: Operator) -> list[str]:

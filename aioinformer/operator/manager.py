@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
@@ -42,6 +43,7 @@ from .probes import controller_liveness_problems, controller_readiness_problems
 from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
+from .webhook_counts import WebhookCounts
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +102,7 @@ class Manager(Running):
         self._election = leader_election
         self._grace_period = grace_period
         self._controllers: list[Controller[Any]] = []
+        self._webhooks: list[Iterable[WebhookCounts]] = []
         self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: BaseException | None = None
@@ -479,6 +482,7 @@ class Manager(Running):
             else None,
             informers=tuple(self._states()),
             controllers=tuple(controller.state for controller in self._controllers),
+            webhooks=tuple(each.state for each in self._webhook_counts()),
         )
 
     def samples(self) -> Iterator[Sample]:
@@ -488,6 +492,8 @@ class Manager(Running):
             yield from controller.samples()
         for state in self._states():
             yield from state.samples()
+        for each in self._webhook_counts():
+            yield from each.samples()
         if (leads := self._leads) is not None:
             lease = self._election.state.lease if isinstance(self._election, LeaderElector) else ""
             yield Sample("leader_election_master_status", "gauge", {"name": lease.rpartition("/")[2]}, leads)
@@ -495,6 +501,17 @@ class Manager(Running):
     def metrics(self) -> str:
         """Return all metrics in Prometheus' text format; serve them at ``/metrics`` as ``text/plain``."""
         return exposition(self.samples())
+
+    def report_webhooks(self, counts: Iterable[WebhookCounts]) -> None:
+        """Report webhooks in the metrics and states of this manager; ``operator.webhook_app(manager)`` calls it.
+
+        Args:
+            counts: What they have answered. It is iterated for each report.
+        """
+        self._webhooks.append(counts)
+
+    def _webhook_counts(self) -> Iterator[WebhookCounts]:
+        return chain.from_iterable(self._webhooks)
 
     def _states(self) -> Iterator[InformerState]:
         """Yield the states of the informers, with distinct names across factories.

@@ -204,12 +204,16 @@ class Operator(DeclaresWebhooks):
         """Return its webhooks as an ASGI application.
 
         Args:
-            manager: What ``manager`` returned, for functions that take a context; None if there are none.
+            manager: What ``manager`` returned, for functions that take a context; None if there are none. Its metrics
+                and its state have the webhooks.
 
         Raises:
             ConfigError: A function takes a context and there is no manager, or a conversion is missing.
         """
-        return self._webhook_app(manager.context if isinstance(manager, _OperatorManager) else None)
+        app = self._webhook_app(manager.context if isinstance(manager, _OperatorManager) else None)
+        if manager is not None:
+            manager.report_webhooks(app.counts)
+        return app
 
     async def discover(self, client: Client) -> None:
         """Find the custom resources that the operator names by plural and group, at the server.

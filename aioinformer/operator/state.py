@@ -15,6 +15,7 @@ from ..reflector.state import POLLING
 from ..workqueue import WorkQueueState
 from .runs import RunState
 from .triggers import TriggerState
+from .webhook_counts import WebhookState
 
 SECONDS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -155,6 +156,7 @@ class ManagerState:
         election_error: Why the last attempt to acquire or renew the lease failed; None if it succeeded.
         informers: Its informers.
         controllers: Its controllers.
+        webhooks: Its operator's webhooks.
     """
 
     ended: bool
@@ -162,6 +164,7 @@ class ManagerState:
     election_error: Exception | None = None
     informers: tuple[InformerState, ...]
     controllers: tuple[ControllerState, ...]
+    webhooks: tuple[WebhookState, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the snapshot as plain dicts and strings, ready for JSON; errors as their texts."""

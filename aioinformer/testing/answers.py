@@ -11,6 +11,8 @@ from aioinformer.testing.objects import load
 from aioinformer.testing.scale import scale_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aioinformer.testing.encodings import Encoding
     from aioinformer.testing.errors import StatusError
     from aioinformer.testing.objects import Object
@@ -60,7 +62,15 @@ def refusal(http: web.BaseRequest, error: StatusError) -> web.Response:
     response = respond(encoding_of_status(accept_of(http)), error.status, error.code)
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(error.retry_after)
+    warn(response, error.warnings)
     return response
+
+
+def warn(response: web.StreamResponse, texts: Iterable[str]) -> None:
+    """Add warnings to an answer."""
+    for text in texts:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
 
 
 def accept_of(http: web.BaseRequest) -> str:

@@ -1,9 +1,9 @@
 """Server-side apply: fields have owners, and applying a field of another owner is a conflict.
 
-The server tracks the owners of an object from its first apply or its first write by kubectl on, which saves work for
-all other objects. `kubectl apply --server-side` takes over the fields that `kubectl apply` owns. Fields that exist
-when tracking begins belong to `before-first-apply`, as on the real server, except zeros in the status, which the server
-added itself. Lists merge as the schema says.
+An object has `managedFields` from its first apply or its first write by kubectl on. Until then the server only notes
+who wrote which version (`Write`), which costs little, and `owners_of` finds the owners when they are needed. Fields
+that the Python API has written belong to `before-first-apply`. `kubectl apply --server-side` takes over the fields that
+`kubectl apply` owns. Lists merge as the schema says.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.testing.errors import StatusError, bad_request, cause
 from aioinformer.testing.fieldsets import (
+    PARENT,
     Path,
     decode,
     encode,
@@ -22,14 +23,16 @@ from aioinformer.testing.fieldsets import (
     with_parents,
 )
 from aioinformer.testing.last_applied import KUBECTL, taken_over
+from aioinformer.testing.objects import load
+from aioinformer.testing.schema.zeros import blank
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.schema.node import Node
+    from aioinformer.testing.storage import StoredObject
 
 _APPLY, _UPDATE = "Apply", "Update"
-_MISSING = object()
 
 
 class Owner(NamedTuple):
@@ -39,6 +42,61 @@ class Owner(NamedTuple):
     operation: str
     api_version: str
     subresource: str = ""
+
+
+class Write(NamedTuple):
+    """A write of an object that has no `managedFields` yet.
+
+    Attributes:
+        manager: The field manager.
+        subresource: The subresource.
+        time: The time.
+        before: The object before it; None for a create.
+    """
+
+    manager: str
+    subresource: str
+    time: str
+    before: StoredObject | None
+
+
+_MOST_WRITES = 8
+
+
+def noted(writes: tuple[Write, ...], write: Write) -> tuple[Write, ...]:
+    """Return writes with another; writes in a row by one manager are one, and old ones count as the first's."""
+    if writes and writes[-1][:2] == write[:2]:
+        return writes
+    return (*writes[:1], *writes[1:][1 - _MOST_WRITES :], write)
+
+
+def owners_of(
+    resource: ResourceType, node: Node, writes: tuple[Write, ...], current: StoredObject
+) -> list[Object]:
+    """Return the `managedFields` that come from writes, up to the current object."""
+    entries: list[Object] = []
+    for number, write in enumerate(writes, 1):
+        after = writes[number].before if number < len(writes) else current
+        assert after is not None
+        new = load(resource, after)
+        new["metadata"]["managedFields"] = entries
+        entries = track_write(
+            resource,
+            node,
+            None if write.before is None else load(resource, write.before),
+            new,
+            manager=write.manager,
+            subresource=write.subresource,
+            now=write.time,
+        )
+    return entries
+
+
+def without_times(obj: Object) -> Object:
+    """Return an object without the times of its `managedFields`, which alone are no change."""
+    metadata = obj["metadata"]
+    entries = [{**entry, "time": None} for entry in metadata.get("managedFields") or ()]
+    return {**obj, "metadata": {**metadata, "managedFields": entries}}
 
 
 def is_tracked(obj: Object | None, manager: str) -> bool:
@@ -88,10 +146,10 @@ def apply_configuration(
     Raises:
         StatusError: 409 with the fields of other owners.
     """
-    wanted = paths(node, applied)
+    wanted = {path for path, value in paths(node, applied).items() if value is not PARENT}
     me = Owner(manager, _APPLY, resource.api_version, subresource)
     current = {} if live is None else paths(node, live)
-    owners = _Owners(resource, live, current)
+    owners = _Owners(resource, node, {} if live is None else live["metadata"], live, now)
     result: Object = merge(node, live, applied) if live is not None else dict(applied)
     touched = _differing(current, paths(node, result))
     conflicts = [
@@ -106,17 +164,18 @@ def apply_configuration(
             raise _conflict(remaining)
     for owner, path in conflicts:
         owners.fields[owner].discard(path)
-    left_out = owners.fields.get(me, set()) - set(wanted)
-    owners.fields[me] = set(wanted)
+    left_out = owners.fields.get(me, set()) - wanted
+    owners.fields[me] = wanted
     kept = with_parents(path for owned in owners.fields.values() for path in owned)
-    for path in sorted(
-        left_out - kept, key=lambda path: (path[-1] != ".", path)
-    ):  # items before their fields
+    # items before their fields
+    for path in sorted(left_out - kept, key=lambda path: (path[-1].startswith("f:"), path)):
         result = remove(result, path, kept) or {}
-    gone = with_parents(current) - with_parents(paths(node, result))
+    gone = current.keys() - paths(node, result).keys()
     for owned in owners.fields.values():
         owned -= gone
-    result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
+    if result != live:
+        owners.times[me] = now
+    result["metadata"] = {**result["metadata"], "managedFields": owners.entries()}
     return result
 
 
@@ -141,45 +200,58 @@ def track_write(
         subresource: The subresource of the request.
         now: The time.
     """
-    before, after = {} if old is None else paths(node, old), _set_by_clients(paths(node, new))
-    touched = _differing(before, after)
-    changed = touched & set(after)
-    owners = _Owners(resource, new, before)
+    after = paths(node, new)
+    if old is None:
+        touched, changed = set[Path](), _created(node, new, with_status=False)
+    else:
+        touched = _differing(paths(node, old), after)
+        changed = touched & after.keys()
+    owners = _Owners(resource, node, new["metadata"], old, now)
     for owned in owners.fields.values():
         owned -= touched
     if changed:
         me = Owner(manager, _UPDATE, resource.api_version, subresource)
         owners.fields.setdefault(me, set()).update(changed)
-    return owners.entries(now)
+        owners.times[me] = now
+    return owners.entries()
 
 
 def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
-    """Return the fields that differ between two states, with parents that only one state has.
+    """Return the fields that differ between two states.
 
-    An empty object that gets fields does not differ itself.
+    An empty object that gets fields does not differ itself, nor does one that loses its last field.
     """
-    both = before.keys() | after.keys()
-    differing = {
-        path
-        for path in both
-        if before.get(path, _MISSING) != after.get(path, _MISSING)
-        and not (before.get(path) == {} and path not in after)
-    }
-    return differing | (with_parents(before) ^ with_parents(after))
+    differing = before.keys() ^ after.keys()
+    for path in before.keys() & after.keys():
+        old, new = before[path], after[path]
+        if old is PARENT or new is PARENT:
+            if old is not new and (new if old is PARENT else old):
+                differing.add(path)
+        elif old != new:
+            differing.add(path)
+    return differing
 
 
-def _set_by_clients(fields: dict[Path, Any]) -> dict[Path, Any]:
-    """Return the fields without the zeros in the status, which the server adds."""
-    return {path: value for path, value in fields.items() if value or path[0] != "f:status"}
+def _created(node: Node, obj: Object, *, with_status: bool) -> set[Path]:
+    """Return the fields that a create sets: those that Go does not write for an object without values."""
+    fields = paths(node, obj)
+    set_ = _differing(paths(node, blank(node)), fields) & fields.keys()
+    return {path for path in set_ if path[0] != "f:status" or (with_status and fields[path])}
 
 
 class _Owners:
-    """The parsed `managedFields` of an object; without any, its fields belong to `before-first-apply`."""
+    """The parsed `managedFields` of metadata; without any, the live object's fields belong to `before-first-apply`.
 
-    def __init__(self, resource: ResourceType, obj: Object | None, current: dict[Path, Any]) -> None:
+    Attributes:
+        fields: The fields of each owner.
+        times: The time of each owner's latest write, if it changed anything.
+    """
+
+    def __init__(
+        self, resource: ResourceType, node: Node, metadata: Object, live: Object | None, now: str
+    ) -> None:
         self.fields: dict[Owner, set[Path]] = {}
-        self._before: dict[Owner, Object] = {}
-        metadata = {} if obj is None else obj["metadata"]
+        self.times: dict[Owner, str] = {}
         for entry in metadata.get("managedFields") or ():
             owner = Owner(
                 entry.get("manager", ""),
@@ -188,30 +260,27 @@ class _Owners:
                 entry.get("subresource", ""),
             )
             self.fields[owner] = decode(entry.get("fieldsV1") or {})
-            self._before[owner] = entry
-        if not self.fields and current:
+            if time := entry.get("time"):
+                self.times[owner] = time
+        if not self.fields and live is not None:
             before = Owner("before-first-apply", _UPDATE, resource.api_version)
-            self.fields[before] = set(_set_by_clients(current))
+            self.fields[before] = _created(node, live, with_status=True)
+            self.times[before] = now
 
-    def entries(self, now: str) -> list[Object]:
-        """Return the entries of all owners with fields; an unchanged entry keeps its time."""
+    def entries(self) -> list[Object]:
+        """Return the entries of all owners with fields."""
         found = []
         for owner, owned in self.fields.items():
             if not owned:
-                continue
-            fields = encode(owned)
-            before = self._before.get(owner)
-            if before is not None and before.get("fieldsV1") == fields:
-                found.append(before)
                 continue
             entry: dict[str, Any] = {
                 "manager": owner.manager,
                 "operation": owner.operation,
                 "apiVersion": owner.api_version,
-                "time": now,
-                "fieldsType": "FieldsV1",
-                "fieldsV1": fields,
             }
+            if owner in self.times:
+                entry["time"] = self.times[owner]
+            entry |= {"fieldsType": "FieldsV1", "fieldsV1": encode(owned)}
             if owner.subresource:
                 entry["subresource"] = owner.subresource
             found.append(entry)

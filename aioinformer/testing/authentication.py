@@ -20,16 +20,18 @@ class Authenticator:
     Args:
         known: Returns the user of a token that the test has set, or None.
         accounts: Knows the tokens of service accounts.
+        tokenless: The user of requests without a token.
     """
 
-    def __init__(self, known: Callable[[str], User | None], accounts: Accounts) -> None:
+    def __init__(self, known: Callable[[str], User | None], accounts: Accounts, tokenless: User) -> None:
         self._known = known
         self._accounts = accounts
+        self._tokenless = tokenless
 
     def identify(self, token: str | None) -> User:
-        """Return the user of a token; anonymous without a known token."""
+        """Return the user of a token; anonymous with an unknown token."""
         try:
-            return user_of(ANONYMOUS) if token is None else self._user(token, ())[0]
+            return self._tokenless if token is None else self._user(token, ())[0]
         except TokenError:
             return user_of(ANONYMOUS)
 

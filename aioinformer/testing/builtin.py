@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from aioinformer.testing import events
+from aioinformer.testing import autoscalers, events
 from aioinformer.testing.resources import Conversion, FieldLabel, ResourceType
 
 _POD_FIELDS = (
@@ -132,15 +132,12 @@ _FIELDS = {
     (events.GROUP, "Event"): _NEW_EVENT_FIELDS,
 }
 
-_CONVERSIONS = {(events.GROUP, "Event"): Conversion("", events.to_core, events.from_core)}
-
-
-_SUBRESOURCES = frozenset(
-    ["approval", "binding", "ephemeralcontainers", "eviction", "finalize", "scale", "status", "token"]
-)
-"""Those that this server has."""
-
-_NOT_SERVED = frozenset([("autoscaling/v1", "horizontalpodautoscalers")])
+_CONVERSIONS = {
+    (f"{events.GROUP}/v1", "Event"): Conversion("", events.to_core, events.from_core),
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): Conversion(
+        "autoscaling", autoscalers.to_v2, autoscalers.from_v2
+    ),
+}
 
 _WARNINGS = {
     "ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
@@ -171,7 +168,7 @@ def _resource(listed: _Listed) -> ResourceType:
         kind=listed.kind,
         namespaced=listed.namespaced,
         short_names=listed.short_names,
-        subresources=tuple(each for each in listed.subresources if each in _SUBRESOURCES),
+        subresources=listed.subresources,
         categories=listed.categories,
         fields=_FIELDS.get(name, ()),
         custom=False,
@@ -181,15 +178,14 @@ def _resource(listed: _Listed) -> ResourceType:
         verbs=listed.verbs,
         stored=listed.verbs != ("create",),
         warning=_WARNINGS.get(listed.kind, ""),
-        conversion=_CONVERSIONS.get(name),
+        conversion=_CONVERSIONS.get((f"{listed.group}/{listed.version}", listed.kind)),
     )
 
 
 def _load() -> tuple[ResourceType, ...]:
     file = Path(__file__).with_name("schema") / "resources.json"
     listed = msgspec.json.decode(file.read_bytes(), type=list[_Listed])
-    resources = (_resource(each) for each in listed)
-    return tuple(each for each in resources if (each.api_version, each.plural) not in _NOT_SERVED)
+    return tuple(_resource(each) for each in listed)
 
 
 BUILTIN: tuple[ResourceType, ...] = _load()
@@ -198,16 +194,22 @@ BUILTIN: tuple[ResourceType, ...] = _load()
 _BY_NAME = {resource.group_resource: resource for resource in BUILTIN}
 
 BINDINGS = _BY_NAME["bindings"]
+CLUSTER_ROLES = _BY_NAME["clusterroles.rbac.authorization.k8s.io"]
+CLUSTER_ROLE_BINDINGS = _BY_NAME["clusterrolebindings.rbac.authorization.k8s.io"]
 CLAIMS = _BY_NAME["persistentvolumeclaims"]
 DAEMON_SETS = _BY_NAME["daemonsets.apps"]
 DEFINITIONS = _BY_NAME["customresourcedefinitions.apiextensions.k8s.io"]
 DEPLOYMENTS = _BY_NAME["deployments.apps"]
+LIMIT_RANGES = _BY_NAME["limitranges"]
 JOBS = _BY_NAME["jobs.batch"]
 NAMESPACES = _BY_NAME["namespaces"]
 NODES = _BY_NAME["nodes"]
 PODS = _BY_NAME["pods"]
 REPLICA_SETS = _BY_NAME["replicasets.apps"]
+ROLES = _BY_NAME["roles.rbac.authorization.k8s.io"]
+ROLE_BINDINGS = _BY_NAME["rolebindings.rbac.authorization.k8s.io"]
 SECRETS = _BY_NAME["secrets"]
+SERVICES = _BY_NAME["services"]
 SERVICE_ACCOUNTS = _BY_NAME["serviceaccounts"]
 STATEFUL_SETS = _BY_NAME["statefulsets.apps"]
 VOLUMES = _BY_NAME["persistentvolumes"]

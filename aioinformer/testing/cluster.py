@@ -1,7 +1,7 @@
 """The cluster behind the server: resources, objects and the rules for changing them.
 
-All code here is synchronous. It takes and returns decoded JSON and stores bytes. The HTTP layer and the server's Python
-API both call it.
+It takes and returns decoded JSON and stores bytes. The HTTP layer calls the coroutines, which wait for webhooks and for
+nothing else. The server's Python API and the controllers call the functions, which ask no webhooks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace as replaced
@@ -20,21 +20,26 @@ from msgspec.structs import replace as replaced
 from aioinformer.testing import errors
 from aioinformer.testing.addresses import Addresses
 from aioinformer.testing.apply import (
+    Write,
     apply_configuration,
     check_type,
     is_tracked,
+    noted,
+    owners_of,
     track_write,
+    without_times,
 )
-from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
+from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.custom import custom_faults
-from aioinformer.testing.defaults import admit, fill_in, on_write
+from aioinformer.testing.defaults import admit, fill_in, on_write, qos_class
 from aioinformer.testing.events import check_event
 from aioinformer.testing.immutable import ephemeral_container_faults, immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
+from aioinformer.testing.limits import limit
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.checks import schema_faults
+from aioinformer.testing.schema.checks import in_order, schema_faults
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.schema.zeros import missing
@@ -52,7 +57,12 @@ from aioinformer.testing.validation import (
 from aioinformer.testing.values import decoded, unapplied, unhandled, unpatched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
+
+    from aioinformer.testing.webhooks.admission import Admission
+    from aioinformer.testing.webhooks.conversion import Conversions
+
+T = TypeVar("T")
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED_BASE = 58
@@ -71,6 +81,7 @@ class WriteOptions:
         strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
         fields: Collects the unknown fields.
         strategic: The strategic merge patch that the write comes from.
+        admission: Asks the admission webhooks; None if there are none. For the coroutines only.
     """
 
     subresource: str = ""
@@ -81,6 +92,7 @@ class WriteOptions:
     strict: bool = False
     fields: FieldCheck = field(default_factory=FieldCheck)
     strategic: Object | None = None
+    admission: Admission | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,21 @@ class DeleteOptions:
 _DEFAULT_WRITE = WriteOptions()
 
 
+class ChangedMeanwhileError(Exception):
+    """An object changed while a webhook was asked about it, so the write has to start again."""
+
+
+def _completed(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise RuntimeError("this write would wait for a webhook")
+
+
 class Cluster:
     """Resources, objects and the rules for changing them.
 
@@ -105,7 +132,13 @@ class Cluster:
         watch_buffer: How many changes a slow watch may lag behind.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps, in seconds.
+        dates_tokens: Whether kube-system has the ConfigMap with the date since when old tokens are tracked.
+
+    Attributes:
+        conversions: Asks the conversion webhooks of definitions; for the coroutines only.
     """
+
+    conversions: Conversions
 
     def __init__(
         self,
@@ -114,6 +147,7 @@ class Cluster:
         watch_buffer: int = 10_000,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
+        dates_tokens: bool = False,
     ) -> None:
         self.registry = Registry(BUILTIN)
         self.storage = Storage(history, watch_buffer)
@@ -121,7 +155,7 @@ class Cluster:
         self._random = Random(seed)
         self._addresses = Addresses()
         self._clock = clock
-        self._seed()
+        self._seed(() if dates_tokens else ("v1/configmaps",))
 
     @property
     def resource_version(self) -> int:
@@ -174,10 +208,21 @@ class Cluster:
         obj: Object,
         options: WriteOptions = _DEFAULT_WRITE,
     ) -> StoredObject:
+        """Create an object without webhooks, in the stored version; see `create_async`."""
+        return _completed(self.create_async(resource.stored_type, namespace, obj, options))
+
+    async def create_async(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
         """Create an object.
 
         Raises:
-            StatusError: 400, 403 (namespace or definition is terminating), 404 (no such namespace), 409 (exists), 422.
+            StatusError: 400, 403 (namespace or definition is terminating), 404 (no such namespace), 409 (exists), 422,
+                or what a webhook says.
         """
         metadata = metadata_of(obj, unhandled(resource))
         check_kind(resource, obj, strict=not options.whole)
@@ -197,6 +242,12 @@ class Cluster:
             self._check_namespace(resource, namespace, shown)
         else:
             metadata.pop("namespace", None)
+        if options.admission is not None:
+            changed = await options.admission.mutate(resource, obj, None, dry_run=options.dry_run)
+            if changed is not obj:
+                obj = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                metadata = obj["metadata"]
+                check_place(resource, metadata, namespace, None)
         generated = not metadata.get("name") and bool(metadata.get("generateName"))
         if generated:
             metadata["name"] = self._generate_name(metadata["generateName"])
@@ -216,6 +267,9 @@ class Cluster:
                 and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
             ):
                 new["status"] = copy.deepcopy(status)
+            if options.strict and resource.kind == "Pod" and (found := self.collection(LIMIT_RANGES).objects):
+                ranges = [each for each in found.values() if each.namespace == namespace]
+                limit(new, [load(LIMIT_RANGES, each) for each in ranges])
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
             if options.strict:
@@ -226,15 +280,29 @@ class Cluster:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
             _check_definition(new, None, options)
+        if options.admission is not None:
+            await options.admission.validate(resource, new, None, dry_run=options.dry_run)
+        writes = self._track(resource, None, None, new, options)
+        converted = await self._converted(resource, new)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
                 resource, metadata["name"], generated=generated, terminating=existing.terminating
             )
-        self._track(resource, None, new, options)
-        return self._commit(resource, None, new, dry_run=options.dry_run)
+        return self._commit(resource, None, new, writes, dry_run=options.dry_run, converted=converted)
 
     def modify(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Callable[[Object], Object],
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
+        """Modify an object without webhooks, in the stored version; see `modify_async`."""
+        return _completed(self.modify_async(resource.stored_type, namespace, name, change, options))
+
+    async def modify_async(
         self,
         resource: ResourceType,
         namespace: str,
@@ -248,16 +316,29 @@ class Cluster:
         removes the object.
 
         Raises:
-            StatusError: 400, 404, 409 (another version, another uid), 422.
+            StatusError: 400, 404, 409 (another version, another uid), 422, or what a webhook says.
+            ChangedMeanwhileError: The object changed while a webhook was asked.
         """
         stored = self.get(resource, namespace, name)
-        new = change(load(resource, stored))
+        old = await self.shown(resource, stored)
+        new = change(load(resource, old))
         refused = unpatched(resource, new, options.strategic)
         metadata_of(new, refused)
         new = decoded(resource, new, refused, options.fields)
-        return self._replace(resource, stored, new, options)
+        return await self._replace(resource, stored, old, new, options)
 
     def update(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> tuple[StoredObject, bool]:
+        """Replace an object without webhooks, in the stored version; see `update_async`."""
+        return _completed(self.update_async(resource.stored_type, namespace, name, obj, options))
+
+    async def update_async(
         self,
         resource: ResourceType,
         namespace: str,
@@ -268,7 +349,8 @@ class Cluster:
         """Replace an object; return it and whether it was created, which some resources allow.
 
         Raises:
-            StatusError: As for `modify` and `create`.
+            StatusError: As for `modify_async` and `create_async`.
+            ChangedMeanwhileError: As for `modify_async`.
         """
         metadata = metadata_of(obj, unhandled(resource))
         obj = decoded(resource, obj, fields=options.fields)
@@ -278,12 +360,27 @@ class Cluster:
             raise errors.not_found(resource, name)
         _check_uid(resource, namespace, name, metadata, "" if stored is None else stored.uid)
         if stored is not None:
-            return self._replace(resource, stored, obj, options), False
+            old = await self.shown(resource, stored)
+            return await self._replace(resource, stored, old, obj, options), False
         fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
         obj = {**obj, "metadata": fresh}
-        return self.create(resource, namespace, obj, options), True
+        return await self.create_async(resource, namespace, obj, options), True
 
     def apply(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        applied: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+        *,
+        force: bool = False,
+    ) -> tuple[StoredObject, bool]:
+        """Apply a configuration without webhooks, in the stored version; see `apply_async`."""
+        write = self.apply_async(resource.stored_type, namespace, name, applied, options, force=force)
+        return _completed(write)
+
+    async def apply_async(
         self,
         resource: ResourceType,
         namespace: str,
@@ -297,7 +394,8 @@ class Cluster:
 
         Raises:
             StatusError: 409 if another manager owns an applied field, 500 for a value that does not fit its field;
-                otherwise as for `modify` and `create`.
+                otherwise as for `modify_async` and `create_async`.
+            ChangedMeanwhileError: As for `modify_async`.
         """
         options, configuration = replace(options, applied=True), applied
         stored = self.find(resource, namespace, name)
@@ -329,10 +427,14 @@ class Cluster:
                 for key, value in applied.items()
                 if key in ("apiVersion", "kind", "metadata") or (key == "status") is about_status
             }
+        old = None if stored is None else await self.shown(resource, stored)
+        live = None if old is None else load(resource, old)
+        if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
+            live["metadata"]["managedFields"] = owners_of(resource, self.schema_of(resource), writes, stored)
         result = apply_configuration(
             resource,
             self.schema_of(resource),
-            None if stored is None else load(resource, stored),
+            live,
             applied,
             manager=options.field_manager,
             subresource=options.subresource,
@@ -342,28 +444,47 @@ class Cluster:
         if options.field_manager == KUBECTL:
             synchronize(result, configuration)
         result = decoded(resource, result)
-        if stored is None:
-            return self.create(resource, namespace, result, options), True
-        return self._replace(resource, stored, result, options), False
+        if stored is None or old is None:
+            return await self.create_async(resource, namespace, result, options), True
+        return await self._replace(resource, stored, old, result, options), False
 
     def remove(
         self, resource: ResourceType, stored: StoredObject, *, dry_run: bool = False
     ) -> StoredEvent | None:
         """Remove an object from the storage, regardless of its finalizers."""
-        return None if dry_run else self._emit(resource, None, stored)
+        return None if dry_run else self._emit(resource.stored_type, None, stored)
 
     def commit(self, resource: ResourceType, stored: StoredObject, obj: Object) -> StoredObject:
         """Store a new version of an object without applying any rules."""
-        return self._commit(resource, stored, obj, dry_run=False)
+        return self._commit(resource, stored, obj, stored.writes, dry_run=False)
+
+    async def shown(self, resource: ResourceType, stored: StoredObject) -> StoredObject:
+        """Return a stored object as the version of a resource has it.
+
+        Raises:
+            StatusError: 500 if its conversion webhook fails.
+        """
+        if not resource.is_converted:
+            return stored
+        (found,) = await self.conversions.shown(resource, [stored])
+        return found
 
     # Private
 
-    def _seed(self) -> None:
+    async def _converted(self, resource: ResourceType, obj: Object) -> Object | None:
+        """Return an object as it is stored, if a webhook has to convert it."""
+        if not resource.is_converted:
+            return None
+        return await self.conversions.convert(resource, resource.stored_type, obj)
+
+    def _seed(self, left_out: tuple[str, ...]) -> None:
         """Create what a new server has, without applying rules: the objects are the real server's.
 
         Only namespaces get versions of their own. So a test's versions do not depend on the number of seeded objects.
         """
         for path, objects in seeded_objects(self.now()).items():
+            if path in left_out:
+                continue
             resource = self.registry.find(*f"/{path}".split("/")[-3:])
             assert resource is not None
             for obj in objects:
@@ -375,10 +496,16 @@ class Cluster:
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
-    def _replace(
-        self, resource: ResourceType, stored: StoredObject, new: Object, options: WriteOptions
+    async def _replace(
+        self,
+        resource: ResourceType,
+        stored: StoredObject,
+        shown: StoredObject,
+        new: Object,
+        options: WriteOptions,
     ) -> StoredObject:
-        old = load(resource, stored)
+        """Replace an object; `shown` is it in the version of the write."""
+        old = load(resource, shown)
         if resource.custom:
             new = decoded(resource, new)
         metadata = metadata_of(new)
@@ -386,6 +513,14 @@ class Cluster:
         check_place(resource, metadata, stored.namespace, stored.name)
         self._check_version(resource, stored, metadata, options)
         check_immutable(resource, old["metadata"], metadata)
+        if options.admission is not None:
+            new = {**new, "metadata": metadata}
+            changed = await options.admission.mutate(resource, new, old, dry_run=options.dry_run)
+            if changed is not new:
+                new = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                metadata = new["metadata"]
+                check_place(resource, metadata, stored.namespace, stored.name)
+                check_immutable(resource, old["metadata"], metadata)
         result = self._merge(resource, old, {**new, "metadata": metadata}, options)
         check_object(resource, result["metadata"], self._faults(resource, old, result, options))
         check_finalizers(resource, old["metadata"], result["metadata"])
@@ -393,9 +528,14 @@ class Cluster:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
             _check_definition(result, old, options)
-        if result == old:
-            return stored
-        self._track(resource, old, result, options)
+        if options.admission is not None:
+            await options.admission.validate(resource, result, old, dry_run=options.dry_run)
+        if result == old or (options.applied and without_times(result) == without_times(old)):
+            return shown
+        writes = self._track(resource, stored, old, result, options)
+        converted = await self._converted(resource, result)
+        if self.find(resource, stored.namespace, stored.name) is not stored:
+            raise ChangedMeanwhileError
         ready = (
             stored.terminating
             and not result["metadata"].get("finalizers")
@@ -405,11 +545,25 @@ class Cluster:
         if ready:
             self.remove(resource, stored, dry_run=options.dry_run)
             return store(resource, result)
-        return self._commit(resource, stored, result, dry_run=options.dry_run)
+        return self._commit(resource, stored, result, writes, dry_run=options.dry_run, converted=converted)
 
-    def _track(self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions) -> None:
-        """Set the `managedFields` of a written object, unless an apply has set them, or nothing needs them."""
-        if not options.applied and is_tracked(old, options.field_manager):
+    def _track(
+        self,
+        resource: ResourceType,
+        stored: StoredObject | None,
+        old: Object | None,
+        new: Object,
+        options: WriteOptions,
+    ) -> tuple[Write, ...]:
+        """Set the `managedFields` of a written object, or return the writes that they can come from later."""
+        if options.applied:  # which has set them
+            return ()
+        writes = () if stored is None else _writes_of(resource, stored)
+        if is_tracked(old, options.field_manager):
+            if stored is not None and writes and "managedFields" not in new["metadata"]:
+                new["metadata"]["managedFields"] = owners_of(
+                    resource, self.schema_of(resource), writes, stored
+                )
             new["metadata"]["managedFields"] = track_write(
                 resource,
                 self.schema_of(resource),
@@ -419,15 +573,33 @@ class Cluster:
                 subresource=options.subresource,
                 now=self.now(),
             )
+            return ()
+        if not options.strict or resource.is_converted or (stored is not None and not writes):
+            return writes
+        now = new["metadata"]["creationTimestamp"] if stored is None else self.now()
+        return noted(writes, Write(options.field_manager, options.subresource, now, stored))
 
     def _commit(
-        self, resource: ResourceType, previous: StoredObject | None, obj: Object, *, dry_run: bool
+        self,
+        resource: ResourceType,
+        previous: StoredObject | None,
+        obj: Object,
+        writes: tuple[Write, ...],
+        *,
+        dry_run: bool,
+        converted: Object | None = None,
     ) -> StoredObject:
+        """Store an object, or `converted`, what it is in the stored version; return it in its own."""
         if dry_run:
             return store(resource, obj)
         obj["metadata"]["resourceVersion"] = str(self.resource_version + 1)
         current = store(resource, obj)
-        self._emit(resource, current, previous)
+        if converted is None:
+            current.writes = writes
+            self._emit(resource, current, previous)
+            return current
+        converted["metadata"]["resourceVersion"] = obj["metadata"]["resourceVersion"]
+        self._emit(resource.stored_type, store(resource.stored_type, converted), previous)
         return current
 
     def _emit(
@@ -445,6 +617,8 @@ class Cluster:
             result = _with_status_of(resource, old, new)
         elif options.subresource == "ephemeralcontainers":
             result = _with_ephemeral_containers(old, new)
+        elif options.subresource == "resize":
+            result = _with_resources(old, new)
         elif resource.has_status and not options.whole:
             result = {key: value for key, value in new.items() if key != "status"}
             if "status" in old:
@@ -483,10 +657,13 @@ class Cluster:
             return custom_faults(resource, new, old, options.subresource)
         if old is not None and options.subresource == "ephemeralcontainers":
             return [*schema_faults(self.schema_of(resource), new), *ephemeral_container_faults(old, new)]
+        if old is not None and options.subresource == "resize" and qos_class(old) != qos_class(new):
+            why = "Pod QOS Class may not change as a result of resizing"
+            return [errors.field_invalid("spec", new["status"]["qosClass"], why)]
         has_own_checks = resource is DEFINITIONS or kind == "Event"
         if has_own_checks or not options.strict or options.subresource:
             return []
-        faults = [*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)]
+        faults = in_order([*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)])
         return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
 
     def _check_version(
@@ -571,6 +748,11 @@ def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Obje
         )
 
 
+def _writes_of(resource: ResourceType, stored: StoredObject) -> tuple[Write, ...]:
+    """Return the writes that an object's owners can be computed from: none if it is stored in another version."""
+    return () if resource.is_converted else stored.writes
+
+
 def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
     """Return the old object with the new status, and a built-in's new metadata except a Deployment's labels."""
     result = {key: value for key, value in old.items() if key != "status"}
@@ -589,6 +771,21 @@ def _with_ephemeral_containers(old: Object, new: Object) -> Object:
     spec = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
     if containers := (new.get("spec") or {}).get("ephemeralContainers"):
         spec["ephemeralContainers"] = containers
+    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+
+
+def _with_resources(old: Object, new: Object) -> Object:
+    """Return the old pod with the new resources of its containers, by their names."""
+    spec = dict(old["spec"])
+    for part in ("containers", "initContainers"):
+        wanted = {each["name"]: each for each in (new.get("spec") or {}).get(part) or ()}
+        kept = ("resizePolicy", "resources")
+        if part in spec:
+            spec[part] = [
+                {key: value for key, value in each.items() if key not in kept}
+                | {key: value for key, value in wanted.get(each["name"], each).items() if key in kept}
+                for each in spec[part]
+            ]
     return {**old, "metadata": dict(old["metadata"]), "spec": spec}
 
 

@@ -81,10 +81,10 @@ def _namespace(obj: Object) -> None:
 
 
 def _pod(obj: Object) -> None:
-    obj["status"] = {"phase": "Pending", **(obj.get("status") or {}), "qosClass": _qos_class(obj)}
+    obj["status"] = {"phase": "Pending", **(obj.get("status") or {}), "qosClass": qos_class(obj)}
 
 
-def _qos_class(pod: Object) -> str:
+def qos_class(pod: Object) -> str:
     """Return a pod's class: Guaranteed if all containers have equal limits and requests for CPU and memory."""
     spec = pod.get("spec") or {}
     is_guaranteed, any_given = True, False

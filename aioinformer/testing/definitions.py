@@ -5,6 +5,7 @@ The API server does this itself, with or without a control plane.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from aioinformer.testing.builtin import DEFINITIONS
@@ -14,7 +15,13 @@ from aioinformer.testing.custom import read_custom
 from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.naming import accepted_names, is_established, with_names
 from aioinformer.testing.objects import Object, load, store
-from aioinformer.testing.resources import FieldLabel, PrinterColumn, ResourceType, ScalePaths
+from aioinformer.testing.resources import (
+    FieldLabel,
+    PrinterColumn,
+    ResourceType,
+    ScalePaths,
+    WebhookStorage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,9 +146,8 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
     spec = definition["spec"]
     accepted = accepted_names(definition)
     names = accepted if accepted.get("plural") else spec["names"]
-    versions = [version for version in spec.get("versions") or [] if every or version.get("served", True)]
-    versions.sort(key=lambda version: not version.get("storage"))
-    return [
+    versions = sorted(spec.get("versions") or [], key=lambda version: not version.get("storage"))
+    types = [
         ResourceType(
             group=str(spec.get("group", "")),
             version=str(version.get("name", "")),
@@ -158,6 +164,13 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
             schema=_schema(version),
         )
         for version in versions
+    ]
+    webhook = (spec.get("conversion") or {}).get("webhook")
+    if webhook is not None and spec["conversion"].get("strategy") == "Webhook":
+        stored = WebhookStorage(types[0], webhook.get("clientConfig") or {})
+        types = [replace(each, storage=stored) for each in types]
+    return [
+        each for each, version in zip(types, versions, strict=True) if every or version.get("served", True)
     ]
 
 

@@ -60,7 +60,7 @@ def delete(
     if resource is NAMESPACES and name in _UNDELETABLE:
         raise errors.forbidden(resource, name, "this namespace may not be deleted")
     stored = cluster.get(resource, namespace, name)
-    _check_preconditions(resource, stored, options)
+    check_preconditions(resource, stored, options)
     if resource is NAMESPACES or resource is DEFINITIONS:
         return _delete_with_contents(cluster, resource, stored, options)
     obj = load(resource, stored)
@@ -89,7 +89,12 @@ def delete_collection(
             yield stored
 
 
-def _check_preconditions(resource: ResourceType, stored: StoredObject, options: DeleteOptions) -> None:
+def check_preconditions(resource: ResourceType, stored: StoredObject, options: DeleteOptions) -> None:
+    """Check that an object is the one that a delete means.
+
+    Raises:
+        StatusError: 409.
+    """
     if options.uid is not None and options.uid != stored.uid:
         raise errors.precondition_failed(
             resource,

@@ -183,6 +183,12 @@ def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
             return {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
         case "binding":
             return {"kind": "Binding"}
+        case "proxy":
+            return {"kind": f"{resource.kind}ProxyOptions"}
+        case "attach" | "exec":
+            return {"kind": f"Pod{name.capitalize()}Options"}
+        case "portforward":
+            return {"kind": "PodPortForwardOptions"}
     return {"kind": resource.kind}
 
 

@@ -106,6 +106,7 @@ class StatusError(TestingError):
         reason: The machine-readable reason, such as `"AlreadyExists"`.
         message: The message for people.
         status: The whole `Status` as a dict, in the real server's order.
+        warnings: What the answer warns of.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class StatusError(TestingError):
         self.message = message if message is not None else _MESSAGES.get(code, f"HTTP status {code}")
         self.details = details
         self.continue_token = continue_token
+        self.warnings: Sequence[str] = ()
         super().__init__(f"{code} {self.reason}: {self.message}")
 
     @property
@@ -309,6 +311,11 @@ def unsupported_media_type(message: str) -> StatusError:
 def unauthorized() -> StatusError:
     """Return a 401."""
     return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def unavailable(message: str) -> StatusError:
+    """Return a 503."""
+    return StatusError(503, "ServiceUnavailable", message)
 
 
 def expired(message: str) -> StatusError:

@@ -1,7 +1,8 @@
 """Sets of fields in the notation of `managedFields`, for server-side apply.
 
 A path is a tuple of elements in the notation of FieldsV1: `f:spec` is a field, `k:{"name":"app"}` the item of a
-list that merges by a key, `v:"x"` the value of a list that is a set, and `.` the item itself.
+list that merges by a key, and `v:"x"` the value of a list that is a set. Maps, lists and items that have fields are
+in the set by their own paths, for which FieldsV1 writes `.` beside the fields.
 """
 
 from __future__ import annotations
@@ -37,9 +38,15 @@ _SYSTEM_METADATA = frozenset(
 
 _ANY = Node()
 
+PARENT = object()
+"""The value of a map or a list with fields."""
+
 
 def paths(node: Node, obj: Object) -> dict[Path, Any]:
-    """Return the fields that can have owners, with their values; an item's value counts the items with its keys."""
+    """Return the fields that can have owners, with their values.
+
+    The value of a map or a list with fields is PARENT; an item's value counts the items with its keys.
+    """
     found: dict[Path, Any] = {}
     for name, value in obj.items():
         if name == "metadata":
@@ -48,6 +55,7 @@ def paths(node: Node, obj: Object) -> dict[Path, Any]:
                 continue
         if name not in ("apiVersion", "kind"):
             _collect(_field(node, name), value, (f"f:{name}",), found)
+    found.pop(("f:metadata",), None)
     return found
 
 
@@ -64,19 +72,21 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
     if not value or _is_atomic(node):
         found[path] = value
     elif isinstance(value, dict):
+        found[path] = PARENT
         for name, entry in value.items():
             _collect(_field(node, name), entry, (*path, f"f:{name}"), found)
     elif isinstance(value, list) and node.list_type == "set":
+        found[path] = PARENT
         for entry in value:
             found[(*path, value_element(entry))] = entry
     elif isinstance(value, list) and node.list_type == "map":
+        found[path] = PARENT
         for item in value:
             place = (*path, key_element(node, item))
             if _is_atomic(items):
                 found[place] = item
                 continue
-            itself = (*place, ".")
-            found[itself] = found.get(itself, 0) + 1
+            found[place] = found.get(place, 0) + 1
             for name, entry in item.items():
                 _collect(_field(items, name), entry, (*place, f"f:{name}"), found)
     else:
@@ -189,7 +199,7 @@ def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path =
         items = []
         for item in value:
             if isinstance(item, dict) and all(item.get(key, given) == given for key, given in keys.items()):
-                item = None if rest in ((), (".",)) else remove(item, rest, kept, below)
+                item = None if not rest else remove(item, rest, kept, below)
             if item is not None:
                 items.append(item)
         value = items
@@ -197,16 +207,24 @@ def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path =
 
 
 def with_parents(fields: Iterable[Path]) -> set[Path]:
-    """Paths, and those of the fields that they are in; an item's own path, its `.`, is no parent of its fields."""
-    return {path[:length] for path in fields for length in range(1, len(path) + 1)}
+    """Paths, and those of the fields that they are in; an item is there only by its own path."""
+    return {
+        path[:length]
+        for path in fields
+        for length in range(1, len(path) + 1)
+        if length == len(path) or path[length - 1].startswith("f:")
+    }
 
 
 def encode(fields: Iterable[Path]) -> Object:
     """Return paths as FieldsV1."""
     tree: Object = {}
-    for path in sorted(fields):
+    members = {*fields}
+    for path in sorted(members):
         node = tree
-        for element in path:
+        for length, element in enumerate(path):
+            if path[:length] in members:
+                node["."] = {}
             node = node.setdefault(element, {})
     return tree
 
@@ -218,7 +236,9 @@ def decode(tree: Object) -> set[Path]:
     while pending:
         path, node = pending.pop()
         for element, below in node.items():
-            if below:
+            if element == ".":
+                found.add(path)
+            elif below:
                 pending.append(((*path, element), below))
             else:
                 found.add((*path, element))

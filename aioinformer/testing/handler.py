@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from aioinformer.testing import errors
-from aioinformer.testing.answers import accept_of, hang_up, headers_of, refusal, show
+from aioinformer.testing.answers import accept_of, hang_up, headers_of, refusal, show, warn
+from aioinformer.testing.connect import CONNECTING, connect
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.impersonation import impersonated
 from aioinformer.testing.listing import ListOptions, Page, list_page, parse_resource_version
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.accounts import Accounts
     from aioinformer.testing.authentication import Authenticator
+    from aioinformer.testing.authorization import Authorizer
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.faults import Faults, Truncation
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.users import User
     from aioinformer.testing.views import View
+    from aioinformer.testing.webhooks import Admission, Webhooks
 
 _logger = logging.getLogger(__name__)
 
@@ -55,8 +57,8 @@ class Handler:
         faults: The faults to inject.
         authenticator: Knows the users of bearer tokens.
         accounts: Issues the tokens of service accounts.
-        authorize: Called with each request, its bearer token and the user to impersonate; raises 400, 401 or 403.
-        allowed: Returns whether a request is permitted.
+        webhooks: The webhooks that configurations and definitions name.
+        authorizer: Decides which requests are permitted.
         record: Called with each request on arrival.
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
@@ -73,8 +75,8 @@ class Handler:
         *,
         authenticator: Authenticator,
         accounts: Accounts,
-        authorize: Callable[[Request, str | None, User | None], None],
-        allowed: Callable[[Request], bool],
+        webhooks: Webhooks,
+        authorizer: Authorizer,
         record: Callable[[Request], None],
         changed: Callable[[], None],
         bookmark_interval: float,
@@ -83,13 +85,14 @@ class Handler:
         self._cluster = cluster
         self._faults = faults
         self._authenticator = authenticator
-        self._authorize = authorize
+        self._authorizer = authorizer
         self._record = record
         self._bookmark_interval = bookmark_interval
         self._watch_list = watch_list
         self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
         self._paths = Paths(cluster, accounts, self._metrics)
-        self._writer = Writer(cluster, changed, Reviews(authenticator, allowed), accounts)
+        self._webhooks = webhooks
+        self._writer = Writer(cluster, changed, Reviews(authenticator, authorizer), accounts)
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -98,7 +101,7 @@ class Handler:
         request = parse_request(http.method, http.path, {name: query[name] for name in query})
         token = _bearer_token(http)
         request.time = self._cluster.time()
-        request.act_as(self._authenticator.identify(token))
+        request.act_as(user := self._authenticator.identify(token))
         if (wanted := impersonated(http.headers)) is not None:
             request.impersonator = request.user
             request.act_as(user_of(*wanted))
@@ -111,7 +114,8 @@ class Handler:
             failure = self._faults.failure_for(request)
             if failure is not None and not (failure.in_stream and request.verb == "watch"):
                 raise failure.error
-            self._authorize(request, token, wanted)
+            may_create = request.verb == "update" or http.content_type == APPLY_PATCH
+            self._authorizer.check(request, token, user, wanted, may_create=may_create)
             response = await self._answer(http, request, None if failure is None else failure.error)
         except StatusError as error:
             response = refusal(http, error)
@@ -148,6 +152,8 @@ class Handler:
             raise errors.method_not_allowed()
         if not request.subresource and request.verb not in resource.verbs:
             raise errors.method_not_allowed()
+        if request.subresource in CONNECTING:
+            return connect(self._cluster, resource, request)
         view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""), request.verb)
         match request.verb:
             case "watch":
@@ -155,44 +161,57 @@ class Handler:
             case "list":
                 return await self._list(http, request, view)
             case "get":
-                return self._get(request, view)
+                return await self._get(request, view)
         if resource.namespaced and not request.namespace:
             raise errors.method_not_allowed() if resource.stored else errors.path_not_found()
+        admission = self._webhooks.admission(request)
         try:
-            return await self._write(http, request, view)
+            response = await self._write(http, request, view, admission)
+        except StatusError as error:
+            if admission is not None:
+                error.warnings = admission.warnings
+            raise
         except RecursionError as error:
             raise errors.bad_request(
                 "the request or the resulting object is nested too deeply for the embedded API server"
             ) from error
 
-    async def _write(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+        if admission is not None:
+            warn(response, admission.warnings)
+        return response
+
+    async def _write(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
         writer, resource = self._writer, view.resource
         match request.verb:
             case "create" if not request.name:
-                return await writer.create(http, request, view)
+                return await writer.create(http, request, view, admission)
             case "create" if request.subresource:
-                return await writer.create_subresource(http, request, view)
+                return await writer.create_subresource(http, request, view, admission)
             case "update" if request.name:
-                return await writer.update(http, request, view)
+                return await writer.update(http, request, view, admission)
             case "patch" if request.name:
-                return await writer.patch(http, request, view)
+                return await writer.patch(http, request, view, admission)
             case "delete" if not request.subresource:
-                return await writer.delete(http, request, view)
+                return await writer.delete(http, request, view, admission)
             case "deletecollection":
                 options = _list_options(request, resource)
                 collection = self._cluster.collection(resource)
                 page = list_page(collection, options, self._cluster.resource_version)
-                deleted = await writer.delete_collection(http, request, resource, page.items)
+                deleted = await writer.delete_collection(http, request, resource, page.items, admission)
+                deleted = await self._webhooks.conversions.shown(resource, deleted)
                 version = self._cluster.resource_version
                 page = replace(page, items=deleted, resource_version=version)
                 return await _send_page(http, request, view, page)
         raise errors.method_not_allowed()
 
-    def _get(self, request: Request, view: View) -> web.Response:
+    async def _get(self, request: Request, view: View) -> web.Response:
         version = parse_resource_version(request.query.get("resourceVersion", ""))
         if version > self._cluster.resource_version:
             raise errors.resource_version_too_large(version, self._cluster.resource_version)
-        return show(request, view, self._cluster.get(view.resource, request.namespace, request.name))
+        stored = self._cluster.get(view.resource, request.namespace, request.name)
+        return show(request, view, await self._cluster.shown(view.resource, stored))
 
     async def _list(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         resource = view.resource
@@ -200,6 +219,8 @@ class Handler:
         collection, current = self._cluster.collection(resource), self._cluster.resource_version
         version = self._faults.replica_version(request, current, collection.log.floor)
         page = list_page(collection, options, version)
+        if resource.is_converted:
+            page = replace(page, items=await self._webhooks.conversions.shown(resource, page.items))
         truncation = self._faults.truncation_for(request)
         if truncation is not None:
             return await _send_truncated(http, view, page, truncation)
@@ -228,6 +249,7 @@ class Handler:
                 _selection(request, view.resource),
                 options,
                 current=lambda: self._cluster.resource_version,
+                shown=self._webhooks.conversions.shown,
                 watch_list=self._watch_list,
             )
         except StatusError as error:

@@ -9,12 +9,30 @@ from aiohttp import web
 if TYPE_CHECKING:
     from aioinformer.testing.requests import Request
 
+_HOOKS = (
+    *("start-apiserver-admission-initializer", "generic-apiserver-start-informers"),
+    *("priority-and-fairness-config-consumer", "priority-and-fairness-filter"),
+    *("storage-object-count-tracker-hook", "start-apiextensions-informers"),
+    *("start-apiextensions-controllers", "crd-informer-synced", "start-system-namespaces-controller"),
+    *("peer-endpoint-reconciler-controller", "start-cluster-authentication-info-controller"),
+    *("start-kube-apiserver-identity-lease-controller",),
+    *("start-kube-apiserver-identity-lease-garbage-collector", "storage-readiness"),
+    *("start-legacy-token-tracking-controller", "start-service-ip-repair-controllers"),
+    *("rbac/bootstrap-roles", "scheduling/bootstrap-system-priority-classes"),
+    *("priority-and-fairness-config-producer", "bootstrap-controller"),
+    *("start-kubernetes-service-cidr-controller", "start-kube-aggregator-informers"),
+    *("apiservice-status-local-available-controller", "apiservice-status-remote-available-controller"),
+    *("apiservice-registration-controller", "apiservice-discovery-controller"),
+    *("kube-apiserver-autoregistration", "autoregister-completion"),
+    *("apiservice-openapi-controller", "apiservice-openapiv3-controller"),
+)
+_STARTED = tuple(each if each == "autoregister-completion" else f"poststarthook/{each}" for each in _HOOKS)
 _CHECKS = {
-    "livez": ("ping", "log", "etcd"),
-    "readyz": ("ping", "log", "etcd", "informer-sync", "shutdown"),
-    "healthz": ("ping", "log", "etcd"),
+    "livez": ("ping", "log", "etcd", *_STARTED),
+    "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_STARTED, "shutdown"),
+    "healthz": ("ping", "log", "etcd", *_STARTED),
 }
-"""The checks of the real server that this one has something for."""
+"""The checks of the real server."""
 
 HEALTH = frozenset(f"/{name}" for name in _CHECKS)
 

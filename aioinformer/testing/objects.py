@@ -290,9 +290,13 @@ def metadata_of(obj: Any, refused: Callable[[str], StatusError] = bad_request) -
 
 def wrong_type(field: str, wanted: str, value: Any) -> str:
     """Return the message of Go's JSON decoder for a value of the wrong type."""
+    return f"json: cannot unmarshal {go_name(value)} into Go struct field {field} of type {wanted}"
+
+
+def go_name(value: Any) -> str:
+    """Return the name of a JSON value's type in Go's messages."""
     names = {list: "array", dict: "object", str: "string", bool: "bool", type(None): "null"}
-    given = names.get(type(value), "number")
-    return f"json: cannot unmarshal {given} into Go struct field {field} of type {wanted}"
+    return names.get(type(value), "number")
 
 
 def _wrong_type(path: str, wanted: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""OpenAPI v3: a document for each version of a group, with the schemas that `kubectl explain` shows.
+"""OpenAPI v3, and v2 out of it: a document for each version of a group, with the schemas that `kubectl explain` shows.
 
 The schemas of built-in kinds are the real server's (`make schema` writes them); those of custom resources come from
 their definitions. The paths have what kubectl looks for: the kinds, and that writes support `fieldValidation`.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from aiohttp import web
 
+from aioinformer.testing import openapi_v2
 from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.objects import load
 
@@ -35,6 +36,8 @@ _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
     for name in ("dryRun", "fieldManager", "fieldValidation")
 ]
+_OPERATION = {"responses": {"200": {"description": "OK"}}}
+_WITHOUT_RESOURCES = (".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version")
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -60,12 +63,12 @@ class OpenAPI:
         path = request.path.strip("/").removeprefix("openapi/v3").strip("/")
         if not path:
             return web.Response(body=_encode(self._index()), content_type="application/json")
-        documents = self._group_versions()
+        documents = self._documents()
         if path not in documents:
             return None
         if all(part.partition(";")[0].strip() not in _JSON_TYPES for part in accept.split(",")):
             return web.Response(status=406)
-        document = self._document(documents[path])
+        document = self._document(path, documents[path])
         headers = {"Vary": "Accept", "Etag": f'"{document.hash}"', "Cache-Control": "no-cache, private"}
         if asked := request.query.get("hash"):
             if asked != document.hash:
@@ -75,24 +78,35 @@ class OpenAPI:
             headers["Expires"] = expires.strftime("%a, %d %b %Y %H:%M:%S UTC")
         return web.Response(body=document.body, content_type="application/json", headers=headers)
 
+    def answer_v2(self, accept: str, version: str) -> web.Response:
+        """Return OpenAPI v2 with all schemas."""
+        custom = [each for each in self._cluster.registry if each.custom]
+        body = _v2(tuple(custom), tuple(map(self._schema, custom)), version)
+        if accept.replace("@", ".").startswith(openapi_v2.PROTOBUF):
+            return web.Response(body=openapi_v2.protobuf(body), content_type=openapi_v2.PROTOBUF)
+        if "application/json" not in accept and "*/*" not in accept and accept:
+            return web.Response(status=406, text="only application/json is served\n")
+        return web.Response(body=body, content_type="application/json")
+
     def _index(self) -> dict[str, Any]:
-        documents = self._group_versions()
         return {
             "paths": {
-                path: {"serverRelativeURL": _url(path, self._document(resources))}
-                for path, resources in documents.items()
+                path: {"serverRelativeURL": _url(path, self._document(path, resources))}
+                for path, resources in self._documents().items()
             }
         }
 
-    def _group_versions(self) -> dict[str, list[ResourceType]]:
+    def _documents(self) -> dict[str, list[ResourceType]]:
         """Return the resources of each document by its path."""
-        found: dict[str, list[ResourceType]] = {}
+        found: dict[str, list[ResourceType]] = {path: [] for path in _WITHOUT_RESOURCES}
         for resource in self._cluster.registry:
+            if resource.group and not resource.custom:
+                found.setdefault(f"apis/{resource.group}", [])
             found.setdefault(_path(resource), []).append(resource)
         return found
 
-    def _document(self, resources: list[ResourceType]) -> Document:
-        return _built(tuple(resources), tuple(map(self._schema, resources)))
+    def _document(self, path: str, resources: list[ResourceType]) -> Document:
+        return _built(path, tuple(resources), tuple(map(self._schema, resources)))
 
     def _schema(self, resource: ResourceType) -> bytes:
         """Return the schema of a custom resource as its definition has it, or nothing."""
@@ -124,12 +138,11 @@ def _builtin() -> _BuiltIn:
 
 
 @lru_cache(maxsize=256)
-def _built(resources: tuple[ResourceType, ...], schemas: tuple[bytes, ...]) -> Document:
-    """Return the document of the resources of one version of a group, with their definitions' schemas."""
+def _built(path: str, resources: tuple[ResourceType, ...], schemas: tuple[bytes, ...]) -> Document:
+    """Return the document of a path and its resources, with their definitions' schemas."""
     builtin = _builtin()
-    names = builtin.documents.get(_path(resources[0]), [])
-    components = {name: builtin.schemas[name] for name in names}
-    paths: dict[str, Any] = {}
+    components = {name: builtin.schemas[name] for name in builtin.documents.get(path, [])}
+    paths: dict[str, Any] = {} if resources else {f"/{path}/": {"get": _OPERATION}}
     for resource, schema in zip(resources, schemas, strict=True):
         paths |= _paths(resource)
         if resource.custom:
@@ -144,14 +157,23 @@ def _built(resources: tuple[ResourceType, ...], schemas: tuple[bytes, ...]) -> D
     return Document(body, hashlib.sha512(body).hexdigest().upper())
 
 
+@lru_cache(maxsize=4)
+def _v2(resources: tuple[ResourceType, ...], schemas: tuple[bytes, ...], version: str) -> bytes:
+    """Return OpenAPI v2 with the schemas of all built-in kinds and of these custom resources."""
+    definitions = dict(_builtin().schemas)
+    for resource, schema in zip(resources, schemas, strict=True):
+        definitions |= _custom(resource, msgspec.json.decode(schema or b"{}"))
+    return _encode(openapi_v2.document(definitions, version))
+
+
 def _paths(resource: ResourceType) -> dict[str, Any]:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
     def operations(**actions: str) -> dict[str, Any]:
         return {
             method: {
+                **_OPERATION,
                 "parameters": _PARAMETERS,
-                "responses": {"200": {"description": "OK"}},
                 "x-kubernetes-action": action,
                 "x-kubernetes-group-version-kind": kind,
             }

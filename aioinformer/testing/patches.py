@@ -15,7 +15,7 @@ from aioinformer.testing.errors import (
     too_large,
     unsupported_media_type,
 )
-from aioinformer.testing.objects import LARGEST_BODY
+from aioinformer.testing.objects import LARGEST_BODY, go_name
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.strategic import strategic_merge
@@ -49,11 +49,11 @@ def apply_patch(
         result = _json_patch(obj, patch)
     elif content_type == MERGE_PATCH:
         if not isinstance(patch, dict):
-            raise _not_an_object()
+            raise bad_request(f"error decoding patch: {_no_object(patch)}")
         result = merge_patch(obj, patch)
     elif content_type == STRATEGIC_PATCH and not resource.custom:
         if not isinstance(patch, dict):
-            raise _not_an_object()
+            raise bad_request(_no_object(patch))
         node = node_of(resource.api_version, resource.kind)
         result = strategic_merge(obj, patch, node or Node())
     else:
@@ -71,10 +71,9 @@ def unsupported_patch(resource: ResourceType) -> StatusError:
     )
 
 
-def _not_an_object() -> StatusError:
-    return bad_request(
-        "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
-    )
+def _no_object(patch: Any) -> str:
+    """Return Go's message for a patch that is no object."""
+    return f"json: cannot unmarshal {go_name(patch)} into Go value of type map[string]interface {{}}"
 
 
 def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
@@ -84,7 +83,8 @@ def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
         raise MissingExtraError("jsonpatch", "a JSON patch") from error
     if not isinstance(patch, list):
         raise bad_request(
-            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+            f"error decoding patch: json: cannot unmarshal {go_name(patch)} into Go value of type "
+            "[]handlers.jsonPatchOp"
         )
     if len(patch) > _MOST_OPERATIONS:
         raise too_large(

@@ -54,7 +54,6 @@ _PATHS = (
     *("/.well-known/openid-configuration", "/api", "/apis", "/metrics"),
     *("/openapi/v2", "/openapi/v3", "/openid/v1/jwks"),
 )
-_OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class Paths:
@@ -96,7 +95,7 @@ class Paths:
                     body=self._metrics.text(_version()).encode(), headers=headers(CONTENT_TYPE)
                 )
             case "/openapi/v2":
-                return _openapi_v2(accept)
+                return self._openapi.answer_v2(accept, _version()["gitVersion"])
             case "/.well-known/openid-configuration":
                 return show_json(_openid_configuration(url))
             case "/openid/v1/jwks":
@@ -116,18 +115,3 @@ def _openid_configuration(url: str) -> dict[str, Any]:
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
     }
-
-
-def _openapi_v2(accept: str) -> web.Response:
-    """Return an empty schema; kubectl requests it as protobuf for a List or an unknown kind."""
-    if accept.replace("@", ".").startswith(_OPENAPI_V2_PROTOBUF):
-        return web.Response(body=b"\x0a\x032.0", content_type=_OPENAPI_V2_PROTOBUF)  # field 1, "swagger"
-    if "application/json" not in accept and "*/*" not in accept and accept:
-        return web.Response(status=406, text="only application/json is served\n")
-    described = {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": _version()["gitVersion"]},
-        "paths": {},
-        "definitions": {},
-    }
-    return show_json(described)

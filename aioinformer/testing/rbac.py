@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
+from aioinformer.testing.authorization import Access, permits
 from aioinformer.testing.requests import VERBS, Request
 from aioinformer.testing.server import APIServer
 
@@ -27,25 +28,6 @@ class GrantedRight(Protocol):
 
 Rule = GrantedRight | Mapping[str, Any]
 """A right; or a rule of a Role or ClusterRole, as in YAML."""
-
-
-class _Access(NamedTuple):
-    """What a request needs to be permitted.
-
-    Attributes:
-        verb: ``"patch"``.
-        group: The API group.
-        resource: The plural, with the subresource: ``"pods/status"``.
-        name: The object's name; empty if the request has none.
-    """
-
-    verb: str
-    group: str
-    resource: str
-    name: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
 
 
 def assert_rbac_covers(server: APIServer, rules: Iterable[Rule], *, user: str | None = None) -> None:
@@ -82,45 +64,19 @@ def refused_requests(requests: Iterable[Request], rules: Iterable[Rule]) -> dict
     refused: dict[str, list[Request]] = {}
     for request in requests:
         for access in _needed(request):
-            if not any(_permits(rule, access) for rule in granted):
+            if not any(permits(rule, access) for rule in granted):
                 refused.setdefault(str(access), []).append(request)
     return refused
 
 
-def _needed(request: Request) -> list[_Access]:
+def _needed(request: Request) -> list[Access]:
     """Return what a request needs: nothing if every user may send it."""
     if not request.resource or request.verb not in VERBS or request.resource in _OPEN_TO_ALL:
         return []
-    resource = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
-    needed = _Access(request.verb, request.group, resource, request.name or _selected_name(request))
+    needed = Access.of(request)
     if request.verb in ("patch", "update") and request.status == 201:
         return [needed, needed._replace(verb="create")]
     return [needed]
-
-
-def _selected_name(request: Request) -> str:
-    """Return the name in a field selector, which counts as the request's name."""
-    terms = request.query.get("fieldSelector", "").split(",")
-    names = [term.partition("=")[2].lstrip("=") for term in terms if term.startswith("metadata.name=")]
-    return names[0] if names else ""
-
-
-def _permits(rule: Mapping[str, Any], access: _Access) -> bool:
-    names: Collection[str] = rule.get("resourceNames") or ()
-    _, slash, subresource = access.resource.partition("/")
-    return (
-        _has(rule, "verbs", access.verb)
-        and _has(rule, "apiGroups", access.group)
-        and (
-            _has(rule, "resources", access.resource) or f"*{slash}{subresource}" in rule.get("resources", ())
-        )
-        and (not names or access.name in names)
-    )
-
-
-def _has(rule: Mapping[str, Any], field: str, value: str) -> bool:
-    values: Collection[str] = rule.get(field) or ()
-    return value in values or "*" in values
 
 
 def _as_mapping(rule: Rule) -> Mapping[str, Any]:

@@ -117,7 +117,7 @@ def parse_request(method: str, path: str, query: Mapping[str, str]) -> Request:
         request.namespace, rest = rest[1], rest[2:]
     request.resource = rest[0]
     request.name = rest[1] if len(rest) > 1 else ""
-    request.subresource = "/".join(rest[2:])
+    request.subresource = "proxy" if rest[2:3] == ["proxy"] else "/".join(rest[2:])
     request.verb = _verb(request, watching)
     return request
 

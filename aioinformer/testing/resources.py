@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
+_VERBS = {
+    **dict.fromkeys(("binding", "eviction", "token"), ("create",)),
+    **dict.fromkeys(("attach", "exec", "portforward"), ("create", "get")),
+    "finalize": ("update",),
+    "log": ("get",),
+    "proxy": ("create", "delete", "get", "patch", "update"),
+}
+"""The verbs of subresources that are not those of `status`."""
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -87,6 +95,18 @@ class Conversion(NamedTuple):
     from_stored: Callable[[dict[str, Any]], dict[str, Any]]
 
 
+class WebhookStorage(NamedTuple):
+    """How a custom resource is stored whose definition has a conversion webhook.
+
+    Attributes:
+        version: The resource in the stored version.
+        client_config: Where the webhook is.
+    """
+
+    version: ResourceType
+    client_config: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class ResourceType:
     """A resource in a version of its API group.
@@ -113,6 +133,7 @@ class ResourceType:
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
         warning: What the server warns of in its answers, if it is deprecated.
         conversion: How its objects are stored, if as those of another group.
+        storage: How its objects are stored, if a webhook converts them.
         columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
         schema: The schema of a custom resource from its definition; without one all fields are kept.
     """
@@ -136,6 +157,7 @@ class ResourceType:
     stored: bool = True
     warning: str = ""
     conversion: Conversion | None = None
+    storage: WebhookStorage | None = field(default=None, repr=False)
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
 
@@ -156,6 +178,16 @@ class ResourceType:
     def stored_group(self) -> str:
         """The group under which its objects are stored."""
         return self.group if self.conversion is None else self.conversion.group
+
+    @cached_property
+    def is_converted(self) -> bool:
+        """True if its objects are stored in another version, and a webhook converts them."""
+        return self.storage is not None and self.storage.version.version != self.version
+
+    @cached_property
+    def stored_type(self) -> ResourceType:
+        """The resource in the version in which its objects are stored."""
+        return self.storage.version if self.storage is not None and self.is_converted else self
 
     @cached_property
     def has_status(self) -> bool:
@@ -179,9 +211,7 @@ class ResourceType:
 
 def verbs_of(subresource: str) -> tuple[str, ...]:
     """Return the verbs of a subresource."""
-    if subresource in ("binding", "eviction", "token"):
-        return ("create",)
-    return ("update",) if subresource == "finalize" else ("get", "patch", "update")
+    return _VERBS.get(subresource, ("get", "patch", "update"))
 
 
 class Registry:

@@ -11,9 +11,8 @@ from aioinformer.testing.users import User
 from aioinformer.testing.validation import check_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aioinformer.testing.authentication import Authenticator
+    from aioinformer.testing.authorization import Authorizer
     from aioinformer.testing.resources import ResourceType
 
 _ATTRIBUTES = ("resourceAttributes", "nonResourceAttributes")
@@ -24,12 +23,12 @@ class Reviews:
 
     Args:
         authenticator: Knows the users of bearer tokens.
-        allowed: Returns whether a request is permitted.
+        authorizer: Decides which requests are permitted.
     """
 
-    def __init__(self, authenticator: Authenticator, allowed: Callable[[Request], bool]) -> None:
+    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
         self._authenticator = authenticator
-        self._allowed = allowed
+        self._authorizer = authorizer
 
     def answer(self, request: Request, resource: ResourceType, review: Object) -> Object:
         """Return a review with its status.
@@ -61,15 +60,16 @@ class Reviews:
                     raise bad_request("token is required for TokenReview in authentication")
                 return self._authenticator.review(str(token), spec.get("audiences") or ())
             case "SelfSubjectRulesReview":
-                everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-                paths = {"verbs": ["*"], "nonResourceURLs": ["*"]}
-                return {"resourceRules": [everything], "nonResourceRules": [paths], "incomplete": False}
+                if not (namespace := spec.get("namespace")):
+                    raise bad_request("no namespace on request")
+                resources, paths = self._authorizer.rules(request, namespace)
+                return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
         asked = _asked(resource, spec)
         if resource.kind == "SelfSubjectAccessReview":
             asked.user, asked.groups = request.user, request.groups
         else:
             asked.user, asked.groups = spec.get("user") or "", tuple(spec.get("groups") or ())
-        return {"allowed": self._allowed(asked)}
+        return self._authorizer.review(asked)
 
 
 def _asked(resource: ResourceType, spec: Object) -> Request:

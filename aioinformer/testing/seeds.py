@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
 
 SEEDS = Path(schema.__file__).with_name("seeds.json")
-TIME = "<time>"
+TIME, DATE = "<time>", "<date>"
 
 
 def seeded_objects(now: str) -> dict[str, list[Object]]:
     """Return the objects by resource (`v1/services`), created at this time; uid and resourceVersion are missing."""
-    text = _content().replace(TIME.encode(), now.encode())
+    text = _content().replace(TIME.encode(), now.encode()).replace(DATE.encode(), now[:10].encode())
     return msgspec.json.decode(text, type=dict[str, list[dict[str, object]]])
 
 

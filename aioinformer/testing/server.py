@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +15,7 @@ from aioinformer.errors import WrongEventLoopError
 from aioinformer.testing import errors
 from aioinformer.testing.accounts import Accounts
 from aioinformer.testing.authentication import Authenticator
+from aioinformer.testing.authorization import MASTERS, Authorizer
 from aioinformer.testing.builtin import NAMESPACES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
 from aioinformer.testing.controller import work_all
@@ -25,11 +25,9 @@ from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import delete, delete_collection
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.handler import Handler
-from aioinformer.testing.impersonation import permissions, refused_verb
 from aioinformer.testing.listener import Listener
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, apply_patch
-from aioinformer.testing.paths import PUBLIC
 from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.selection import Selection
@@ -37,6 +35,7 @@ from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 from aioinformer.testing.users import ANONYMOUS, User, user_of
+from aioinformer.testing.webhooks import Webhooks
 from aioinformer.testing.workloads import Workloads
 
 _REQUESTS_KEPT = 10_000
@@ -56,14 +55,16 @@ class APIServer:
     initial events, optimistic concurrency, finalizers, patches, custom resources, and discovery for kubectl. `faults`
     injects failures.
 
+    Requests call the webhooks that configurations and definitions on the server name.
+
     The Python API (`create`, `update`, ...) is synchronous and also works before `start` and after `stop`. It bypasses
-    permissions, creates missing namespaces, and writes object and status in one step. While the server runs, call its
-    writing methods in the thread of its event loop, inside that loop or outside of any; otherwise they raise
-    WrongEventLoopError.
+    permissions and webhooks, creates missing namespaces, and writes object and status in one step. While the server
+    runs, call its writing methods in the thread of its event loop, inside that loop or outside of any; otherwise they
+    raise WrongEventLoopError.
 
     Caveats:
         - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
-        - `managedFields` are kept from an object's first server-side apply or write by kubectl on.
+        - Objects show `managedFields` from their first server-side apply or write by kubectl on.
         - A request for a resourceVersion in the future fails immediately; the real server waits 3 s first.
         - A watch without timeoutSeconds has no timeout.
         - Answers are never compressed.
@@ -84,6 +85,9 @@ class APIServer:
             the names of kube-controller-manager's `--controllers`.
         workloads: Also play the workload controllers, the scheduler and the kubelet: Deployments, ReplicaSets,
             StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. See `workloads`.
+        rbac: Enforce Roles and ClusterRoles, as `--authorization-mode=RBAC`, for impersonated users, `users` and tokens
+            of service accounts. Requests with `token`, or without any token if there is none, may do everything.
+            kube-system then has the real server's ConfigMap about old tokens, too.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps.
 
@@ -109,16 +113,20 @@ class APIServer:
         watch_list: bool = True,
         control_plane: bool | Collection[str] = True,
         workloads: bool = False,
+        rbac: bool = False,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.cluster = Cluster(history=history, watch_buffer=watch_buffer, seed=seed, clock=clock)
+        self.cluster = Cluster(
+            history=history, watch_buffer=watch_buffer, seed=seed, clock=clock, dates_tokens=rbac
+        )
         self.tokens: set[str] = set() if token is None else {token}
         self.users: dict[str, str | User] = {}
         self.requests: deque[Request] = deque(maxlen=_REQUESTS_KEPT)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._token = token
-        self._forbidden: list[Fault] = []
+        self._rbac = rbac
+        self._authorizer = Authorizer(self.cluster, needs_token=token is not None, rbac=rbac)
         self._certificates = Certificates() if tls else None
         wanted = (CONTROLLERS if control_plane else ()) if isinstance(control_plane, bool) else control_plane
         self._work = asyncio.Event()
@@ -138,13 +146,16 @@ class APIServer:
             require_owner=self._require_owner,
         )
         accounts = Accounts(self.cluster)
+        self._webhooks = Webhooks(self.cluster)
+        self.cluster.conversions = self._webhooks.conversions
+        tokenless = user_of(ANONYMOUS) if token is not None or not rbac else self._administrator
         self._handler = Handler(
             self.cluster,
             self.faults,
-            authenticator=Authenticator(self._user_of, accounts),
+            authenticator=Authenticator(self._user_of, accounts, tokenless),
             accounts=accounts,
-            authorize=self._authorize,
-            allowed=self._allowed,
+            webhooks=self._webhooks,
+            authorizer=self._authorizer,
             record=self._record,
             changed=self._changed,
             bookmark_interval=bookmark_interval,
@@ -182,6 +193,7 @@ class APIServer:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
         await self._listener.stop()
+        await self._webhooks.close()
         self._owner = None
         self.faults.raise_first()
 
@@ -281,7 +293,7 @@ class APIServer:
         Raises:
             StatusError: 404.
         """
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         return load(resource, self.cluster.get(resource, self._namespace(resource, namespace), name))
 
     def list(
@@ -294,7 +306,7 @@ class APIServer:
         field_selector: str = "",
     ) -> _Objects:
         """Return the objects of one namespace or of all, in the order of their keys."""
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return [load(resource, stored) for stored in found]
 
@@ -399,7 +411,7 @@ class APIServer:
         field_selector: str = "",
     ) -> dict[str, str]:
         """Return the resourceVersion of each object by its key, to compare a cache with the server."""
-        resource = self.resource(api_version, plural)
+        resource = self._stored_resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return {stored.key: str(stored.resource_version) for stored in found}
 
@@ -447,7 +459,7 @@ class APIServer:
         Raises:
             UnknownNameError: There is no such verb or resource.
         """
-        return self.faults.add(Fault(verb, resource, matching), self._forbidden)
+        return self.faults.add(Fault(verb, resource, matching), self._authorizer.forbidden)
 
     def count(self, verb: str | None = None, resource: str | None = None) -> int:
         """Return how many requests the server got, optionally of a verb and for a resource (plural name)."""
@@ -496,7 +508,16 @@ class APIServer:
 
     def _writable_resource(self, api_version: str, plural: str) -> ResourceType:
         self._require_owner()
-        return self.resource(api_version, plural)
+        return self._stored_resource(api_version, plural)
+
+    def _stored_resource(self, api_version: str, plural: str) -> ResourceType:
+        resource = self.resource(api_version, plural)
+        if resource.is_converted:
+            raise errors.TestingError(
+                f"the Python API calls no webhooks, so it cannot convert {plural} to {api_version}: use "
+                f"{resource.stored_type.api_version}, the stored version, or a Client"
+            )
+        return resource
 
     def _namespace(self, resource: ResourceType, namespace: str | None, obj: Object | None = None) -> str:
         if not resource.namespaced:
@@ -519,43 +540,14 @@ class APIServer:
         self.requests.append(request)
         self._counts[request.verb, request.resource] += 1
 
+    @property
+    def _administrator(self) -> User:
+        """The user of the server's own tokens, and without any token, of a server that needs none."""
+        return user_of("embedded", (MASTERS,) if self._rbac else ())
+
     def _user_of(self, token: str) -> User | None:
-        found = self.users.get(token, "embedded" if token in self.tokens else None)
+        found = self.users.get(token, self._administrator if token in self.tokens else None)
         return user_of(found) if isinstance(found, str) else found and user_of(*found)
-
-    def _authorize(self, request: Request, token: str | None, wanted: User | None) -> None:
-        user = request.user if wanted is None else request.impersonator
-        public = token is None and request.path.rstrip("/") in PUBLIC
-        if self._token is not None and user == ANONYMOUS and not public:
-            raise errors.unauthorized()
-        if wanted is not None:
-            self._authorize_impersonation(request, wanted)
-        if any(rule.use(request) for rule in list(self._forbidden)):
-            raise self._forbidding(request)
-
-    def _authorize_impersonation(self, request: Request, wanted: User) -> None:
-        if not wanted.name:
-            raise errors.bad_request("requested to impersonate a group, uid or extra without a user name")
-        needed = permissions(wanted, request.impersonator)
-        if any(rule.use(each) for each in needed for rule in list(self._forbidden)):
-            verb = refused_verb(wanted, request.verb)
-            raise self._forbidding(replace(request, user=request.impersonator, verb=verb))
-
-    def _allowed(self, request: Request) -> bool:
-        return not any(rule.meets(request) for rule in self._forbidden)
-
-    def _forbidding(self, request: Request) -> errors.StatusError:
-        resource = self.cluster.registry.find(request.group, request.version, request.resource)
-        if resource is None:
-            why = f'User "{request.user}" cannot {request.verb} path "{request.path}"'
-            return errors.StatusError(403, "Forbidden", f"forbidden: {why}", details={})
-        asked = f"{resource.plural}/{request.subresource}" if request.subresource else resource.plural
-        where = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
-        return errors.forbidden(
-            resource,
-            request.name,
-            f'User "{request.user}" cannot {request.verb} resource "{asked}" in API group "{resource.group}" {where}',
-        )
 
     async def _accept(self) -> None:
         if self._worker is not None:

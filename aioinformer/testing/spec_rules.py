@@ -77,6 +77,13 @@ def _strategy_faults(strategy: Object) -> _Faults:
     if strategy.get("type") == "Recreate" and strategy.get("rollingUpdate") is not None:
         why = "may not be specified when strategy `type` is 'Recreate'"
         yield field_forbidden("spec.strategy.rollingUpdate", why)
+    elif strategy.get("type") not in ("Recreate", "RollingUpdate"):  # shown as the Go struct
+        rolling = strategy.get("rollingUpdate")
+        shown = rolling and {
+            name[0].upper() + name[1:]: rolling.get(name) for name in ("maxUnavailable", "maxSurge")
+        }
+        value = {"Type": strategy.get("type"), "RollingUpdate": shown}
+        yield field_not_supported("spec.strategy", value, ["Recreate", "RollingUpdate"])
 
 
 def _selector_faults(kind: str, spec: Object) -> _Faults:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from aioinformer.testing.apply import Write
+
 _LINES_KEPT = 1000
 """How many of the latest changes keep their encoded lines."""
 
@@ -35,6 +37,7 @@ class StoredObject:
         fields: The values of the resource's selectable fields, in order.
         owners: The uids of its owner references.
         terminating: Whether it has a deletionTimestamp.
+        writes: Who wrote it, until it has `managedFields`.
     """
 
     __slots__ = (
@@ -48,6 +51,7 @@ class StoredObject:
         "resource_version",
         "terminating",
         "uid",
+        "writes",
     )
 
     def __init__(
@@ -73,6 +77,7 @@ class StoredObject:
         self.owners = owners
         self.terminating = terminating
         self.body = body
+        self.writes: tuple[Write, ...] = ()
 
 
 class StoredEvent:

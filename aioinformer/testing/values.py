@@ -87,6 +87,8 @@ def unpatched(
         shown = msgspec.json.encode(patched).decode() if strategic is None else text(strategic)
         if node is not None:
             why = conversion_fault(node, patched) or why
+            if why.startswith("illegal base64"):
+                why = f"error decoding from json: {why}"
         causes = [errors.field_invalid("patch", shown, why)]
         return errors.invalid("", "", "", causes)
 

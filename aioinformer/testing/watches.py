@@ -19,11 +19,14 @@ from aioinformer.testing.listing import parse_resource_version
 from aioinformer.testing.views import PlainView, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from aioinformer.testing.requests import Request
+    from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.selection import Selection
     from aioinformer.testing.storage import Collection, StoredEvent, StoredObject
+
+    _Shown = Callable[[ResourceType, Iterable[StoredObject]], Awaitable[list[StoredObject]]]
 
 _BATCH = 1000
 """How many changes are processed before the watch yields to other tasks."""
@@ -83,6 +86,7 @@ class WatchCursor:
         selection: The selected objects.
         options: The watch's parameters.
         current: Returns the server's version.
+        shown: Returns objects in the version of the view, if a webhook converts them.
         watch_list: Whether the server has the WatchList feature.
 
     Raises:
@@ -97,12 +101,16 @@ class WatchCursor:
         options: WatchOptions,
         *,
         current: Callable[[], int],
+        shown: _Shown | None = None,
         watch_list: bool = True,
     ) -> None:
         self._collection = collection
         self._selection = selection
         self._current = current
         self._end: int | None = None
+        self._converts = shown
+        self._converted: dict[StoredObject, StoredObject] = {}
+        self._converted_to = 0
         self._initial: deque[StoredObject] = deque()
         self.view = view
         self.closing_bookmark_due = False
@@ -146,14 +154,42 @@ class WatchCursor:
         self._current = lambda: version
         self._end = self.end
 
+    async def convert(self) -> None:
+        """Convert the objects of the next lines, if a webhook has to. Call it before `take`.
+
+        Raises:
+            StatusError: 500 if the webhook fails.
+        """
+        if not self.view.resource.is_converted or self._converts is None:
+            return
+        next_objects = list(self._initial)
+        if not next_objects:
+            position = self._position
+            events = self._collection.log.since(position, min(_BATCH, self.end - position)) or []
+            namespace = self._selection.namespace
+            for event in events:
+                if not namespace or event.namespace == namespace:
+                    next_objects += [] if event.current is None else [event.current]
+                    next_objects += [] if event.previous is None else [event.last]
+            self._converted_to = position + len(events)
+        missing = [stored for stored in next_objects if stored not in self._converted]
+        converted = dict(zip(missing, await self._converts(self.view.resource, missing), strict=True))
+        kept = {stored: self._converted[stored] for stored in next_objects if stored in self._converted}
+        self._converted = kept | converted
+
     def take(self) -> list[bytes]:
         """Return the next lines, possibly none."""
         if self._initial:
             return self._take_initial()
-        events = self._collection.log.since(self._position, min(_BATCH, self.end - self._position))
+        end = min(self.end, self._converted_to) if self.view.resource.is_converted else self.end
+        events = self._collection.log.since(self._position, min(_BATCH, max(end - self._position, 0)))
         if not events:
             return []
-        is_whole = isinstance(self.view, PlainView) and not self._selection.has_selectors
+        is_whole = (
+            isinstance(self.view, PlainView)
+            and not self._selection.has_selectors
+            and not self.view.resource.is_converted
+        )
         line_of = self._plain if is_whole else self._selected
         lines, size = [], 0
         for event in events:
@@ -175,10 +211,13 @@ class WatchCursor:
     def _take_initial(self) -> list[bytes]:
         lines, size = [], 0
         while self._initial and size < _WRITE_SIZE:
-            line = self.view.event("ADDED", self._initial.popleft())
+            line = self.view.event("ADDED", self._shown(self._initial.popleft()))
             lines.append(line)
             size += len(line)
         return lines
+
+    def _shown(self, stored: StoredObject) -> StoredObject:
+        return self._converted[stored] if self.view.resource.is_converted else stored
 
     def _plain(self, event: StoredEvent) -> bytes:
         namespace = self._selection.namespace
@@ -193,8 +232,8 @@ class WatchCursor:
         before = self._selection.matches(event.previous)
         if now:
             assert event.current is not None
-            return self.view.event("MODIFIED" if before else "ADDED", event.current)
-        return self.view.event("DELETED", event.last) if before else b""
+            return self.view.event("MODIFIED" if before else "ADDED", self._shown(event.current))
+        return self.view.event("DELETED", self._shown(event.last)) if before else b""
 
 
 class Sink(Protocol):
@@ -281,6 +320,11 @@ class OpenWatch:
         while True:
             while (frozen := self._thawed(self.request)) is not None:
                 await frozen.wait()
+            try:
+                await self._cursor.convert()
+            except StatusError as error:
+                await self._write(sink, self._cursor.view.error(error.status))
+                return
             if self._cutting:
                 await self._cut_line(sink)
                 return

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -13,12 +14,12 @@ from aioinformer.testing.answers import respond, show, success
 from aioinformer.testing.binding import bind
 from aioinformer.testing.bodies import object_in, read_body, unrecognized, value_in
 from aioinformer.testing.builtin import BINDINGS
-from aioinformer.testing.cluster import DeleteOptions, WriteOptions
-from aioinformer.testing.deletion import delete, delete_collection, warning
+from aioinformer.testing.cluster import ChangedMeanwhileError, DeleteOptions, WriteOptions
+from aioinformer.testing.deletion import check_preconditions, delete, delete_collection, warning
 from aioinformer.testing.encodings import JSON
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.eviction import evict
-from aioinformer.testing.objects import Object, metadata_of, parse, parse_yaml
+from aioinformer.testing.objects import Object, load, metadata_of, parse, parse_yaml
 from aioinformer.testing.patches import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -31,7 +32,7 @@ from aioinformer.testing.scale import applied_scale, rescaled
 from aioinformer.testing.schema.unknown import FieldCheck, duplicate_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from aiohttp import web
 
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from aioinformer.testing.reviews import Reviews
     from aioinformer.testing.storage import StoredObject
     from aioinformer.testing.views import View
+    from aioinformer.testing.webhooks import Admission
+
+T = TypeVar("T")
 
 _DELETES_PER_SLICE = 100
 """How many objects of a collection are deleted before the handler yields to other tasks."""
@@ -99,7 +103,9 @@ class Writer:
         self._changed = changed
         self._reviews = reviews
 
-    async def create(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+    async def create(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
         """Answer a POST to a collection."""
         resource = view.resource
         body = await read_body(http)
@@ -107,40 +113,50 @@ class Writer:
         if resource is BINDINGS:
             given = _named(obj, None, request, "Binding", "core")
             given["metadata"].pop("uid", None)  # wiped, except in a POST to the subresource
+            if admission is not None:
+                given = await admission.admit(resource, given, dry_run=_dry_run(request))
             bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
             self._changed()
             return success(view.encoding, 201)
         if not resource.stored:
+            if admission is not None:
+                obj = await admission.admit(resource, obj, dry_run=_dry_run(request))
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
-        options = _options(http, request, _field_check(http, request, body, obj))
-        stored = self._cluster.create(resource, request.namespace, obj, options)
+        options = _options(http, request, _field_check(http, request, body, obj), admission)
+        stored = await self._cluster.create_async(resource, request.namespace, obj, options)
         self._changed()
         return _warned(show(request, view, stored, 201), options)
 
     async def create_subresource(
-        self, http: web.BaseRequest, request: Request, view: View
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
     ) -> web.StreamResponse:
         """Answer a POST to a subresource: a pod's binding or eviction, a service account's token.
 
         Raises:
             StatusError: 405 for any other subresource.
         """
-        body = await read_body(http)
+        body, resource = await read_body(http), view.resource
+
+        async def admitted(obj: Object, *, dry_run: bool) -> Object:
+            return obj if admission is None else await admission.admit(resource, obj, dry_run=dry_run)
+
         match request.subresource:
             case "binding":
                 given = value_in(body or b"{}", http, "v1", "Binding")
                 given = _named(given, request.name, request, "Binding", "core")
+                given = await admitted(given, dry_run=_dry_run(request))
                 bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
             case "eviction":
                 given = value_in(body or b"{}", http, "policy/v1", "Eviction")
                 given = _named(given, request.name, request, "Eviction", "policy")
                 options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
+                await admitted(given, dry_run=options.dry_run)
                 evict(self._cluster, request.namespace, request.name, options)
             case "token":
                 refusal = unrecognized("TokenRequest")
                 given = value_in(body, http, f"{_IDENTITY}/v1", "TokenRequest", refusal)
                 given = _named(given, None, request, "TokenRequest", "authentication")
-                _dry_run(request)
+                given = await admitted(given, dry_run=_dry_run(request))
                 issued = self._accounts.issue(request.namespace, request.name, given)
                 return respond(view.encoding, issued, 201)
             case _:
@@ -148,24 +164,30 @@ class Writer:
         self._changed()
         return success(view.encoding, 201)
 
-    async def update(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+    async def update(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
         """Answer a PUT."""
         resource = view.resource
         if request.subresource == "scale":
             scale = value_in(await read_body(http), http, "autoscaling/v1", "Scale")
-            return self._rescale(http, request, view, lambda _: scale)
+            return await self._rescale(http, request, view, lambda _: scale, admission)
         body = await read_body(http)
         obj = object_in(body, http, resource)
-        options = _options(http, request, _field_check(http, request, body, obj))
-        stored, created = self._cluster.update(resource, request.namespace, request.name, obj, options)
+        options = _options(http, request, _field_check(http, request, body, obj), admission)
+        stored, created = await _until_unchanged(
+            lambda: self._cluster.update_async(resource, request.namespace, request.name, obj, options)
+        )
         self._changed()
         return _warned(show(request, view, stored, 201 if created else 200), options)
 
-    async def patch(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+    async def patch(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
         """Answer a PATCH of any type."""
         resource, content_type, body = view.resource, http.content_type, await read_body(http)
         if content_type == APPLY_PATCH:
-            return self._apply(http, request, view, body)
+            return await self._apply(http, request, view, body, admission)
         if content_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
             raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
         if content_type == STRATEGIC_PATCH and resource.custom:  # even for a missing object
@@ -177,59 +199,68 @@ class Writer:
             return apply_patch(resource, obj, patch, content_type)
 
         if request.subresource == "scale":
-            return self._rescale(http, request, view, change)
-        options = _options(http, request, fields)
+            return await self._rescale(http, request, view, change, admission)
+        options = _options(http, request, fields, admission)
         if content_type == STRATEGIC_PATCH:
             options = replace(options, strategic=patch)
-        stored = self._cluster.modify(resource, request.namespace, request.name, change, options)
+        stored = await _until_unchanged(
+            lambda: self._cluster.modify_async(resource, request.namespace, request.name, change, options)
+        )
         self._changed()
         return _warned(show(request, view, stored), options)
 
-    def _apply(self, http: web.BaseRequest, request: Request, view: View, body: bytes) -> web.StreamResponse:
+    async def _apply(
+        self, http: web.BaseRequest, request: Request, view: View, body: bytes, admission: Admission | None
+    ) -> web.StreamResponse:
         resource = view.resource
-        options = _options(http, request, applying=True)
+        options = _options(http, request, admission=admission, applying=True)
         applied = parse_yaml(body)
         if not isinstance(applied, dict):
             raise errors.bad_request("error decoding YAML: the configuration is no object")
         if request.subresource == "scale":
             applied = applied_scale(resource, applied, request.name)
-        stored, created = self._cluster.apply(
-            resource,
-            request.namespace,
-            request.name,
-            applied,
-            options,
-            force=bool(request.flag("force")),
+        force = bool(request.flag("force"))
+        stored, created = await _until_unchanged(
+            lambda: self._cluster.apply_async(
+                resource, request.namespace, request.name, copy.deepcopy(applied), options, force=force
+            )
         )
         self._changed()
         return show(request, view, stored, 201 if created else 200)
 
-    def _rescale(
+    async def _rescale(
         self,
         http: web.BaseRequest,
         request: Request,
         view: View,
         change: Callable[[Object], Any],
+        admission: Admission | None,
     ) -> web.Response:
-        resource = view.resource
-        stored = self._cluster.modify(
-            resource,
-            request.namespace,
-            request.name,
-            lambda obj: rescaled(resource, obj, change),
-            _options(http, request),
+        resource, options = view.resource, _options(http, request, admission=admission)
+        stored = await _until_unchanged(
+            lambda: self._cluster.modify_async(
+                resource,
+                request.namespace,
+                request.name,
+                lambda obj: rescaled(resource, obj, change),
+                options,
+            )
         )
         self._changed()
         return show(request, view, stored)
 
-    async def delete(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+    async def delete(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
         """Answer a DELETE of an object."""
         resource = view.resource
         options = await _options_of_delete(http, request)
-        outcome = delete(self._cluster, resource, request.namespace, request.name, options)
+        if admission is not None:
+            await self._admit_delete(admission, resource, request.namespace, request.name, options)
+        outcome = delete(self._cluster, resource.stored_type, request.namespace, request.name, options)
         self._changed()
         if not outcome.gone:
-            answer = show(request, view, outcome.stored)
+            answer = show(request, view, await self._cluster.shown(resource, outcome.stored))
             if text := warning(resource, options):
                 answer.headers["Warning"] = f'299 - "{text}"'
             return answer
@@ -250,16 +281,50 @@ class Writer:
         request: Request,
         resource: ResourceType,
         objects: Iterable[StoredObject],
+        admission: Admission | None,
     ) -> list[StoredObject]:
         """Delete a collection or a page of it; return the deleted objects."""
         options = await _options_of_delete(http, request)
         deleted: list[StoredObject] = []
-        for stored in delete_collection(self._cluster, resource, objects, options):
+        if admission is not None:
+            for stored in objects:
+                if self._cluster.find(resource, stored.namespace, stored.name) is None:
+                    continue
+                await self._admit_delete(admission, resource, stored.namespace, stored.name, options)
+                delete(self._cluster, resource.stored_type, stored.namespace, stored.name, options)
+                deleted.append(stored)
+            objects = ()
+        for stored in delete_collection(self._cluster, resource.stored_type, objects, options):
             deleted.append(stored)
             if len(deleted) % _DELETES_PER_SLICE == 0:
                 await asyncio.sleep(0)
         self._changed()
         return deleted
+
+    async def _admit_delete(
+        self,
+        admission: Admission,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+    ) -> None:
+        """Ask the webhooks about a deletion, again if the object changes meanwhile."""
+        stored: StoredObject | None = None
+        while (found := self._cluster.get(resource, namespace, name)) is not stored:
+            stored = found
+            check_preconditions(resource, stored, options)
+            old = load(resource, await self._cluster.shown(resource, stored))
+            await admission.admit_delete(resource, old, dry_run=options.dry_run)
+
+
+async def _until_unchanged(write: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of a write; repeat it while others change its object before its webhooks have answered."""
+    while True:
+        try:
+            return await write()
+        except ChangedMeanwhileError:
+            continue
 
 
 def _named(posted: Any, name: str | None, request: Request, kind: str, group: str) -> Object:
@@ -307,7 +372,12 @@ def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
 
 
 def _options(
-    http: web.BaseRequest, request: Request, fields: FieldCheck | None = None, *, applying: bool = False
+    http: web.BaseRequest,
+    request: Request,
+    fields: FieldCheck | None = None,
+    admission: Admission | None = None,
+    *,
+    applying: bool = False,
 ) -> WriteOptions:
     manager = request.query.get("fieldManager", "")
     causes = []
@@ -329,6 +399,7 @@ def _options(
         field_manager=manager or agent or "unknown",
         strict=True,
         fields=fields or FieldCheck(),
+        admission=admission,
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.go_build import Report
+from tests.kubernetes.server_data import ADDRESS, PORT
 
 from .masks import masked
 from .results import DIFFERS, SAME, WORDS, Case
@@ -110,14 +111,24 @@ async def _run(binary: Path, target: Target, namespace: str, line: str) -> Said:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    own = (target.url, "URL"), (str(target.kubeconfig.parent), "FOLDER")
+    port = target.url.rpartition(":")[2]
+    own = [(target.url, "URL"), (str(target.kubeconfig.parent), "FOLDER"), (port, str(PORT))]
+    own += [(f"https://{ADDRESS}:{PORT}", "URL"), (f"{ADDRESS}:{PORT}", "SERVER")]
     text = _sorted_json(output.decode()) if "--raw" in line else output.decode()
-    return Said(process.returncode or 0, masked(text, *own), masked(errors.decode(), *own))
+    said = Said(process.returncode or 0, masked(text, *own), masked(errors.decode(), *own))
+    return said._replace(errors=_sorted_causes(said.errors)) if namespace == "custom" else said
 
 
 def _sorted_json(text: str) -> str:
     """Return JSON with sorted names, and other texts as they are."""
     return json.dumps(json.loads(text), indent=1, sort_keys=True) if text.startswith("{") else text
+
+
+def _sorted_causes(text: str) -> str:
+    """Return a refusal with sorted causes: those of a custom resource are in the random order of Go's maps."""
+    lines = text.splitlines(keepends=True)
+    first = next((number for number, line in enumerate(lines) if line.startswith("* ")), len(lines))
+    return "".join([*lines[:first], *sorted(lines[first:])])
 
 
 def _numbered(cases: list[Case]) -> list[Case]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.kubernetes.binaries import VERSION
 
 from . import kubectl, requests
-from .reasons import reason_of
+from .reasons import SOMETIMES, reason_of
 from .results import DIFFERS, SAME, WORDS, Case, Results
 from .suites import MODULE, SUITES
 
@@ -34,6 +34,7 @@ def write(results: Results) -> None:
         part: sorted({known_as(case) for case in cases if case.outcome == DIFFERS})
         for part, cases in _by_part(results.cases)
     }
+    known[kubectl.PART] = sorted({*known.get(kubectl.PART, ()), *SOMETIMES})
     KNOWN.write_text(json.dumps(known, indent=1) + "\n")
 
 

@@ -13,6 +13,7 @@ from aioinformer.testing import APIServer, User
 from tests.e2e.api import API
 from tests.kubernetes.configuration import CONTROLLERS
 from tests.kubernetes.controlplane import ControlPlane
+from tests.kubernetes.server_data import ENDPOINT
 from tests.kubernetes.threads import in_thread
 
 EMBEDDED, REAL = "embedded", "real"
@@ -43,7 +44,7 @@ async def embedded(*, controllers: bool) -> AsyncIterator[Target]:
     """
     names = CONTROLLERS if controllers else ()
     with tempfile.TemporaryDirectory() as folder:
-        async with APIServer(tls=True, token="administrator", control_plane=names) as server:
+        async with APIServer(tls=True, token="administrator", control_plane=names, rbac=True) as server:
             administrator = User("admin", ("system:masters",), "admin")  # as the real server knows it
             server.users["administrator"] = administrator
             kubeconfig = Path(folder) / "kubeconfig"
@@ -57,7 +58,7 @@ async def embedded(*, controllers: bool) -> AsyncIterator[Target]:
 @asynccontextmanager
 async def real(*, controllers: bool) -> AsyncIterator[Target]:
     """Run a kube-apiserver of its own, with kube-controller-manager on demand."""
-    async with ControlPlane() as plane:
+    async with ControlPlane(extra_args=ENDPOINT) as plane:
         if controllers:
             await in_thread(lambda abort: plane.start_controller_manager(abort=abort))
         async with target_of(plane) as target:

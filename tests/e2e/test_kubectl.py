@@ -97,8 +97,8 @@ async def test_server_side_apply_after_client_side_apply(kubectl: Kubectl) -> No
     assert await kubectl("get", "cm", "settings", "-o", "jsonpath={.data}") == '{"k":"2"}'
     managers = "jsonpath={.metadata.managedFields[*].manager}"
     assert (await kubectl("get", "cm", "settings", "-o", managers)).split() == [
-        "kubectl",
         "kubectl-last-applied",
+        "kubectl",
     ]
     assert await kubectl("apply", "-f", "-", stdin=more) == "configmap/settings configured"
     assert await kubectl("get", "cm", "settings", "-o", "jsonpath={.data}") == '{"k":"1","m":"1"}'

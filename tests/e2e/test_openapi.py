@@ -42,7 +42,7 @@ async def test_schemas_are_those_of_the_real_server(control_plane: ControlPlane)
 
 
 async def _schemas(api: API, path: str) -> Object:
-    found: Object = (await api.do("GET", path))["components"]["schemas"]
+    found: Object = (await api.do("GET", path)).get("components", {}).get("schemas", {})
     return {name: schema for name, schema in found.items() if not name.endswith(_OF_ALL_GROUPS)}
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from aioinformer import Client
+from aioinformer import Client, InvalidError, Resource
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
 
@@ -367,25 +366,49 @@ async def test_webhooks_need_a_certificate(server: APIServer, folder: Path) -> N
     )
 
 
-async def test_dev_serves_webhooks_with_a_certificate_of_its_own(folder: Path) -> None:
-    (folder / "hooks.py").write_text(HOOKS)
+SITE_HOOKS = """
+
+from aioinformer.operator import AdmissionReview, Denied
+
+
+@operator.mutate(Site)
+async def fill(review: AdmissionReview[Site]) -> None:
+    review.object.spec.replicas = 3
+
+
+@operator.validate(Site, operations=["CREATE", "DELETE"])
+async def check(review: AdmissionReview[Site], context: Context) -> None:
+    review.warn("seen")
+    if review.object.spec.text == "bad":
+        raise Denied(f"not on {context.client.server}", field="spec.text")
+"""
+
+
+def site(text: str) -> dict[str, Any]:
+    return {"metadata": {"name": "a", "namespace": "default"}, "spec": {"text": text}}
+
+
+async def test_dev_calls_the_webhooks_of_the_operator(folder: Path) -> None:
+    (folder / "sites.py").write_text(SITES + SITE_HOOKS)
     (port,) = free_ports(1)
     options = ("--dev", "--metrics-port", "0", "--probe-port", "0", "--webhook-port", str(port))
-    async with aioinformer(folder, "hooks", *options) as program:
+    async with aioinformer(folder, "sites", *options) as program:
         kubeconfig = Path((await program.output.next()).rpartition("KUBECONFIG=")[2])
-        await line_with(program.errors, "hooks runs on")
-        trusted = ssl.create_default_context(cafile=kubeconfig.with_name("ca.crt"))
-        pod = {"metadata": {"name": "a"}}
-        asked = {
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "request": {"uid": "1", "operation": "CREATE", "object": pod},
-        }
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
-            url = f"https://127.0.0.1:{port}/validate/check.pods.hooks"
-            async with session.post(url, json=asked) as answer:
-                response = (await answer.json())["response"]
-        assert response["status"]["message"].startswith("not on https://127.0.0.1:")
+        await line_with(program.errors, "starts its controllers")
+        warnings: list[str] = []
+        async with Client.from_kubeconfig(path=kubeconfig, on_warning=warnings.append) as client:
+            sites = Resource(client, "example.com/v1", "sites", kind="Site")
+            with pytest.raises(InvalidError, match=r"denied the request: spec\.text: not on https") as denied:
+                await sites.create(site("bad"))
+            assert [cause[0] for cause in denied.value.causes] == ["spec.text"]
+            made = await sites.create(site("good"))
+            assert made["spec"] == {"text": "good", "replicas": 3}
+            assert warnings == ["seen", "seen"]
+            configurations = Resource(client, "validatingwebhookconfigurations")
+            assert [each.name for each in await configurations.list()] == ["sites"]
+            (folder / "sites.py").write_text(SITES)
+            await line_with(program.errors, "starts its controllers")
+            assert not await configurations.list(), "what the source no longer declares is not called"
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
 

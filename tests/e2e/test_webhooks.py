@@ -1,4 +1,4 @@
-"""Webhooks that the real kube-apiserver calls."""
+"""Webhooks that the embedded API server and the real one call."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ import pytest
 from aioinformer import ApiError, Client, InvalidError, Resource
 from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, WebhookServer
 from aioinformer.typed import Metadata
-from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.kubectl import KubectlError
 
 from ..operator.webhooks.certificates import Certificates
 from ..operator.webhooks.kinds import SpecV1, SpecV2, WebsiteV1
 from . import api
 from .api import DEFINITIONS
-from .conftest import REAL
+from .clusters import Cluster, KubernetesCluster
 from .definitions import define
-
-pytestmark = REAL
 
 SITES = api.Resource("hooks.example.com/v1", "websites")
 CONFIGURATIONS = {
@@ -34,7 +31,7 @@ CONFIGURATIONS = {
 
 
 class World:
-    """The real server with an operator's webhooks, and a namespace of the test's own.
+    """A server with an operator's webhooks, and a namespace of the test's own.
 
     Attributes:
         client: The administrator's.
@@ -84,19 +81,18 @@ class World:
 
 @asynccontextmanager
 async def world(
-    control_plane: ControlPlane, folder: Path, operator: Operator, *, expired: bool = False
+    cluster: Cluster, folder: Path, operator: Operator, *, expired: bool = False
 ) -> AsyncIterator[World]:
-    """Serve an operator's webhooks, and register them at the real server until the block ends."""
+    """Serve an operator's webhooks, and register them at a server until the block ends."""
     files = Certificates(folder, expired=expired)
     warnings: list[str] = []
     async with (
-        api.API(control_plane.url, control_plane.token, control_plane.ssl_context()) as asking,
-        Client.from_kubeconfig(path=control_plane.kubeconfig, on_warning=warnings.append) as client,
+        Client.from_kubeconfig(path=cluster.kubeconfig, on_warning=warnings.append) as client,
         WebhookServer(
             operator.webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.05
         ) as server,
     ):
-        url = f"https://127.0.0.1:{server.port}"
+        asking, url = cluster.api, f"https://127.0.0.1:{server.port}"
         for definition in operator.definitions(url=url, ca_bundle=files.ca):
             await define(asking, definition)
         configurations = [
@@ -106,13 +102,13 @@ async def world(
         try:
             for resource, configuration in configurations:
                 await asking.do("POST", resource.path(), configuration)
-            yield World(client, asking, files, control_plane.create_namespace(), warnings)
+            yield World(client, asking, files, cluster.namespace, warnings)
         finally:
             for resource, configuration in configurations:
                 await asking.ask("DELETE", resource.path(name=configuration["metadata"]["name"]))
 
 
-async def test_denials_and_warnings_reach_the_user(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_denials_and_warnings_reach_the_user(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("denials")
     seen: list[tuple[str, bool, str]] = []
 
@@ -127,14 +123,18 @@ async def test_denials_and_warnings_reach_the_user(control_plane: ControlPlane, 
         if review.operation == "DELETE" and review.object.spec.replicas:
             raise Denied("it has replicas")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="taken"))
-        assert ("CREATE", True, "admin") in seen
+        user = "admin" if isinstance(cluster, KubernetesCluster) else "embedded"
+        assert ("CREATE", True, user) in seen
         with pytest.raises(InvalidError) as refused:
             await here.sites.create(here.site(host="taken"))
         assert refused.value.causes[0][:2] == ("spec.host", "FieldValueInvalid")
-        with pytest.raises(KubectlError, match=r'The Website "a" is invalid: spec.host: is taken'):
-            await control_plane.kubectl("create", "-f", "-", stdin=json.dumps(here.site(host="taken")))
+        if isinstance(cluster, KubernetesCluster):
+            with pytest.raises(KubectlError, match=r'The Website "a" is invalid: spec.host: is taken'):
+                await cluster.control_plane.kubectl(
+                    "create", "-f", "-", stdin=json.dumps(here.site(host="taken"))
+                )
         created = await here.sites.create(here.site(replicas=2))
         assert here.warnings[-1] == "a.example is slow"
         created.spec.host = "other"
@@ -143,10 +143,10 @@ async def test_denials_and_warnings_reach_the_user(control_plane: ControlPlane, 
         assert forbidden.value.status == 403
         with pytest.raises(ApiError, match="it has replicas"):
             await here.sites.delete(created)
-        assert ("DELETE", False, "admin") in seen
+        assert ("DELETE", False, user) in seen
 
 
-async def test_a_patch_changes_what_is_stored(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_a_patch_changes_what_is_stored(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("patches")
 
     @operator.mutate(WebsiteV1)
@@ -162,7 +162,7 @@ async def test_a_patch_changes_what_is_stored(control_plane: ControlPlane, tmp_p
     def colour(review: AdmissionReview[Any]) -> dict[str, Any]:
         return {**review.object.to_dict(), "data": {"colour": "blue"}}
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         obj = here.site()
         obj["metadata"] |= {"annotations": {"a": "b"}, "labels": {"c": "d"}}
@@ -175,7 +175,7 @@ async def test_a_patch_changes_what_is_stored(control_plane: ControlPlane, tmp_p
         assert made["data"] == {"colour": "blue"}
 
 
-async def test_200_concurrent_requests(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_200_concurrent_requests(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("many")
     running = most = 0
 
@@ -189,7 +189,7 @@ async def test_200_concurrent_requests(control_plane: ControlPlane, tmp_path: Pa
         if review.object.spec.host == "refused":
             raise Denied("no")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         answers = await asyncio.gather(
             *(
@@ -201,13 +201,13 @@ async def test_200_concurrent_requests(control_plane: ControlPlane, tmp_path: Pa
     assert most > 10, "they are answered at the same time"
 
 
-async def test_expired_certificate_until_it_is_renewed(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_expired_certificate_until_it_is_renewed(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("expired")
 
     @operator.validate(WebsiteV1)
     def check(review: AdmissionReview[WebsiteV1]) -> None: ...
 
-    async with world(control_plane, tmp_path, operator, expired=True) as here:
+    async with world(cluster, tmp_path, operator, expired=True) as here:
         answer = await here.until_refused(here.site())
         assert answer.status == 500
         assert "certificate has expired" in answer.body["message"]
@@ -217,7 +217,7 @@ async def test_expired_certificate_until_it_is_renewed(control_plane: ControlPla
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 async def test_failure_policy_decides_on_slow_and_failing_functions(
-    control_plane: ControlPlane, tmp_path: Path, policy: Any
+    cluster: Cluster, tmp_path: Path, policy: Any
 ) -> None:
     operator = Operator(f"policy-{policy.lower()}")
 
@@ -229,7 +229,7 @@ async def test_failure_policy_decides_on_slow_and_failing_functions(
             await asyncio.Event().wait()
         raise KeyError("a secret")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         slow, failing = await here.dry_run(here.site(host="slow")), await here.dry_run(here.site())
         if policy == "Ignore":
@@ -240,7 +240,7 @@ async def test_failure_policy_decides_on_slow_and_failing_functions(
             assert (slow.status, failing.status) == (500, 500)
 
 
-async def test_objects_of_three_megabytes(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_objects_of_three_megabytes(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("large")
 
     @operator.mutate(WebsiteV1)
@@ -252,7 +252,7 @@ async def test_objects_of_three_megabytes(control_plane: ControlPlane, tmp_path:
         if review.object.spec.host == "refused":
             raise Denied("no")
 
-    async with world(control_plane, tmp_path, operator) as here:
+    async with world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         size = 3 * 1024 * 1024 - 1000  # the API server reads 3 MiB
         answer = await here.dry_run(here.site(host="x" * size))
@@ -269,7 +269,7 @@ class PageV2(Page, version="v2", kind="Page", plural="pages"):
     spec: SpecV2  # type: ignore[assignment]
 
 
-async def test_a_stored_version_is_read_as_another(control_plane: ControlPlane, tmp_path: Path) -> None:
+async def test_a_stored_version_is_read_as_another(cluster: Cluster, tmp_path: Path) -> None:
     operator = Operator("pages")
 
     @operator.convert(Page, PageV2)
@@ -283,7 +283,7 @@ async def test_a_stored_version_is_read_as_another(control_plane: ControlPlane, 
         return Page(SpecV1(host=old.spec.hosts[0], replicas=old.spec.min_ready), metadata=old.metadata)
 
     try:
-        async with world(control_plane, tmp_path, operator) as here:
+        async with world(cluster, tmp_path, operator) as here:
             pages, pages_v2 = Resource(here.client, Page), Resource(here.client, PageV2)
             for name in ("a", "b"):
                 metadata = Metadata(name=name, namespace=here.namespace, labels={"x": name})
@@ -302,5 +302,4 @@ async def test_a_stored_version_is_read_as_another(control_plane: ControlPlane, 
                 await pages_v2.get(f"{here.namespace}/bad")
             await pages.delete(f"{here.namespace}/bad")
     finally:
-        async with api.API(control_plane.url, control_plane.token, control_plane.ssl_context()) as asking:
-            await asking.ask("DELETE", DEFINITIONS.path(name="pages.pages.example.com"))
+        await cluster.api.ask("DELETE", DEFINITIONS.path(name="pages.pages.example.com"))

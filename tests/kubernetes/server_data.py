@@ -20,15 +20,20 @@ from tests.kubernetes.controlplane import ControlPlane
 
 Object = dict[str, Any]
 
-_FLAGS = ("--endpoint-reconciler-type=lease", "--advertise-address=192.0.2.1")
-"""The Service `kubernetes` has an endpoint. The address is one of those for documentation (RFC 5737)."""
+ADDRESS = "192.0.2.1"
+"""An address for documentation (RFC 5737)."""
 
-_PORT = 6443
-_LEFT_OUT = frozenset(["componentstatuses", "configmaps", "events", "leases"])
-"""The state of components, a date about tokens of old versions, what happened, the identity of the process."""
+ENDPOINT = ("--endpoint-reconciler-type=lease", f"--advertise-address={ADDRESS}")
+"""The Service `kubernetes` has an endpoint."""
+
+PORT = 6443
+"""Stands for the server's port."""
+_LEFT_OUT = frozenset(["componentstatuses", "events", "leases"])
+"""The state of components, what happened, the identity of the process."""
 
 _OWN = frozenset(["managedFields", "resourceVersion", "uid"])
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_DATE = re.compile(r"^\d{4}-\d\d-\d\d$")
 
 
 _PLAIN = "limitranges"  # a resource without columns of its own
@@ -44,7 +49,7 @@ class ServerData(NamedTuple):
 
 async def read() -> ServerData:
     """Return the data of a new server, when it has created everything."""
-    async with ControlPlane(extra_args=_FLAGS) as cluster:
+    async with ControlPlane(extra_args=ENDPOINT) as cluster:
         headers = {"Authorization": f"Bearer {cluster.token}"}
         connector = aiohttp.TCPConnector(ssl=cluster.ssl_context())
         async with aiohttp.ClientSession(cluster.url, headers=headers, connector=connector) as session:
@@ -122,8 +127,8 @@ def _plain(value: Any, port: int) -> Any:
     if isinstance(value, list):
         return [_plain(each, port) for each in value]
     if isinstance(value, str):
-        return _TIME.sub(seeds.TIME, value)
-    return _PORT if value == port and not isinstance(value, bool) else value
+        return _DATE.sub(seeds.DATE, _TIME.sub(seeds.TIME, value))
+    return PORT if value == port and not isinstance(value, bool) else value
 
 
 async def main() -> None:

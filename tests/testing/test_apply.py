@@ -158,7 +158,7 @@ def test_fields_before_the_first_apply_have_an_owner(appliers: Appliers) -> None
     with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using v1: \.data\.a'):
         appliers.apply("me", data={"a": "2"})
     obj = appliers.apply("me", data={"a": "1"})
-    assert owned(obj)["before-first-apply", "Update"] == {"f:data": {"f:a": {}, "f:b": {}}}
+    assert owned(obj)["before-first-apply", "Update"] == {"f:data": {".": {}, "f:a": {}, "f:b": {}}}
     assert appliers.apply("me", data={"c": "3"})["data"] == {"a": "1", "b": "2", "c": "3"}
 
 
@@ -311,7 +311,7 @@ def test_update_owns_a_field_that_was_empty(appliers: Appliers) -> None:
     obj = appliers.update("editor", data={"x": "y"})
     assert owned(obj) == {
         ("me", "Apply"): {"f:immutable": {}},
-        ("editor", "Update"): {"f:data": {"f:x": {}}},
+        ("editor", "Update"): {"f:data": {".": {}, "f:x": {}}},
     }
 
 
@@ -369,9 +369,15 @@ def test_fieldsets_round_trip() -> None:
     assert found == {
         ("f:metadata", "f:finalizers", 'v:"x"'),
         ("f:metadata", "f:labels"),
-        (*pod, "f:hostAliases", 'k:{"ip":"A"}', "."),
+        ("f:metadata", "f:finalizers"),
+        ("f:spec",),
+        ("f:spec", "f:template"),
+        pod,
+        (*pod, "f:hostAliases"),
+        (*pod, "f:hostAliases", 'k:{"ip":"A"}'),
         (*pod, "f:hostAliases", 'k:{"ip":"A"}', "f:ip"),
         (*pod, "f:hostAliases", 'k:{"ip":"A"}', "f:hostnames"),
+        (*pod, "f:imagePullSecrets"),
         (*pod, "f:imagePullSecrets", 'k:{"name":"a"}'),
         ("f:spec", "f:strategy"),
     }
@@ -385,7 +391,7 @@ def test_fieldsets_round_trip() -> None:
 def test_removing_fields_removes_empty_parents() -> None:
     obj = {"spec": {"env": [{"name": "A", "value": "1"}, {"name": "B"}], "args": ["x"]}, "data": {"a": "1"}}
     assert remove(obj, ("f:data", "f:a")) == {"spec": obj["spec"]}
-    assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}', ".")) == {
+    assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}')) == {
         "spec": {"env": [{"name": "B"}], "args": ["x"]},
         "data": {"a": "1"},
     }
@@ -518,3 +524,33 @@ def test_the_applied_order_of_a_list_wins(live: list[str], applied: list[str], r
 
     merged = merge(Node(properties={"map": keyed}), {"map": named(live)}, {"map": named(applied)})
     assert merged == {"map": named(result)}
+
+
+async def test_owners_before_the_first_apply_are_those_who_wrote(api: APIClient) -> None:
+    def by(manager: str) -> dict[str, str]:
+        return {"User-Agent": f"{manager}/1.0"}
+
+    collection = PATH.rpartition("/")[0]
+    obj = {"metadata": {"name": "a"}, "data": {"a": "1", "b": "1"}}
+    assert (await api.ask("POST", collection, obj, headers=by("maker"))).status == 201
+    for data in ({"a": "1", "b": "2"}, {"a": "1", "b": "3"}):
+        await api.ask("PUT", PATH, {**obj, "data": data}, headers=by("editor"))
+    await api.ask("PUT", PATH, {**obj, "data": {"a": "1", "b": "3", "c": "1"}}, headers=by("maker"))
+    assert "managedFields" not in (await api.get(PATH)).body["metadata"]
+    applied = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a"},
+        "data": {"b": "4", "c": "2"},
+    }
+    refused = await api.ask("PATCH", f"{PATH}?fieldManager=me", applied, headers={"Content-Type": APPLY})
+    assert refused.body["message"] == (
+        'Apply failed with 2 conflicts: conflicts with "editor" using v1:\n- .data.b\n'
+        'conflicts with "maker" using v1:\n- .data.c'
+    )
+    force = f"{PATH}?fieldManager=me&force=true"
+    found = (await api.ask("PATCH", force, applied, headers={"Content-Type": APPLY})).body
+    assert owned(found) == {
+        ("maker", "Update"): {"f:data": {".": {}, "f:a": {}}},
+        ("me", "Apply"): {"f:data": {"f:b": {}, "f:c": {}}},
+    }

@@ -87,13 +87,14 @@ async def test_openapi_says_that_fields_are_validated(api: APIClient) -> None:
     operation = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
     assert "fieldValidation" in [parameter["name"] for parameter in operation["parameters"]]
     assert operation["x-kubernetes-group-version-kind"]["kind"] == "Deployment"
-    assert (await api.get("/openapi/v2")).body["swagger"] == "2.0"
+    pod = (await api.get("/openapi/v2")).body["definitions"]["io.k8s.api.core.v1.PodSpec"]
+    assert pod["properties"]["containers"]["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Container"}
     assert (
         await api.get("/openapi/v2", {"Accept": "application/com.github.proto-openapi.spec.v2"})
     ).status == 406
     for version in (".v1.0", "@v1.0"):
         accept = {"Accept": f"application/com.github.proto-openapi.spec.v2{version}+protobuf"}
-        assert (await api.get("/openapi/v2", accept)).raw == b"\x0a\x032.0"
+        assert (await api.get("/openapi/v2", accept)).raw.startswith(b"\x0a\x032.0")
 
 
 async def test_a_table(api: APIClient, server: APIServer) -> None:

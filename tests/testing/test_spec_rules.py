@@ -78,7 +78,7 @@ def faults(kind: str, content: Object, change: Object | None = None) -> list[str
         (
             "Pod",
             {"spec": CONTAINERS | {"restartPolicy": "x"}},
-            ['spec.restartPolicy: Unsupported value: "x": supported values: "Always", "Never", "OnFailure"'],
+            ['spec.restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'],
         ),
         (
             "Pod",

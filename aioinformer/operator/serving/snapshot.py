@@ -74,6 +74,7 @@ class Debug:
             "controllers": [
                 _controller(*each) for each in zip(manager.controllers, state.controllers, strict=True)
             ],
+            "webhooks": state.webhooks,
             "failing": self._failing(contains.casefold(), limit),
             "stages": self._stage_times(),
         }

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -13,6 +14,7 @@ import msgspec
 
 from ..._core.failure_log import FailureLog
 from ...errors import said
+from ..webhook_counts import WebhookCounts
 from .admission import Admission
 from .conversion import ConversionRequest, Converter
 from .review import AdmissionRequest
@@ -71,6 +73,10 @@ class _Endpoint(NamedTuple):
     largest: int
 
 
+CONVERT = "CONVERT"
+"""The operation of conversions, as metrics name it."""
+
+
 class WebhookApp:
     """Answers the API server's reviews. An ASGI application; ``WebhookServer`` serves it with TLS.
 
@@ -90,6 +96,7 @@ class WebhookApp:
         converters: Iterable[Converter],
     ) -> None:
         self._endpoints: dict[str, _Endpoint] = {}
+        self._counts: dict[tuple[str, str], WebhookCounts] = {}
         self._log = FailureLog("webhooks", logger)
         for each, handle in admissions:
             self._endpoints[each.path] = _Endpoint(
@@ -100,6 +107,8 @@ class WebhookApp:
                 float(each.timeout),
                 LARGEST_ADMISSION,
             )
+            for operation in each.operations:
+                self._counted(each.path, operation)
         for converter in converters:
             self._endpoints[converter.path] = _Endpoint(
                 f"the conversion of {converter.name}",
@@ -109,6 +118,19 @@ class WebhookApp:
                 CONVERSION_TIMEOUT,
                 LARGEST_CONVERSION,
             )
+            self._counted(converter.path, CONVERT)
+
+    @property
+    def counts(self) -> Iterable[WebhookCounts]:
+        """What each webhook has answered to each operation."""
+        return self._counts.values()
+
+    def _counted(self, path: str, operation: str) -> WebhookCounts:
+        key = path, operation
+        found = self._counts.get(key)
+        if found is None:
+            found = self._counts[key] = WebhookCounts(*key)
+        return found
 
     @property
     def paths(self) -> list[str]:
@@ -130,6 +152,25 @@ class WebhookApp:
         endpoint = self._endpoints.get(path)
         if endpoint is None:
             return Answer.text(404, f"no webhook is at {path}")
+        began = monotonic()
+        found = await self._review(endpoint, method, content_type, chunks)
+        if isinstance(found, Answer):
+            counts = self._counted(path, "")
+            counts.record_failure(found.body.decode().strip())
+            counts.seconds.observe(monotonic() - began)
+            return found
+        counts = self._counted(path, getattr(found, "operation", CONVERT))
+        counts.running += 1
+        try:
+            return await self._handled(endpoint, found, query, counts)
+        finally:
+            counts.running -= 1
+            counts.seconds.observe(monotonic() - began)
+
+    async def _review(
+        self, endpoint: _Endpoint, method: str, content_type: str, chunks: AsyncIterator[bytes]
+    ) -> Any:
+        """Return the review's request, or an Answer that refuses it."""
         if method != "POST":
             return Answer.text(405, f"{endpoint.title} answers POST only")
         if content_type.partition(";")[0].strip().lower() != "application/json":
@@ -143,14 +184,11 @@ class WebhookApp:
             review = endpoint.review.decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return Answer.text(400, f"{endpoint.title} cannot read the review: {error}")
-        version, kind = endpoint.kind.split()
-        if review.api_version != version:
+        if review.api_version != endpoint.kind.split()[0]:
             return Answer.text(400, f"{endpoint.title} reads {endpoint.kind}, not {review.api_version}")
-        return await self._handled(endpoint, review.request, query, {"apiVersion": version, "kind": kind})
+        return review.request
 
-    async def _handled(
-        self, endpoint: _Endpoint, request: Any, query: str, type_meta: dict[str, Any]
-    ) -> Answer:
+    async def _handled(self, endpoint: _Endpoint, request: Any, query: str, counts: WebhookCounts) -> Answer:
         deadline = SHARE * min(endpoint.timeout, _timeout(query))
         task = asyncio.current_task()
         assert task is not None
@@ -158,13 +196,21 @@ class WebhookApp:
         try:
             async with limit:
                 response = await endpoint.handle(request)
-                return Answer(200, msgspec.json.encode({**type_meta, "response": response}))
+                version, kind = endpoint.kind.split()
+                body = msgspec.json.encode({"apiVersion": version, "kind": kind, "response": response})
+            if response.get("allowed") or response.get("result", {}).get("status") == "Success":
+                counts.allowed += 1
+            else:
+                counts.denied += 1
+            return Answer(200, body)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and task.cancelling():
                 raise
             if limit.expired():
+                counts.record_failure(f"took longer than {deadline:.3g} s", timed_out=True)
                 self._log.log(error, "%s took longer than %.3g s and was cancelled", endpoint.title, deadline)
                 return Answer.text(500, f"{endpoint.title} took longer than {deadline:.3g} s")
+            counts.record_failure(said(error))
             self._log.log(error, "%s failed: %s", endpoint.title, said(error), traceback=error)
             return Answer.text(
                 500, f"{endpoint.title} failed: {type(error).__name__}; see the operator's log"

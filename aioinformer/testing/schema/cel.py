@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.schema.cel_functions import FUNCTIONS
@@ -72,13 +72,16 @@ class Program:
         data = {"self": value}
         if self.uses_old:
             data |= {"has_old": old is not None, "old": old} if self._optional_old else {"oldSelf": old}
-        result = self._expression.eval(data=data)
-        if result.type().name() == "ERROR":
-            message = _CODE.sub("", str(result.value()))
-            for pattern, replacement in _RUNTIME_ERRORS:
-                message = pattern.sub(replacement, message)
-            raise EvaluationError(message)
-        return result.value()
+        return _value(self._expression.eval(data=data))
+
+
+def _value(result: Any) -> Any:
+    if result.type().name() == "ERROR":
+        message = _CODE.sub("", str(result.value()))
+        for pattern, replacement in _RUNTIME_ERRORS:
+            message = pattern.sub(replacement, message)
+        raise EvaluationError(message)
+    return result.value()
 
 
 def compile_expression(
@@ -116,6 +119,37 @@ def compile_expression(
             "cel expression must evaluate to a bool" if returns == "BOOL" else "must evaluate to a string"
         )
     return Program(expression, uses_old=uses_old, optional_old=optional_old)
+
+
+class Condition:
+    """A compiled match condition of an admission webhook."""
+
+    def __init__(self, expression: Any) -> None:
+        self._expression = expression
+
+    def __call__(self, obj: Any, old: Any, request: Any) -> bool:
+        """Return whether a request meets it.
+
+        Raises:
+            EvaluationError: With the message of the real server for the common errors.
+        """
+        data = {"object": obj, "oldObject": old, "request": request}
+        return bool(_value(self._expression.eval(data=data)))
+
+
+@lru_cache(maxsize=256)
+def condition(source: str) -> Condition:
+    """Compile a match condition.
+
+    Raises:
+        InvalidRuleError: It does not compile.
+        NotEnforcedError: The runtime is not installed, or lacks a function.
+    """
+    environment = _environment_of(("object", "dyn"), ("oldObject", "dyn"), ("request", "dyn"))
+    try:
+        return Condition(environment.compile(source))
+    except RuntimeError as error:
+        raise _refusal(str(error)) from None
 
 
 _STRING = re.compile(r"""[rR]?(?:\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')""")
@@ -202,9 +236,16 @@ def _type_of(node: Node) -> str:
 _TEXTS = {"byte": "bytes", "date": "timestamp", "date-time": "timestamp", "duration": "duration"}
 
 
-@cache
 def _environment(type_of_self: str, old: str) -> Any:
     """Return an environment with `self`, and with `oldSelf` if wanted."""
+    if old == "optional":
+        return _environment_of(("self", type_of_self), ("has_old", "bool"), ("old", "dyn"))
+    return _environment_of(("self", type_of_self), *([("oldSelf", type_of_self)] if old else ()))
+
+
+@cache
+def _environment_of(*variables: tuple[str, str]) -> Any:
+    """Return an environment with variables of these types."""
     try:
         from cel_expr_python import cel
         from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
@@ -231,16 +272,11 @@ def _environment(type_of_self: str, old: str) -> Any:
             impl=each.call,
         )
         named.setdefault(each.name, []).append(overload)
-    variables = {"self": type_named(type_of_self)}
-    if old == "optional":
-        variables |= {"has_old": types.BOOL, "old": types.DYN}
-    elif old:
-        variables["oldSelf"] = type_named(type_of_self)
     extensions = [ext_strings.ExtStrings(), ext_optional.ExtOptional()]
-    if old == "optional":
+    if ("has_old", "bool") in variables:
         extensions.append(ext_bindings.ExtBindings())
     return cel.NewEnv(
-        variables=variables,
+        variables={name: type_named(kind) for name, kind in variables},
         extensions=extensions,
         functions=[cel.FunctionDecl(name, overloads) for name, overloads in named.items()],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import field_not_supported, field_required
@@ -25,6 +26,20 @@ _NOT_EMPTY = {
     "verbs": "verbs must contain at least one value",
 }
 
+_STEP = re.compile(r"(?:^spec)?\.?[^.\[\]]+|\[[^\]]*\]")
+_ORDER = {
+    ".metadata": -1,
+    "spec.schedule": -1,
+    "spec.selector": -1,
+    ".imagePullPolicy": 1,
+    ".restartPolicy": 1,
+    "spec.restartPolicy": 1,
+    "spec.type": 1,
+}
+"""Fields that the real server checks before or after those that it is next to."""
+_NOT_SORTED = {"restartPolicy": ("Always", "OnFailure", "Never")}
+"""Supported values that the real server lists in another order."""
+
 
 def schema_faults(node: Node, obj: Object) -> list[dict[str, str]]:
     """Return the causes for missing fields and unsupported values of a decoded object."""
@@ -36,13 +51,29 @@ def schema_faults(node: Node, obj: Object) -> list[dict[str, str]]:
     ]
 
 
+def in_order(faults: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the causes in the real server's order: those of a field together, some fields first or last."""
+    if len(faults) < 2:
+        return faults
+    seen: dict[str, int] = {}
+
+    def key(fault: dict[str, str]) -> tuple[bool, list[tuple[int, int]]]:
+        field = fault["field"]
+        steps = list(_STEP.finditer(field))
+        order = [(_ORDER.get(step[0], 0), seen.setdefault(field[: step.end()], len(seen))) for step in steps]
+        return fault["reason"] == "FieldValueDuplicate" and field.endswith("]"), order
+
+    return sorted(faults, key=key)
+
+
 def _field_faults(
     node: Node, value: Any, path: str, *, is_required: bool = False
 ) -> Iterator[dict[str, str]]:
     if is_required and _is_missing(node, value, path):
         yield field_required(path, _NOT_EMPTY.get(path.rpartition(".")[2], ""))
-    elif value and node.enum and value not in node.enum:
-        yield field_not_supported(path, value, node.enum)
+    elif value and node.enum and value not in node.enum and path != "spec.strategy.type":
+        name = path.rpartition(".")[2]
+        yield field_not_supported(path, value, _NOT_SORTED.get(name, node.enum))
     elif isinstance(value, dict):
         for name, part in node.properties.items():
             required = name in node.required

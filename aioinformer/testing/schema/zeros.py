@@ -28,6 +28,15 @@ def missing(node: Node) -> Any:
     return copy.deepcopy(value)
 
 
+def blank(node: Node) -> dict[str, Any]:
+    """Return what Go writes of a struct without any values or defaults."""
+    return {
+        name: blank(part) if is_struct(part) and part.zero is not None else copy.deepcopy(part.zero)
+        for name, part in node.properties.items()
+        if part.zero is not msgspec.UNSET
+    }
+
+
 def empty(node: Node) -> Any:
     """Return the value that Go writes for a null in a list or a map."""
     if is_struct(node):

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from aioinformer import Client
+from aioinformer.operator import AdmissionReview, Denied, Operator
 from aioinformer.operator.serving import Debug, Serving
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
 
+from ..webhooks.kinds import WebsiteV1, post, review, site
 from .test_serving import failing_operator
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -49,6 +51,40 @@ def corner_of(picture: bytes) -> bytes:
         pixels += picture[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
         at += size + 12
     return zlib.decompress(pixels)[1:4]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_page_shows_webhooks(tmp_path: Path, scheme: str) -> None:
+    (port,) = free_ports(1)
+    operator = Operator("sites", events=False)
+
+    @operator.validate(WebsiteV1, operations=["CREATE", "DELETE"])
+    async def check(review: AdmissionReview[WebsiteV1]) -> None:
+        if review.object.spec.host == "denied":
+            raise Denied("no")
+        if review.object.spec.host == "broken":
+            raise ValueError("no <i id=injected>markup</i>")
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        manager = operator.manager(client)
+        app = operator.webhook_app(manager)
+        for host, number in (("a.example", 1234), ("denied", 17), ("broken", 3)):
+            for _ in range(number):
+                await post(app, "/validate/check.websites.hooks.example.com", review(site(host=host)))
+        async with Serving(Debug(manager, "sites"), metrics_port=port, probe_port=0, host="127.0.0.1"):
+            prefers = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
+            url = f"http://127.0.0.1:{port}/debug"
+            page = await browse(url, tmp_path, prefers, "--dump-dom")
+            picture = tmp_path / "page.png"
+            await browse(url, tmp_path, prefers, f"--screenshot={picture}")
+    table = page.partition('<table id="webhooks">')[2].partition("</table>")[0]
+    created, deleted = re.findall(r"<tr>(<td.*?)</tr>", table)
+    assert re.findall(r'<td class="n[^"]*">([^<]*)</td>', created)[:5] == ["0", "1,234", "17", "3", "0"]
+    assert "ago: ValueError: no &lt;i id=injected&gt;markup&lt;/i&gt;" in created
+    assert "≤ 1.0 ms" in created
+    assert "DELETE" in deleted
+    assert "webhook calls" in page
+    assert corner_of(picture.read_bytes()) == (b"\x11\x16\x1d" if scheme == "dark" else b"\xf6\xf7\xf9")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,16 +16,22 @@ class Certificates:
 
     ``renew`` replaces both as kubelet does for a mounted Secret: by a link that points to another folder.
 
+    Args:
+        folder: Where the files are.
+        expired: Whether the first certificate was valid until yesterday.
+        names: Further names of the server.
+
     Attributes:
         cert: The certificate's file.
         key: The key's file.
         ca: The authority's certificate in PEM.
     """
 
-    def __init__(self, folder: Path, *, expired: bool = False) -> None:
+    def __init__(self, folder: Path, *, expired: bool = False, names: Iterable[str] = ()) -> None:
         self._folder = folder
         self._authority = trustme.CA()
         self._number = 0
+        self._names = names
         self._now = folder / "..data"
         self.cert, self.key = self._now / "tls.crt", self._now / "tls.key"
         self.ca: bytes = self._authority.cert_pem.bytes()
@@ -41,7 +48,7 @@ class Certificates:
         folder = self._folder / f"{self._number}"
         folder.mkdir()
         until = datetime.now(UTC) - timedelta(days=1) if expired else None
-        made = self._authority.issue_cert("localhost", "127.0.0.1", not_after=until)
+        made = self._authority.issue_cert("localhost", "127.0.0.1", *self._names, not_after=until)
         other = self._authority.issue_cert("localhost") if broken else made
         made.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
         other.private_key_pem.write_to_path(str(folder / "tls.key"))

@@ -22,7 +22,7 @@ def test_what_discovery_tells_of_pods() -> None:
 
 
 def test_every_name_is_that_of_one_resource() -> None:
-    assert len({resource.group_resource for resource in BUILTIN}) == len(BUILTIN)
+    assert len({(resource.group_resource, resource.version) for resource in BUILTIN}) == len(BUILTIN)
 
 
 @pytest.mark.kubernetes

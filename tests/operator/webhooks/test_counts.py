@@ -1,0 +1,82 @@
+"""What webhooks count: metrics and the state of a manager."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aioinformer import Client
+from aioinformer.operator import AdmissionReview, Denied, Operator
+from aioinformer.testing import APIServer, eventually
+
+from .kinds import WebsiteV1, post, review, site
+
+PATH = "/validate/check.websites.hooks.example.com"
+
+
+def counting(entered: asyncio.Event) -> Operator:
+    operator = Operator("sites", events=False)
+
+    @operator.validate(WebsiteV1, timeout=1)
+    async def check(review: AdmissionReview[WebsiteV1]) -> None:
+        match review.object.spec.host:
+            case "denied":
+                raise Denied("no")
+            case "broken":
+                raise KeyError("a secret")
+            case "slow":
+                entered.set()
+                await asyncio.Event().wait()
+
+    return operator
+
+
+async def test_answers_are_counted_by_operation_and_result() -> None:
+    entered = asyncio.Event()
+    operator = counting(entered)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        manager = operator.manager(client)
+        app = operator.webhook_app(manager)
+        created, updated = manager.state.webhooks
+        assert (created.operation, updated.operation, created.calls) == ("CREATE", "UPDATE", 0)
+
+        async def ask(host: str, **more: Any) -> int:
+            return (await post(app, PATH, review(site(host=host), **more))).status_code
+
+        assert await ask("a.example") == 200
+        assert await ask("denied") == 200
+        assert await ask("broken") == 500
+        assert await ask("b.example", operation="UPDATE", old=site()) == 200
+        assert (await post(app, PATH, b"garbage")).status_code == 400
+        slow = asyncio.create_task(ask("slow"))
+        await entered.wait()
+        assert manager.state.webhooks[0].running == 1
+        assert await slow == 500
+        created, updated, garbage = manager.state.webhooks
+        assert (created.allowed, created.denied, created.failed, created.timed_out) == (1, 1, 1, 1)
+        assert (created.running, created.calls) == (0, 4)
+        assert created.last_error == "took longer than 0.9 s"
+        assert created.last_error_seconds is not None
+        assert (updated.allowed, updated.calls, updated.last_error) == (1, 1, None)
+        assert (garbage.operation, garbage.failed) == ("", 1)
+        text = manager.metrics()
+    labels = f'webhook="{PATH}",operation="CREATE"'
+    for result in ("allowed", "denied", "failed", "timed_out"):
+        assert f'aioinformer_webhook_reviews_total{{{labels},result="{result}"}} 1\n' in text
+    assert f"controller_runtime_webhook_requests_in_flight{{{labels}}} 0\n" in text
+    assert f'controller_runtime_webhook_latency_seconds_bucket{{{labels},le="+Inf"}} 4\n' in text
+    assert f'controller_runtime_webhook_latency_seconds_bucket{{{labels},le="0.5"}} 3\n' in text
+
+
+async def test_cancelled_requests_are_no_longer_running() -> None:
+    entered = asyncio.Event()
+    operator = counting(entered)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        manager = operator.manager(client)
+        app = operator.webhook_app(manager)
+        asking = asyncio.create_task(post(app, PATH, review(site(host="slow"))))
+        await entered.wait()
+        asking.cancel()
+        await eventually(lambda: manager.state.webhooks[0].running == 0)
+        await asyncio.wait([asking])
+        assert asking.cancelled()

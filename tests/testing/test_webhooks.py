@@ -1,0 +1,214 @@
+"""Webhooks of the embedded server, beyond what the end-to-end tests compare with the real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from aioinformer import ApiError, Client, KubeObject, Resource, SharedInformerFactory
+from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, WebhookServer
+from aioinformer.testing import APIServer, StatusError, TestingError, eventually
+from aioinformer.typed import Metadata
+
+from ..operator.webhooks.certificates import Certificates
+from ..operator.webhooks.kinds import SpecV1, SpecV2
+
+Object = dict[str, Any]
+ADMISSION = "admissionregistration.k8s.io/v1"
+DEFINITIONS = "apiextensions.k8s.io/v1"
+
+
+@asynccontextmanager
+async def served(operator: Operator, folder: Path, *names: str) -> AsyncIterator[tuple[str, Certificates]]:
+    """Serve an operator's webhooks; yield their URL and certificates."""
+    files = Certificates(folder, names=names)
+    async with WebhookServer(
+        operator.webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1"
+    ) as server:
+        yield f"https://127.0.0.1:{server.port}", files
+
+
+def refusing(**options: Any) -> Operator:
+    operator = Operator("sites", events=False)
+
+    @operator.validate("configmaps", **options)
+    def check(review: AdmissionReview[KubeObject]) -> None:
+        raise Denied("no")
+
+    return operator
+
+
+def configmap(name: str = "a") -> Object:
+    return {"metadata": {"name": name, "namespace": "default"}}
+
+
+async def test_services_are_reached_by_their_endpoints(tmp_path: Path) -> None:
+    operator = refusing()
+    async with (
+        served(operator, tmp_path, "hooks.system.svc") as (url, files),
+        APIServer() as server,
+        Client.from_url(server.url) as client,
+    ):
+        for each in operator.webhook_configurations(service="system/hooks", ca_bundle=files.ca):
+            server.create(ADMISSION, "validatingwebhookconfigurations", each)
+        maps = Resource(client, "configmaps")
+        failed = 'failed calling webhook "check.configmaps.sites": failed to call webhook: '
+        with pytest.raises(ApiError, match=f'{failed}service "hooks" not found'):
+            await maps.create(configmap())
+        service: Object = {"metadata": {"name": "hooks"}, "spec": {"ports": [{"name": "tls", "port": 443}]}}
+        server.create("v1", "services", service, "system")
+        with pytest.raises(ApiError, match=f'{failed}no endpoints available for service "hooks"'):
+            await maps.create(configmap())
+        endpoints: Object = {
+            "metadata": {"name": "hooks-1", "labels": {"kubernetes.io/service-name": "hooks"}},
+            "addressType": "IPv4",
+            "ports": [{"name": "tls", "port": int(url.rpartition(":")[2])}],
+            "endpoints": [{"addresses": ["127.0.0.1"]}],
+        }
+        server.create("discovery.k8s.io/v1", "endpointslices", endpoints, "system")
+        with pytest.raises(ApiError, match="denied the request: no"):
+            await maps.create(configmap())
+        with pytest.raises(ApiError, match="denied the request: no"):
+            await maps.create(configmap() | {"metadata": {"name": "a", "namespace": "kube-public"}})
+        in_own = configmap() | {"metadata": {"name": "a", "namespace": "system"}}
+        assert (await maps.create(in_own)).name == "a", "it is not called for its own namespace"
+
+
+async def test_the_python_api_calls_no_webhooks(tmp_path: Path) -> None:
+    operator = refusing(operations=["CREATE", "UPDATE", "DELETE"])
+    async with (
+        served(operator, tmp_path) as (url, files),
+        APIServer() as server,
+        Client.from_url(server.url) as client,
+    ):
+        (configuration,) = operator.webhook_configurations(url=url, ca_bundle=files.ca)
+        server.create(ADMISSION, "validatingwebhookconfigurations", configuration)
+        made = server.create("v1", "configmaps", configmap())
+        server.update("v1", "configmaps", made)
+        maps = Resource(client, "configmaps")
+        with pytest.raises(ApiError, match="denied the request: no"):
+            await maps.delete("default/a")
+        await Resource(client, "validatingwebhookconfigurations").delete("sites")
+        await maps.delete("default/a")
+
+
+async def test_a_dry_run_needs_a_webhook_without_side_effects(tmp_path: Path) -> None:
+    operator = refusing()
+    async with (
+        served(operator, tmp_path) as (url, files),
+        APIServer() as server,
+    ):
+        (configuration,) = operator.webhook_configurations(url=url, ca_bundle=files.ca)
+        configuration["webhooks"][0]["sideEffects"] = "Some"
+        server.create(ADMISSION, "validatingwebhookconfigurations", configuration)
+        url = f"{server.url}/api/v1/namespaces/default/configmaps?dryRun=All"
+        async with aiohttp.ClientSession() as session, session.post(url, json=configmap()) as answer:
+            message = 'admission webhook "check.configmaps.sites" does not support dry run'
+            assert (answer.status, (await answer.json())["message"]) == (400, message)
+
+
+class Page(CustomResource, group="pages.example.com", version="v1", storage=True):
+    spec: SpecV1
+
+
+class PageV2(Page, version="v2", kind="Page", plural="pages"):
+    spec: SpecV2  # type: ignore[assignment]
+
+
+def converting() -> Operator:
+    operator = Operator("pages", events=False)
+
+    @operator.convert(Page, PageV2)
+    def newer(old: Page) -> PageV2:
+        if old.spec.host == "bad":
+            raise Denied("a bad host")
+        return PageV2(SpecV2(hosts=[old.spec.host]), metadata=old.metadata)
+
+    @operator.convert(PageV2, Page)
+    def older(old: PageV2) -> Page:
+        return Page(SpecV1(host=old.spec.hosts[0]), metadata=old.metadata)
+
+    @operator.validate(Page, operations=["CREATE", "UPDATE", "DELETE"])
+    def check(review: AdmissionReview[Page]) -> None:
+        if review.object.spec.host == "denied":
+            raise Denied("no", field="spec.host")
+
+    @operator.mutate(PageV2, operations=["UPDATE"])
+    def fill(review: AdmissionReview[PageV2]) -> None:
+        review.object.spec.hosts.append("more")
+
+    return operator
+
+
+@asynccontextmanager
+async def pages(folder: Path) -> AsyncIterator[tuple[APIServer, Client]]:
+    operator = converting()
+    async with (
+        served(operator, folder) as (url, files),
+        APIServer() as server,
+        Client.from_url(server.url) as client,
+    ):
+        for definition in operator.definitions(url=url, ca_bundle=files.ca):
+            server.create(DEFINITIONS, "customresourcedefinitions", definition)
+        for each in operator.webhook_configurations(url=url, ca_bundle=files.ca):
+            server.create(ADMISSION, f"{each['kind'].lower()}s", each)
+        yield server, client
+
+
+def page(name: str, host: str) -> Page:
+    return Page(SpecV1(host=host), metadata=Metadata(name=name, namespace="default"))
+
+
+async def test_watches_show_the_version_that_they_ask_for(tmp_path: Path) -> None:
+    async with pages(tmp_path) as (server, client):
+        stored = Resource(client, Page)
+        await stored.create(page("a", "a"))
+        factory = SharedInformerFactory(client)
+        informer = factory.for_resource(PageV2)
+        async with factory:
+            await factory.wait_for_cache_sync()
+            await stored.create(page("b", "b"))
+            changed = await stored.get("default/a")
+            changed.spec.host = "c"
+            await stored.update(changed)
+            await stored.delete("default/b")
+            await eventually(lambda: [each.spec.hosts for each in informer.lister.list()] == [["c"]])
+        assert server.get("pages.example.com/v1", "pages", "a")["spec"] == {"host": "c"}
+        with pytest.raises(TestingError, match=r"use pages\.example\.com/v1, the stored version"):
+            server.get("pages.example.com/v2", "pages", "a")
+
+
+async def test_admission_sees_the_version_of_its_rules(tmp_path: Path) -> None:
+    async with pages(tmp_path) as (_, client):
+        newest, stored = Resource(client, PageV2), Resource(client, Page)
+        metadata = Metadata(name="a", namespace="default")
+        with pytest.raises(ApiError, match=r"spec\.host: no"):
+            await newest.create(PageV2(SpecV2(hosts=["denied"]), metadata=metadata))
+        made = await newest.create(PageV2(SpecV2(hosts=["a"]), metadata=metadata))
+        changed = await newest.patch(made, {"metadata": {"labels": {"x": "y"}}})
+        assert changed.metadata.labels == {"x": "y"}
+        assert (await stored.get("default/a")).spec.host == "a"
+        await newest.delete("default/a")
+        assert not await stored.list()
+
+
+async def test_conversions_that_fail_are_shown(tmp_path: Path) -> None:
+    async with pages(tmp_path) as (server, client):
+        stored, newest = Resource(client, Page), Resource(client, PageV2)
+        await stored.create(page("a", "bad"))
+        failed = "conversion webhook for pages.example.com/v1, Kind=Page failed: a bad host"
+        with pytest.raises(ApiError, match=failed) as refused:
+            await newest.list()
+        assert refused.value.status == 500
+        url = f"{server.url}/apis/pages.example.com/v2/pages?watch=true"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            (event,) = [json.loads(line) async for line in answer.content]
+            assert (event["type"], event["object"]["message"]) == ("ERROR", failed)
+        with pytest.raises(StatusError):
+            server.get("pages.example.com/v1", "pages", "b")
