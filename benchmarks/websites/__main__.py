@@ -32,7 +32,7 @@ _COMMENT = re.compile(r"^\s*(?:#(?!\[)|//)(?!\s*\+)")
 
 
 def files(framework: str) -> list[Path]:
-    """Return the files of a framework's operator that somebody wrote."""
+    """Return the files of a framework's operator, without those that a tool writes."""
     folder, kinds = FILES[framework]
     found = [each for each in sorted((ROOT / folder).rglob("*")) if each.name.endswith(kinds)]
     return [each for each in found if not any(mark in each.as_posix() for mark in GENERATED)]

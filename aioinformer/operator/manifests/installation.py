@@ -10,7 +10,7 @@ from ..._core.checks import LABEL, require_count, require_namespace, require_tex
 from ...errors import AioInformerError, ConfigError
 from ...typed.declaration import mistakes_error
 
-WEBHOOKS = "-webhooks"
+WEBHOOKS = "-webhook"
 """The end of the names of what webhooks need."""
 
 LONGEST_NAME = 63 - len(WEBHOOKS)

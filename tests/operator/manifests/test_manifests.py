@@ -210,13 +210,13 @@ def test_webhooks_have_a_service_a_certificate_and_configurations() -> None:
         "Deployment other",
     ]
     service, issuer, certificate, configuration, workload = objects[6:]
-    assert {each["metadata"]["name"] for each in (service, issuer, certificate)} == {"other-webhooks"}
-    assert certificate["spec"]["dnsNames"] == ["other-webhooks.other.svc"]
-    assert certificate["spec"]["issuerRef"] == {"name": "other-webhooks"}
+    assert {each["metadata"]["name"] for each in (service, issuer, certificate)} == {"other-webhook"}
+    assert certificate["spec"]["dnsNames"] == ["other-webhook.other.svc"]
+    assert certificate["spec"]["issuerRef"] == {"name": "other-webhook"}
     annotations = configuration["metadata"]["annotations"]
-    assert annotations == {"cert-manager.io/inject-ca-from": "other/other-webhooks"}
+    assert annotations == {"cert-manager.io/inject-ca-from": "other/other-webhook"}
     called = configuration["webhooks"][0]["clientConfig"]["service"]
-    assert (called["namespace"], called["name"]) == ("other", "other-webhooks")
+    assert (called["namespace"], called["name"]) == ("other", "other-webhook")
     assert called["port"] == service["spec"]["ports"][0]["port"]
     ports = {each["name"]: each["containerPort"] for each in container(objects)["ports"]}
     assert ports[service["spec"]["ports"][0]["targetPort"]] == 9443
@@ -242,7 +242,7 @@ def test_conversion_webhooks_get_their_authority_from_the_certificate() -> None:
     objects = manifests(operator, installation())
     (definition,) = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
     annotations = definition["metadata"]["annotations"]
-    assert annotations == {"cert-manager.io/inject-ca-from": "sites/sites-webhooks"}
+    assert annotations == {"cert-manager.io/inject-ca-from": "sites/sites-webhook"}
     config = definition["spec"]["conversion"]["webhook"]["clientConfig"]
-    assert config["service"]["name"] == "sites-webhooks"
+    assert config["service"]["name"] == "sites-webhook"
     assert "Certificate sites" in kinds(objects)
