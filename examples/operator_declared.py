@@ -56,7 +56,7 @@ async def all_websites(secret: KubeObject, context: Context) -> list[Request[Web
 
 @operator.controller(
     Website,
-    owns=[Owned("configmaps", FieldsChanged("data"))],
+    owns=[Owned("configmaps", FieldsChanged("data"), verbs=("create", "patch"))],
     watches=[Watched("secrets", all_websites)],
     concurrency=4,
 )

@@ -17,6 +17,7 @@ from aioinformer.operator import (
     GenerationChanged,
     LabelsChanged,
     Manager,
+    Owns,
     Request,
     controller_of,
     owner_reference,
@@ -49,7 +50,7 @@ def expose(manager: Manager) -> None:
             reconcile,
             deployments,
             predicate=GenerationChanged() | LabelsChanged(),
-            owns=[services],  # others may change or delete ours
+            owns=[Owns(services)],  # others may change or delete ours
             concurrency=4,
         )
     )

@@ -40,7 +40,7 @@ class Website(CustomResource, group="example.com", version="v1"):
     spec: WebsiteSpec
 
 
-operator = Operator("websites")
+operator = Operator("websites", events=False)
 
 
 @operator.mutate(Website)

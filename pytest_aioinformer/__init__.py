@@ -38,6 +38,10 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if chosen not in SERVERS:
         raise pytest.UsageError(f"api_server = {chosen!r}: use one of {', '.join(SERVERS)}")
+    if chosen == "kubernetes":
+        from .control_plane import binaries
+
+        binaries()  # one error in place of one for each test
     config.pluginmanager.import_plugin("pytest_aioinformer.fixtures")
 
 

@@ -23,20 +23,24 @@ READY_DEADLINE = 60.0
 GRACE = 10.0
 
 MISSING = (
-    "{name} is neither in $KUBEBUILDER_ASSETS nor on $PATH. To download it: "
+    "--api-server kubernetes: {name} is neither in $KUBEBUILDER_ASSETS nor on $PATH. To download it: "
     "go run sigs.k8s.io/controller-runtime/tools/setup-envtest@latest use -p path, and set KUBEBUILDER_ASSETS to the "
     "folder that it prints. Without a real server: --api-server embedded"
 )
 
 
 def binaries() -> dict[str, str]:
-    """Return where kube-apiserver and etcd are; skip the test if one is missing."""
+    """Return where kube-apiserver and etcd are.
+
+    Raises:
+        UsageError: One is missing.
+    """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     found: dict[str, str] = {}
     for name in ("etcd", "kube-apiserver"):
         where = (shutil.which(name, path=assets) if assets else None) or shutil.which(name)
         if where is None:
-            pytest.skip(MISSING.format(name=name))
+            raise pytest.UsageError(MISSING.format(name=name))
         found[name] = where
     return found
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Client, KubeObject, NotFoundError, Resource
+from aioinformer import AioInformerError, Client, ForbiddenError, KubeObject, NotFoundError, Resource
 from aioinformer.operator import Manager, Operator
 from aioinformer.operator.definitions import install
 from aioinformer.testing import APIServer
@@ -96,9 +96,29 @@ def api_server(request: pytest.FixtureRequest) -> ServerUnderTest:
 # -- the client --------------------------------------------------------------------------------------------
 
 
-async def _open_client(api_server: ServerUnderTest) -> AsyncIterator[Client]:
+_checked = pytest.StashKey[str]()
+"""Why the cluster cannot be used, or ""."""
+
+
+async def _open_client(request: pytest.FixtureRequest, api_server: ServerUnderTest) -> AsyncIterator[Client]:
+    stash = request.session.stash
+    if api_server.kind == "kubeconfig" and _checked not in stash:
+        stash[_checked] = await _why_unusable(api_server)
+    if why := stash.get(_checked, ""):
+        pytest.fail(f"--api-server kubeconfig: {why}", pytrace=False)
     async with api_server.connect() as client:
         yield client
+
+
+async def _why_unusable(api_server: ServerUnderTest) -> str:
+    try:
+        async with api_server.connect() as client:
+            await client.get("/version", timeout=10)
+    except ForbiddenError:
+        return ""  # it may permit what the tests do
+    except AioInformerError as error:
+        return f"{error}; start the cluster, or choose another context or --api-server embedded"
+    return ""
 
 
 _asyncio_client = _asyncio(_open_client)

@@ -12,7 +12,7 @@ SLOW_CALL = 0.1
 """Seconds after which a call is slow. A warning names its function if it blocked the event loop for that long."""
 WARN_EVERY = 10.0
 """Seconds between warnings about one function."""
-ADVICE = "run long work in a thread, such as with asyncio.to_thread"
+ADVICE = "run blocking work in a thread, such as with aioinformer.operator.in_thread"
 """What to do about a function that blocks the event loop."""
 
 

@@ -175,10 +175,8 @@ def demo(
 ) -> None:
     """Run an informer against a busy embedded API server that injects faults."""
     _log_more(verbose)
-    try:
-        from .demo import run_demo
-    except ModuleNotFoundError as error:
-        fail(f"the demo needs {error.name}: pip install 'aioinformer[cli]'")
+    from .demo import run_demo
+
     _run(run_demo(seconds, objects, seed))
 
 
@@ -222,10 +220,8 @@ def bench(
     with usage():
         require_namespace("-n", namespace)
     target = find_target(server, kubeconfig, context) if elsewhere else None
-    try:
-        from .bench import Benchmark, run_benchmark
-    except ModuleNotFoundError as error:
-        fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
+    from .bench import Benchmark, run_benchmark
+
     loop_factory = uvloop_factory("--loop uvloop") if loop is Loop.UVLOOP else None
     benchmark = Benchmark(
         target, namespace, objects, rate, seconds, loop.value, protobuf, output is Form.JSON

@@ -8,7 +8,6 @@ import importlib.util
 import logging
 import os
 import secrets
-import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -21,16 +20,14 @@ from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import run_until_first
 from ..errors import ConfigError
 from ..testing import APIServer
+from .loading import names_of
 from .output import printing, write
+from .parent import OPTION, STEPS
 
 logger = logging.getLogger(__name__)
 
 POLL = 0.5
 """Seconds between looks at the source files."""
-PATIENCE = 3.0
-"""Seconds that reconciles may take to end at a restart."""
-LAST_PATIENCE = 15.0
-"""Seconds after a second signal until the process is killed."""
 
 
 async def run_dev(target: str, arguments: Sequence[str]) -> None:
@@ -45,7 +42,8 @@ async def run_dev(target: str, arguments: Sequence[str]) -> None:
     Raises:
         ConfigError: There is no such module.
     """
-    sources = Sources(target.partition(":")[0])
+    module, _ = names_of(target)
+    sources = Sources(module)
     await run_until_signal(
         lambda: _run_dev(target, arguments, sources), f"aioinformer run --dev {target}", STOP_SIGNALS
     )
@@ -54,7 +52,7 @@ async def run_dev(target: str, arguments: Sequence[str]) -> None:
 async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> None:
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        async with APIServer(tls=True, token=secrets.token_urlsafe(16)) as server:
+        async with APIServer(tls=True, token=secrets.token_urlsafe(16), workloads=True) as server:
             server.kubeconfig(kubeconfig)
             with printing():
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
@@ -95,8 +93,8 @@ def _certificate(folder: Path) -> tuple[Path, Path, Path]:
 
 async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "aioinformer", "run", target, *options,
-        stdin=asyncio.subprocess.DEVNULL,
+        sys.executable, "-m", "aioinformer", "run", target, OPTION, *options,
+        stdin=asyncio.subprocess.PIPE,  # closes when this process ends, however it does
         start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which passes it on
     )  # fmt: skip
 
@@ -110,16 +108,12 @@ async def _report_end(child: asyncio.subprocess.Process) -> None:
 
 async def _stop(child: asyncio.subprocess.Process) -> None:
     """End the operator: first in order, then at once. A cancellation makes it hurry."""
-    for number, patience in (
-        (signal.SIGTERM, PATIENCE),
-        (signal.SIGTERM, LAST_PATIENCE),
-        (signal.SIGKILL, None),
-    ):
+    for number, patience in STEPS:
         if child.returncode is not None:
             return
         child.send_signal(number)
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience or None):
                 await child.wait()
         except TimeoutError:
             continue
@@ -142,7 +136,7 @@ class Sources:
         top = module.partition(".")[0]
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
-        spec = importlib.util.find_spec(top) if top.isidentifier() else None
+        spec = importlib.util.find_spec(top)
         if spec is None or (spec.origin is None and not spec.submodule_search_locations):
             raise ConfigError(f"there is no module {top!r} in {os.getcwd()} or where Python looks")
         folders = spec.submodule_search_locations

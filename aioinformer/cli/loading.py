@@ -6,12 +6,12 @@ import importlib
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
+from .._core.own_code import own_frame, shown_path
 from ..errors import ConfigError
 from ..operator import Manager, Operator
 
@@ -29,16 +29,7 @@ def load(target: str) -> Operator | Factory:
     Raises:
         ConfigError: The module cannot be imported, or has no such object.
     """
-    name, colon, path = target.partition(":")
-    is_path = name.endswith(".py") or os.sep in name
-    if is_path or not all(part.isidentifier() for part in name.split(".")):
-        advice = f"; here {_module_of(name)}:{path or DEFAULT_OBJECT}" if is_path else ""
-        raise ConfigError(
-            f"{name!r} is no module: write MODULE:OBJECT, such as websites.main:operator{advice}"
-        )
-    if colon and not path:
-        raise ConfigError(f"{target!r} names no object: write MODULE:OBJECT, such as {name}:operator")
-    path = path or DEFAULT_OBJECT
+    name, path = names_of(target)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     module = _imported(name)
@@ -62,6 +53,24 @@ def load(target: str) -> Operator | Factory:
     return found  # type: ignore[no-any-return]
 
 
+def names_of(target: str) -> tuple[str, str]:
+    """Return the names of the module and of the object in ``MODULE:OBJECT``.
+
+    Raises:
+        ConfigError: It has another form.
+    """
+    name, colon, path = target.partition(":")
+    is_path = name.endswith(".py") or os.sep in name
+    if is_path or not all(part.isidentifier() for part in name.split(".")):
+        advice = f"; here {_module_of(name)}:{path or DEFAULT_OBJECT}" if is_path else ""
+        raise ConfigError(
+            f"{name!r} is no module: write MODULE:OBJECT, such as websites.main:operator{advice}"
+        )
+    if colon and not path:
+        raise ConfigError(f"{target!r} names no object: write MODULE:OBJECT, such as {name}:operator")
+    return name, path or DEFAULT_OBJECT
+
+
 def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
@@ -82,23 +91,12 @@ def _failed(name: str, error: BaseException) -> str:
     """Return why a module cannot be imported: its own last line in the traceback, and the error."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{name} cannot be imported: {_shown(error.filename)}, line {error.lineno}: SyntaxError: {error.msg}"
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
-    own = [each for each in frames if _is_own(each.filename)]
-    if not own:
+        return f"{name} cannot be imported: {shown_path(error.filename)}, line {error.lineno}: SyntaxError: {error.msg}"
+    last = own_frame(error)
+    if last is None:
         return f"{name} cannot be imported: {what}"
-    last = own[-1]
     code = f" ({last.line})" if last.line else ""
-    return f"{name} cannot be imported: {_shown(last.filename)}, line {last.lineno}{code}: {what}"
-
-
-def _is_own(path: str) -> bool:
-    """Whether a file is the author's: not this package, an installed one, or Python's."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    folders = (package, os.path.dirname(os.__file__))
-    return "site-packages" not in path and not any(
-        os.path.abspath(path).startswith(folder + os.sep) for folder in folders
-    )
+    return f"{name} cannot be imported: {shown_path(last.filename)}, line {last.lineno}{code}: {what}"
 
 
 def _missing(module: ModuleType, path: str) -> str:
@@ -112,8 +110,3 @@ def _missing(module: ModuleType, path: str) -> str:
 
 def _module_of(path: str) -> str:
     return path.removesuffix(".py").strip("./").replace(os.sep, ".")
-
-
-def _shown(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative

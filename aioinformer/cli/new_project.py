@@ -23,7 +23,6 @@ _FILES = {
     "package_init.py": "%{package}/__init__.py",
     "main.py": "%{package}/main.py",
     "resources.py": "%{package}/resources.py",
-    "conftest.py": "tests/conftest.py",
     "test_main.py": "tests/test_main.py",
     "pyproject.toml": "pyproject.toml",
     "Makefile": "Makefile",
@@ -60,8 +59,10 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "kind", self.kind or _kind_of(self.name))
-        mistakes = [self._name_mistake(), self._kind_mistake()]
+        mistakes = [self._name_mistake()]
+        if self.kind or not mistakes[0]:
+            msgspec.structs.force_setattr(self, "kind", self.kind or _kind_of(self.name))
+            mistakes.append(self._kind_mistake())
         if not any(mistakes):
             declaration = Declaration(
                 class_name=self.kind, group=self.group, version="v1", kind=self.kind, plural=self.plural
@@ -107,13 +108,17 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(f"cannot write the project into {folder}: {error.strerror}") from error
 
     def _name_mistake(self) -> str:
-        if len(self.name) > LONGEST_NAME or not _NAME.fullmatch(self.name):
+        if not _NAME.fullmatch(self.name):
             return (
-                f"the name must be at most {LONGEST_NAME} letters in lower case, digits and single dashes, and begin "
-                f"with a letter, like 'websites', not {self.name!r}"
+                "the name must be lower-case letters, digits and single dashes, and begin with a letter: "
+                f"{self.name!r} is not, {_valid(self.name)!r} is"
             )
-        if keyword.iskeyword(self.package) or self.package == "tests":
-            return f"{self.name!r} cannot be the name of the Python package: choose another name"
+        if len(self.name) > LONGEST_NAME:
+            return f"the name {self.name!r} has {len(self.name)} characters: use at most {LONGEST_NAME}"
+        if keyword.iskeyword(self.package):
+            return f"{self.name!r} is a keyword of Python: choose another name"
+        if self.package == "tests":
+            return "'tests' is the folder of the project's tests: choose another name"
         if self.package in sys.stdlib_module_names or self.package in metadata.packages_distributions():
             return f"{self.name!r} is an installed Python package already: choose another name"
         return ""
@@ -135,6 +140,11 @@ def _template(name: str) -> str:
     return (
         resources.files("aioinformer.cli").joinpath("templates", f"{name}.tmpl").read_text(encoding="utf-8")
     )
+
+
+def _valid(name: str) -> str:
+    """Return a valid name that resembles one: ``my-app`` for ``My_App``."""
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-0123456789") or "websites"
 
 
 def _kind_of(name: str) -> str:

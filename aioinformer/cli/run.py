@@ -110,6 +110,8 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
                 await register(client, found, **reached)
             await _check(found, asked, client, manager, elector)
             logger.info("%s runs on %s", name, client.server)
+            if asked.host and asked.metrics_port:
+                logger.info("the debug page: http://%s:%d/debug", asked.host, asked.metrics_port)
             await manager.run()
 
 
@@ -192,7 +194,10 @@ async def _check(
         if isinstance(found, Operator) and not asked.install_crds:
             for difference in await differences(client, found):
                 logger.warning(
-                    "%s. If the class is newer: aioinformer manifests %s", difference, asked.target
+                    "%s. If the class is newer, install its definition: aioinformer manifests %s prints it. If the "
+                    "server's is newer, run the newer operator",
+                    difference,
+                    asked.target,
                 )
         missing = await missing_rights(client, _needed(found, asked, client, manager, elector))
     except ConfigError:

@@ -14,6 +14,7 @@ from .._core.checks import require_namespace
 from ..client import Client
 from .logs import set_up
 from .options import Context, Kubeconfig, Verbose, find_target
+from .parent import OPTION, end_with_stdin
 from .reporting import fail, reporting_errors, usage, uvloop_factory
 
 if TYPE_CHECKING:
@@ -96,12 +97,16 @@ def run_command(
         typer.Option("--dev", help="Run on an embedded API server, and restart when the source changes."),
     ] = False,
     verbose: Verbose = False,
+    until_stdin_ends: Annotated[bool, typer.Option(OPTION, hidden=True)] = False,
 ) -> None:
     """Run an operator until SIGTERM or Ctrl-C; a second signal cancels running reconciles.
 
     In a pod it uses the service account, elsewhere the kubeconfig.
     """
     set_up(is_json=log_format is LogFormat.JSON, level=logging.DEBUG if verbose else logging.INFO)
+    if until_stdin_ends:  # --dev: its operator also logs every reconcile
+        end_with_stdin()
+        logging.getLogger("aioinformer.operator.workers").setLevel(logging.DEBUG)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
     elsewhere = any(each is not None for each in (server, kubeconfig, context))
@@ -149,7 +154,7 @@ def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) 
     try:
         from .dev import run_dev
     except ModuleNotFoundError as error:
-        fail(f"--dev needs {error.name}: pip install 'aioinformer[cli]'")
+        fail(f"--dev needs {error.name}: pip install 'aioinformer[testing]'")
     arguments = [
         f"--metrics-port={asked.metrics_port}",
         f"--probe-port={asked.probe_port}",

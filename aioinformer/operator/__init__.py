@@ -13,6 +13,7 @@ from .context import Context
 from .controller import Controller
 from .declarations import Owned, Uses, Watched
 from .informer_triggers import LOW_PRIORITY, Owns, Watch
+from .kinds import Kind
 from .manager import Manager
 from .metadata import controller_of, owner_reference
 from .operator import Operator
@@ -55,6 +56,7 @@ __all__ = [
     "GenerationChanged",
     "Health",
     "InvalidResultError",
+    "Kind",
     "LabelsChanged",
     "LabelsMatch",
     "LeaderElection",

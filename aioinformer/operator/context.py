@@ -2,50 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar, overload
 
 from ..client import Client
 from ..errors import ConfigError
 from ..events import EventRecorder
-from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..resources import CachedResource, Resource
-from .kinds import Named, declared, shown
+from .kinds import Kind, Named, arguments_of, key_of, shown
 from .manager import Manager
 
 T = TypeVar("T")
 
+Lifespan = Callable[["Context"], AsyncIterator[Any]]
+"""Opens a dependency, yields it once, and closes it."""
+
 
 class Context:
-    """What the reconcilers of an Operator work with during one run: the client, resources and Events.
+    """What the reconcilers of an Operator work with during one run: the client, resources, Events and dependencies.
 
     ``Operator.manager`` makes one for its Manager, and passes it to every reconciler that takes a second argument.
 
     Args:
         name: The operator's name, which is also the field manager of its writes.
         manager: Runs the operator.
+        namespace: The namespace that it works in.
         cached: The resources that it reads from caches.
         direct: The resources that it only uses at the server.
         recorder: Records its Events; None if the operator declares that it records none.
+        settings: Its settings; None if it has none.
 
     Attributes:
         name: The operator's name.
-        client: Sends requests to the API server.
+        namespace: The only namespace that it works in; None for all.
+        client: Sends requests to the API server. ``client.namespace`` is the namespace of the pod.
+
+    Raises:
+        ConfigError: An index is invalid, or two Kinds of one resource have an index of the same name.
     """
 
     def __init__(
         self,
         name: str,
         manager: Manager,
-        cached: list[Named],
-        direct: list[Named],
+        *,
+        namespace: str | None,
+        cached: Iterable[Named],
+        direct: Iterable[Named],
         recorder: EventRecorder | None,
+        settings: object = None,
     ) -> None:
         self.name = name
+        self.namespace = namespace
         self.client: Client = manager.client
         self._recorder = recorder
-        self._cached = {_key(each): manager.resource(each, field_manager=name) for each in cached}
-        self._direct = {_key(each): Resource(self.client, each, field_manager=name) for each in direct}
+        self._provided = [] if settings is None else [settings]
+        self._cached: dict[object, CachedResource[Any]] = {}
+        for each in dict.fromkeys(cached):
+            if (key := key_of(each)) not in self._cached:
+                self._cached[key] = manager.resource(*arguments_of(each), field_manager=name)
+            if isinstance(each, Kind):
+                self._cached[key].informer.add_indexers(each.indexers)
+        self._direct: dict[object, Resource[Any]] = {
+            key_of(each): Resource(self.client, *arguments_of(each), field_manager=name) for each in direct
+        }
 
     def __repr__(self) -> str:
         return f"<Context of {self.name}>"
@@ -54,18 +76,18 @@ class Context:
     def resource(self, resource: str) -> CachedResource[KubeObject]: ...
 
     @overload
-    def resource(self, resource: type[T]) -> CachedResource[T]: ...
+    def resource(self, resource: type[T] | Kind[T]) -> CachedResource[T]: ...
 
     def resource(self, resource: Named) -> CachedResource[Any]:
         """Return a declared resource, read from its cache, which includes what was written through it.
 
         Args:
-            resource: A class or a name, as it was declared.
+            resource: A class, a name or a Kind, as it was declared.
 
         Raises:
             ConfigError: The operator does not declare it, or only declares other verbs than list and watch.
         """
-        key = _key(resource)
+        key = key_of(resource)
         if (found := self._cached.get(key)) is not None:
             return found
         if key in self._direct:
@@ -79,18 +101,18 @@ class Context:
     def uncached(self, resource: str) -> Resource[KubeObject]: ...
 
     @overload
-    def uncached(self, resource: type[T]) -> Resource[T]: ...
+    def uncached(self, resource: type[T] | Kind[T]) -> Resource[T]: ...
 
     def uncached(self, resource: Named) -> Resource[Any]:
         """Return a declared resource, read at the server.
 
         Args:
-            resource: A class or a name, as it was declared.
+            resource: A class, a name or a Kind, as it was declared.
 
         Raises:
             ConfigError: The operator does not declare it.
         """
-        key = _key(resource)
+        key = key_of(resource)
         if (found := self._direct.get(key)) is not None:
             return found
         if (cached := self._cached.get(key)) is not None:
@@ -110,13 +132,41 @@ class Context:
             )
         return self._recorder
 
+    def get(self, kind: type[T]) -> T:
+        """Return the settings, or what a lifespan of the operator provides, by its class.
+
+        Raises:
+            ConfigError: The operator has nothing of this class, or its lifespans are not open.
+        """
+        for each in self._provided:
+            if isinstance(each, kind):
+                return each
+        known = ", ".join(type(each).__name__ for each in self._provided) or "nothing"
+        raise ConfigError(
+            f"{self.name} has no {kind.__name__}, but {known}: pass it as settings= of the Operator, or yield it in a "
+            "function with @operator.lifespan, which is open while the manager runs"
+        )
+
+    @asynccontextmanager
+    async def providing(self, lifespans: Iterable[Lifespan]) -> AsyncIterator[None]:
+        """Open lifespans one after the other, each of which may use what the earlier ones provide, and close them.
+
+        Closing them raises nothing at their ``yield``: a run normally ends by cancellation.
+        """
+        before = len(self._provided)
+        try:
+            async with AsyncExitStack() as stack:
+                for each in lifespans:
+                    opened = asynccontextmanager(each)(self)
+                    self._provided.append(await opened.__aenter__())
+                    stack.push_async_callback(opened.__aexit__, None, None, None)
+                yield
+        finally:
+            del self._provided[before:]
+
     def _undeclared(self, resource: Named) -> ConfigError:
         name = shown(resource)
         return ConfigError(
             f"{self.name} does not declare {name}: add it to owns= of its controller if it creates these objects, or "
             f"add Uses({name}, verbs=(...)) to uses=, with what it does with them"
         )
-
-
-def _key(named: Named) -> tuple[APIResource, type | None]:
-    return declared(named), named if isinstance(named, type) else None

@@ -14,7 +14,7 @@ from ..typed.declaration import mistakes_error
 from ..workqueue import RateLimiter
 from .context import Context
 from .informer_triggers import Requests
-from .kinds import Named, declared
+from .kinds import Named, declared, key_of
 from .predicates import PredicateFunc
 from .requests import Request, Result
 from .rights import READ, WRITE, Right
@@ -41,7 +41,7 @@ class Uses:
     With ``list`` and ``watch``, it is cached, as the resources are that trigger reconciles.
 
     Args:
-        resource: A class, a name such as ``"secrets"``, or a subresource such as ``"pods/eviction"``.
+        resource: A class, a Kind, a name such as ``"secrets"``, or a subresource such as ``"pods/eviction"``.
         verbs: What the operator does with it: ``("get",)``, ``("create",)``.
     """
 
@@ -78,7 +78,7 @@ class Owned:
     """A resource whose objects the reconciled ones own, with a predicate: see Owns.
 
     Args:
-        resource: A class or a name.
+        resource: A class, a name, or a Kind.
         predicate: Which changes trigger a reconcile; None for all.
         controller_only: Whether only the owner that is the object's controller is reconciled.
         verbs: What the operator does with it beside get, list and watch.
@@ -104,7 +104,7 @@ class Watched:
     """Another resource that triggers reconciles: see Watch.
 
     Args:
-        resource: A class or a name.
+        resource: A class, a name, or a Kind.
         map_func: ``map_func(obj)`` or ``map_func(obj, context)``: the requests for an object; plain or async.
         predicate: Which changes trigger a reconcile; None for all.
     """
@@ -119,7 +119,9 @@ class ControllerOptions(TypedDict, Generic[T], total=False):
 
     Attributes:
         name: The controller's name. The resource's.
-        owns: Resources that it creates for each object: classes, names, or Owned.
+        status_verbs: What it does with the status: ``("patch",)``. Of a class with a field ``status`` update and patch,
+            otherwise nothing.
+        owns: Resources that it creates for each object: classes, names, Kinds, or Owned.
         watches: Other resources that trigger reconciles.
         uses: Resources that it uses otherwise.
         sources: As for Controller.
@@ -133,6 +135,7 @@ class ControllerOptions(TypedDict, Generic[T], total=False):
     """
 
     name: str | None
+    status_verbs: Sequence[str] | None
     owns: Sequence[Named | Owned]
     watches: Sequence[Watched]
     uses: Sequence[Uses]
@@ -219,5 +222,5 @@ def unique(named: Iterable[Named]) -> list[Named]:
     """Return each resource once, however its name is written."""
     found: dict[tuple[APIResource, type | None], Named] = {}
     for each in named:
-        found.setdefault((declared(each), each if isinstance(each, type) else None), each)
+        found.setdefault(key_of(each), each)
     return [*found.values()]

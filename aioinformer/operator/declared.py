@@ -14,7 +14,7 @@ from .context import Context
 from .controller import TIMEOUT, Controller
 from .declarations import Handler, Mistakes, Owned, Uses, Watched, require_handler, with_context
 from .informer_triggers import Owns, Watch
-from .kinds import Named, declared, has_status
+from .kinds import Named, declared, declares_status, require_distinct
 from .predicates import PredicateFunc, require_predicate
 from .rights import READ, Right
 from .source_trigger import Source
@@ -27,6 +27,7 @@ class Declared:
     resource: Named
     reconcile: Handler[Any]
     name: str | None = None
+    status_verbs: Sequence[str] | None = None
     owns: Sequence[Named | Owned] = ()
     watches: Sequence[Watched] = ()
     uses: Sequence[Uses] = ()
@@ -63,12 +64,24 @@ class Declared:
             *(each.resource for each in self.watches),
         ]
 
-    def check(self, operator: str, others: Iterable[Declared]) -> None:
+    @property
+    def _status_verbs(self) -> Sequence[str]:
+        if self.status_verbs is not None:
+            return self.status_verbs
+        return ("update", "patch") if declares_status(self.resource) else ()
+
+    @property
+    def resources(self) -> list[Named]:
+        """All resources that it names."""
+        return [*self.triggers, *(each.named for each in self.uses)]
+
+    def check(self, operator: str, others: Sequence[Declared], named: Iterable[Named]) -> None:
         """Check the declaration.
 
         Args:
             operator: The operator's name, for the message.
             others: The operator's other controllers.
+            named: The resources that the operator names elsewhere.
 
         Raises:
             ConfigError: It is invalid; the message has all mistakes.
@@ -77,6 +90,8 @@ class Declared:
         mistakes = Mistakes(f"{operator}: the controller {self.name or called}")
         mistakes.of(lambda: require_handler("reconcile", self.reconcile))
         primary = mistakes.of(lambda: self.primary)
+        if primary is not None and self.status_verbs:
+            mistakes.of(lambda: Right.of(primary, self._status_verbs, "status"))
         for owned in self.owned:
             mistakes.of(lambda owned=owned: owned.right)  # type: ignore[misc]
         for watched in self.watches:
@@ -86,6 +101,8 @@ class Declared:
             )
         for used in self.uses:
             mistakes.of(lambda used=used: used.right)  # type: ignore[misc]
+        theirs = (resource for other in others for resource in other.resources)
+        mistakes.of(lambda: require_distinct([*named, *theirs, *self.resources]))
         if self.predicate is not None:
             mistakes.of(lambda: require_predicate("predicate", self.predicate))
         mistakes.of(lambda: require_count("concurrency", self.concurrency, least=1))
@@ -120,8 +137,8 @@ class Declared:
         """Yield what the controller has to be permitted."""
         primary = self.primary
         yield Right.of(primary, READ)
-        if has_status(self.resource):
-            yield Right.of(primary, ("update", "patch"), "status")
+        if self._status_verbs:
+            yield Right.of(primary, self._status_verbs, "status")
         if self.finalizer is not None:
             yield Right.of(primary, ("patch",))
         if self.owns:  # for the blockOwnerDeletion of owner references

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from typing import Any, Unpack
 
 import anyio
 
 from ..client import Client
-from ..errors import ConfigError, RefusedError
+from ..errors import ConfigError, InvalidError, RefusedError, said
 from ..resources import Resource
 from ..typed import Change, crd, diff
 from .operator import Operator
 from .webhooks import Reached
+
+logger = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -33,11 +36,12 @@ async def install(client: Client, operator: Operator, **reached: Unpack[Reached]
         **reached: How the server reaches its conversion webhooks. Without it, the definitions have no conversion.
 
     Raises:
-        ConfigError: The server does not serve one of them.
+        ConfigError: The server does not serve one of them, or calls one invalid, such as one that lacks a version whose
+            objects it stores.
         AioInformerError: The server refused, or does not answer.
     """
     definitions = _definitions(client, operator.name)
-    applied = [await definitions.apply(each, force=True) for each in operator.definitions(**reached)]
+    applied = [await _applied(definitions, each) for each in operator.definitions(**reached)]
     await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
 
 
@@ -98,6 +102,16 @@ def _definitions(client: Client, manager: str) -> Resource[Object]:
     )
 
 
+async def _applied(definitions: Resource[Object], definition: Object) -> Object:
+    try:
+        return await definitions.apply(definition, force=True)
+    except InvalidError as error:
+        raise ConfigError(
+            f"{definition['metadata']['name']} was not installed: {said(error)}. If the server's definition is newer "
+            "than the class, run the newer operator; otherwise change the class"
+        ) from error
+
+
 async def _served(definitions: Resource[Object], name: str) -> None:
     conditions: dict[str, Object] = {}
     with anyio.move_on_after(TIMEOUT):
@@ -105,6 +119,8 @@ async def _served(definitions: Resource[Object], name: str) -> None:
             status = (await definitions.get(name)).get("status") or {}
             conditions = {each["type"]: each for each in status.get("conditions") or []}
             if conditions.get("Established", {}).get("status") == "True":
+                if unenforced := conditions.get("ValidationRulesNotEnforced"):
+                    logger.warning("%s: %s", name, unenforced["message"])
                 return
             await asyncio.sleep(POLL)
     why = conditions.get("NamesAccepted", {}).get("message") or "the server does not say why"

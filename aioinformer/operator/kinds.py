@@ -2,16 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Generic, TypeVar, overload
 
 from .._core.checks import LABEL, is_subdomain
 from ..errors import ConfigError
 from ..objects.api_resources import APIResource, built_in
+from ..objects.kube_object import KubeObject
+from ..store import IndexFunc
 from ..typed import CustomResource, crd
 from ..typed.names import resource_of_class
 
-Named = str | type[Any]
-"""A resource: ``"pods"``, ``"deploy"``, ``"certificates.cert-manager.io"``, or the class of its objects."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Kind(Generic[T]):
+    """A resource with the type of its objects and its indexes. It may be wherever a class or a name may be.
+
+    ::
+
+        PODS = Kind("pods", Pod, indexers={"node": "spec.nodeName"})
+
+        pods = await context.resource(PODS).by_index("node", "node-1")  # a list of Pods
+
+    Args:
+        resource: A class, or a name such as ``"pods"``.
+        object_type: After a name, the type of its objects; KubeObject if not given.
+        indexers: The indexes of its cache: functions of an object, or paths, by name.
+    """
+
+    resource: str | type[T]
+    object_type: type[T] | None = None
+    indexers: Mapping[str, IndexFunc[T] | str] = field(default_factory=dict)
+
+    @overload
+    def __init__(
+        self: Kind[KubeObject],
+        resource: str,
+        *,
+        indexers: Mapping[str, IndexFunc[KubeObject] | str] = ...,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, resource: str, object_type: type[T], *, indexers: Mapping[str, IndexFunc[T] | str] = ...
+    ) -> None: ...
+
+    @overload
+    def __init__(self, resource: type[T], *, indexers: Mapping[str, IndexFunc[T] | str] = ...) -> None: ...
+
+    def __init__(
+        self,
+        resource: str | type[Any],
+        object_type: type[Any] | None = None,
+        *,
+        indexers: Mapping[str, IndexFunc[Any] | str] | None = None,
+    ) -> None:
+        object.__setattr__(self, "resource", resource)
+        object.__setattr__(self, "object_type", object_type)
+        object.__setattr__(self, "indexers", indexers or {})
+
+
+Named = str | type[Any] | Kind[Any]
+"""A resource: ``"pods"``, ``"deploy"``, ``"certificates.cert-manager.io"``, the class of its objects, or a Kind."""
 
 
 def declared(named: Named) -> APIResource:
@@ -23,6 +79,7 @@ def declared(named: Named) -> APIResource:
     Raises:
         ConfigError: The name or the class is none of a resource; the message has all mistakes of a class.
     """
+    named = base_of(named)
     if isinstance(named, type):
         if issubclass(named, CustomResource):
             crd(named)
@@ -40,18 +97,71 @@ def declared(named: Named) -> APIResource:
     return APIResource(f"{group}/", plural, "", True)
 
 
+def base_of(named: Named) -> str | type[Any]:
+    """Return the name or the class, without what a Kind adds."""
+    return named.resource if isinstance(named, Kind) else named
+
+
+def key_of(named: Named) -> tuple[APIResource, type | None]:
+    """Return what all ways to name the same cache have in common: the resource, and the type of its objects."""
+    base = base_of(named)
+    said = named.object_type if isinstance(named, Kind) else None
+    return declared(named), base if isinstance(base, type) else said
+
+
+def arguments_of(named: Named) -> tuple[Any, ...]:
+    """Return the arguments of ``Manager.resource`` or ``Resource``."""
+    object_type = named.object_type if isinstance(named, Kind) else None
+    return (base_of(named),) if object_type is None else (base_of(named), object_type)
+
+
+def custom_class(named: Named) -> type[CustomResource] | None:
+    """Return the CustomResource class that is named; None for other resources."""
+    base = base_of(named)
+    return base if isinstance(base, type) and issubclass(base, CustomResource) else None
+
+
 def is_discovered(named: Named) -> bool:
     """Return whether only a server knows the resource's version and kind."""
-    return isinstance(named, str) and built_in(named) is None
+    base = base_of(named)
+    return isinstance(base, str) and built_in(base) is None
 
 
-def has_status(named: Named) -> bool:
-    """Return whether the resource may have a status, as far as that is known."""
-    return not (isinstance(named, type) and issubclass(named, CustomResource)) or (
-        "status" in named.__struct_fields__
-    )
+def declares_status(named: Named) -> bool:
+    """Return whether the class of the resource has a status."""
+    found = custom_class(named)
+    return found is not None and "status" in found.__struct_fields__
 
 
 def shown(named: Named) -> str:
     """Return how a program names the resource, for messages."""
-    return repr(named) if isinstance(named, str) else named.__name__
+    base = base_of(named)
+    return repr(base) if isinstance(base, str) else base.__name__
+
+
+def require_distinct(named: Iterable[Named]) -> None:
+    """Check that different CustomResource classes are different kinds, or versions of one kind.
+
+    Raises:
+        ConfigError: Two classes are the same version of a kind, or disagree on the plural of a kind.
+    """
+    classes = dict.fromkeys(custom_class(each) for each in named)
+    declarations = {each: each.__declaration__.names for each in classes if each and each.__declaration__}
+    for (first, one), (second, other) in combinations(declarations.items(), 2):
+        if one.group != other.group or (one.kind != other.kind and one.plural != other.plural):
+            continue
+        both = f"{_path(first)} and {_path(second)} are both"
+        if (one.kind, one.plural) != (other.kind, other.plural):
+            raise ConfigError(
+                f"{both} of {one.group} and are called {one.kind} ({one.plural}) and {other.kind} ({other.plural}): "
+                "versions of one kind share kind= and plural=, and different kinds have neither in common"
+            )
+        if one.version == other.version:
+            raise ConfigError(
+                f"{both} the version {one.version} of the kind {one.kind}.{one.group}: use one class everywhere, or "
+                "give one another version= or kind="
+            )
+
+
+def _path(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

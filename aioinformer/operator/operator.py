@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Generic, TypeVar, Unpack, overload
 
 from .._core.checks import require_object_name
 from ..client import Client
+from ..errors import ConfigError
 from ..events import EventRecorder
+from ..handlers import require_arguments
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
-from .context import Context
+from .context import Context, Lifespan
 from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, unique
 from .declared import Declared
-from .kinds import Named, is_discovered
+from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
 from .protocols import LeaderElection
 from .registering import Registering
 from .requests import Request
 from .rights import EVENTS, LEASES, Right, merged
+from .settings import require_settings_class, settings_from
 from .webhooks import WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
 
@@ -64,22 +68,36 @@ class Operator(DeclaresWebhooks):
         name: The operator's name: of its Lease, in logs and Events, and the field manager of its writes.
         uses: Resources that it uses without being triggered by them.
         events: Whether it records Events, which needs the right to write them.
+        settings: A msgspec.Struct; ``context.get`` returns one for each run. A field ``recheck`` of the operator
+            ``storage`` is the environment variable ``STORAGE_RECHECK``.
 
     Raises:
         ConfigError: An argument is invalid; the message has all mistakes.
     """
 
-    def __init__(self, name: str, *, uses: Iterable[Uses] = (), events: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        uses: Iterable[Uses] = (),
+        events: bool = True,
+        settings: type[Any] | None = None,
+    ) -> None:
         mistakes = Mistakes(f"Operator({name!r})")
         mistakes.of(lambda: require_object_name("name", name))
         self.uses = tuple(uses)
         for each in self.uses:
             mistakes.of(lambda each=each: each.right)  # type: ignore[misc]
+        if settings is not None:
+            mistakes.of(lambda: require_settings_class(settings))
+        mistakes.of(lambda: require_distinct(each.named for each in self.uses))
         mistakes.raise_if_any()
         super().__init__()
         self.name = name
         self.events = events
+        self.settings = settings
         self._declared: list[Declared] = []
+        self._lifespans: list[Lifespan] = []
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
@@ -92,13 +110,15 @@ class Operator(DeclaresWebhooks):
     ) -> _Registers[KubeObject]: ...
 
     @overload
-    def controller(self, resource: type[T], **options: Unpack[ControllerOptions[T]]) -> _Registers[T]: ...
+    def controller(
+        self, resource: type[T] | Kind[T], **options: Unpack[ControllerOptions[T]]
+    ) -> _Registers[T]: ...
 
     def controller(self, resource: Named, **options: Unpack[ControllerOptions[Any]]) -> _Registers[Any]:
         """Register a reconciler, as a decorator of ``reconcile(request)`` or ``reconcile(request, context)``.
 
         Args:
-            resource: The resource to reconcile: a class or a name.
+            resource: The resource to reconcile: a class, a name, or a Kind.
             **options: See ControllerOptions.
 
         Raises:
@@ -107,10 +127,37 @@ class Operator(DeclaresWebhooks):
 
         def register(reconcile: Handler[Any]) -> None:
             declared = Declared(resource, reconcile, **options)
-            declared.check(self.name, self._declared)
+            used = [each.named for each in self.uses]
+            declared.check(self.name, self._declared, [*used, *self._webhook_classes])
             self._declared.append(declared)
 
         return _Registers(register)
+
+    def lifespan(
+        self, function: Callable[[Context], AsyncIterator[T]]
+    ) -> Callable[[Context], AsyncIterator[T]]:
+        """Register a dependency, as a decorator of an async generator that opens it, yields it and closes it.
+
+        ::
+
+            @operator.lifespan
+            async def store(context: Context) -> AsyncIterator[Store]:
+                async with Store(context.get(Settings).url) as store:
+                    yield store
+
+        ``context.get(Store)`` returns it. It is open once in each run, from before the caches are filled until all
+        reconciles have ended, also on standby. Several are opened in the order of registration.
+
+        Raises:
+            ConfigError: It is not an async generator function of a context.
+        """
+        require_arguments("lifespan", function, ("context",))
+        if not inspect.isasyncgenfunction(function):
+            raise ConfigError(
+                f"{self.name}: lifespan takes an async function that yields once, not {function!r}"
+            )
+        self._lifespans.append(function)
+        return function
 
     @property
     def resources(self) -> list[Named]:
@@ -137,10 +184,10 @@ class Operator(DeclaresWebhooks):
         """
         versions: dict[tuple[str, str], list[type[CustomResource]]] = {}
         for each in dict.fromkeys([*self.resources, *self._webhook_classes]):
-            if isinstance(each, type) and issubclass(each, CustomResource):
-                resource = resource_of_class(each)
-                versions.setdefault((resource.group, resource.plural), []).append(each)
-        return [tuple(sorted(each, key=_age)) for each in versions.values()]
+            if (kind := custom_class(each)) is not None:
+                resource = resource_of_class(kind)
+                versions.setdefault((resource.group, resource.plural), []).append(kind)
+        return [tuple(sorted(dict.fromkeys(each), key=_age)) for each in versions.values()]
 
     def rights(self, *, leader_election: bool = True) -> list[Right]:
         """Return what the operator's service account has to be permitted.
@@ -166,6 +213,7 @@ class Operator(DeclaresWebhooks):
         leader_election: LeaderElection | None = None,
         grace_period: float = 20.0,
         on_trace: Callable[[Trace], object] | None = None,
+        settings: object = None,
         **options: Unpack[ReflectorOptions],
     ) -> Manager:
         """Return a new Manager with all controllers, for one run.
@@ -178,27 +226,52 @@ class Operator(DeclaresWebhooks):
             leader_election: As for Manager.
             grace_period: As for Manager.
             on_trace: As for Manager.
+            settings: Its settings; None reads them from environment variables.
             **options: As for Manager.
 
         Raises:
             ConfigError: An argument is invalid.
         """
+        settings = self._settings(settings)
         recorder = EventRecorder(client, self.name) if self.events else None
         manager = _OperatorManager(
             client,
             recorder,
+            self._lifespans,
             namespace=namespace,
             leader_election=leader_election,
             grace_period=grace_period,
             on_trace=on_trace,
             **options,
         )
-        cached = unique([*self._triggers, *(each.named for each in self._uses if each.is_cached)])
-        direct = unique([*cached, *(use.named for use in self._uses)])[len(cached) :]
-        context = manager.context = Context(self.name, manager, cached, direct, recorder)
+        cached = [*self._triggers, *(each.named for each in self._uses if each.is_cached)]
+        keys = {key_of(each) for each in cached}
+        direct = [each.named for each in self._uses if key_of(each.named) not in keys]
+        context = manager.context = Context(
+            self.name,
+            manager,
+            namespace=namespace,
+            cached=cached,
+            direct=direct,
+            recorder=recorder,
+            settings=settings,
+        )
         for each in self._declared:
             manager.add(each.controller(context))
         return manager
+
+    def _settings(self, given: object) -> object:
+        if self.settings is None:
+            if given is not None:
+                raise ConfigError(
+                    f"{self.name} has no settings: pass settings={type(given).__name__} to its Operator"
+                )
+            return None
+        if given is None:
+            return settings_from(self.name, self.settings)
+        if not isinstance(given, self.settings):
+            raise ConfigError(f"{self.name}: settings must be a {self.settings.__name__}, not {given!r}")
+        return given
 
     def webhook_app(self, manager: Manager | None = None) -> WebhookApp:
         """Return its webhooks as an ASGI application.
@@ -223,12 +296,18 @@ class Operator(DeclaresWebhooks):
             AioInformerError: The server does not answer.
         """
         for each in self.resources:
-            if isinstance(each, str) and is_discovered(each):
-                await client.discovery.find(each)
+            name = base_of(each)
+            if isinstance(name, str) and is_discovered(name):
+                await client.discovery.find(name)
 
     @asynccontextmanager
     async def running(
-        self, client: Any, *, namespace: str | None = None, grace_period: float = 20.0
+        self,
+        client: Any,
+        *,
+        namespace: str | None = None,
+        grace_period: float = 20.0,
+        settings: object = None,
     ) -> AsyncIterator[Manager]:
         """Run the operator inside a block, for tests and programs that do other things too.
 
@@ -236,26 +315,37 @@ class Operator(DeclaresWebhooks):
             client: As for Manager.
             namespace: The namespace to work in; None for all.
             grace_period: As for Manager.
+            settings: As for ``manager``.
         """
         client = Client.of(client)
         await self.discover(client)
-        async with self.manager(client, namespace=namespace, grace_period=grace_period) as manager:
+        async with self.manager(
+            client, namespace=namespace, grace_period=grace_period, settings=settings
+        ) as manager:
             yield manager
 
 
 class _OperatorManager(Manager):
-    """A Manager that also runs the recorder of its operator's Events."""
+    """A Manager that also runs the recorder of its operator's Events, and its lifespans."""
 
-    def __init__(self, client: Any, recorder: EventRecorder | None, **options: Any) -> None:
+    def __init__(
+        self,
+        client: Any,
+        recorder: EventRecorder | None,
+        lifespans: Iterable[Lifespan],
+        **options: Any,
+    ) -> None:
         super().__init__(Client.of(client), **options)
         self._recorder = recorder
+        self._lifespans = tuple(lifespans)
         self.context: Context | None = None
 
     async def run(self) -> None:
-        if self._recorder is None:
-            await super().run()
-            return
-        async with self._recorder:  # leaving sends the last Events
+        assert self.context is not None
+        async with (
+            self._recorder or nullcontext(),  # leaving sends the last Events
+            self.context.providing(self._lifespans),
+        ):
             await super().run()
 
 

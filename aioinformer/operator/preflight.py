@@ -10,7 +10,7 @@ import msgspec
 
 from ..client import Client
 from ..client.transport import Change
-from ..errors import ApiError, ConfigError
+from ..errors import AioInformerError, ApiError, ConfigError
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
 from .manager import Manager
@@ -146,10 +146,13 @@ async def _explained(client: Client, collection: Collection) -> str:
     """Return that a collection is missing, and what the server has in its place."""
     name = f"{collection.plural}.{collection.group}"
     text = f"the server {client.server} has no {name} in {collection.api_version}"
-    groups = (await client.get_json("/apis", timeout=TIMEOUT)).get("groups") or []
-    its = next((each for each in groups if each.get("name") == collection.group), None)
-    for version in [] if its is None else its.get("versions") or []:
-        served = await client.get_json(f"/apis/{version['groupVersion']}", timeout=TIMEOUT)
-        if any(each.get("name") == collection.plural for each in served.get("resources") or []):
-            return f"{text}; it serves {version['groupVersion']}"
+    for wanted in (name, collection.plural):
+        try:
+            found = await client.discovery.find(wanted, refresh=True)
+        except AioInformerError:
+            continue  # there is none of this name, or the server does not say
+        if found.plural == collection.plural and found.group == collection.group:
+            return f"{text}; it serves {found.api_version}"
+        if found.plural == collection.plural:
+            return f"{text}; it has {found.plural}.{found.group}: is the group of the class right?"
     return text

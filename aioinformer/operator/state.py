@@ -74,12 +74,14 @@ class FailingKey:
     Attributes:
         key: The object's key.
         error: The last error's message.
+        where: The file and line of the reconciler's code that raised it; ``""`` if it was raised elsewhere.
         seconds: Seconds since that error.
         tries: How often in a row it failed or was queued again with a back-off.
     """
 
     key: str
     error: str
+    where: str
     seconds: float
     tries: int
 

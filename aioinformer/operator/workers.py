@@ -12,10 +12,12 @@ from typing import NamedTuple
 from .._core.cancellation import forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
+from .._core.own_code import own_frame, shown_path
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from .._core.tasks import finish
 from ..errors import (
     ApiError,
+    ForbiddenError,
     InvalidResultError,
     ReconcileTimeout,
     StoppedError,
@@ -38,6 +40,11 @@ NOT_LEADING_DELAY = 1.0
 """Seconds until a worker checks again whether it may work; after lost leadership it is cancelled soon."""
 LONGEST_KEPT = 1000
 """Characters of an error's message that are kept for each failing key."""
+FORBIDDEN = (
+    ". If a right is missing, grant it to the service account: an Operator declares it by owns, uses or "
+    "status_verbs, and aioinformer manifests prints the rules"
+)
+"""What the log adds to a refused request."""
 RATE_LIMITER_FAILED_DELAY = 10.0
 """Seconds until a retry when the rate limiter itself raised."""
 
@@ -48,11 +55,13 @@ class Failure(NamedTuple):
     Attributes:
         type: The error's type.
         text: The error's message.
+        where: The line that raised it.
         at: Loop time of the failure.
     """
 
     type: type[BaseException]
     text: str
+    where: str
     at: float
 
 
@@ -124,6 +133,7 @@ class Workers:
             yield FailingKey(
                 key=key,
                 error=failure.text,
+                where=failure.where,
                 seconds=now - failure.at,
                 tries=self._queue.num_requeues(key),
             )
@@ -278,6 +288,8 @@ class Workers:
                 if run.is_overdue or run.task in self._ending:
                     raise asyncio.CancelledError  # the reconcile swallowed it
             self._handle_result(key, result)
+            if logger.isEnabledFor(logging.DEBUG):
+                logger.debug("%s: reconciled %s in %.3g s", self._name, key, perf_counter() - began)
         except (Exception, asyncio.CancelledError) as error:
             if run.is_overdue:
                 self._time_out(key, error)
@@ -357,7 +369,7 @@ class Workers:
         self.last_error, self.last_error_key = error, key
         self._loop = asyncio.get_running_loop()
         self._failed_at = self._loop.time()
-        self.failing[key] = Failure(type(error), said(error)[:LONGEST_KEPT], self._failed_at)
+        self.failing[key] = Failure(type(error), said(error)[:LONGEST_KEPT], _where(error), self._failed_at)
 
     def _retry(self, key: str, error: BaseException, at_least: float = 0.0) -> None:
         """Retry with a back-off that grows with each failure in a row, and not before the server's Retry-After.
@@ -371,11 +383,18 @@ class Workers:
         times = self._queue.num_requeues(key)
         self._log.log(
             error,
-            "%s: %s failed%s; retrying in %.3g s: %s",
+            "%s: %s failed%s; retrying in %.3g s: %s%s",
             self._name, key, f", {times} times in a row" if times > 1 else "", delay, said(error),
+            FORBIDDEN if isinstance(error, ForbiddenError) else "",
             level=logging.WARNING if at_least else logging.ERROR,
             traceback=traceback_of(error) if is_new_error else None,
         )  # fmt: skip
+
+
+def _where(error: BaseException) -> str:
+    """Return the file and line of the reconciler's code that raised an error; ``""`` if none did."""
+    frame = own_frame(error)
+    return "" if frame is None else f"{shown_path(frame.filename)}:{frame.lineno}"
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -84,7 +84,8 @@ class APIServer:
             end pods. False runs none, like a bare kube-apiserver. Names out of `CONTROLLERS` run those only; they are
             the names of kube-controller-manager's `--controllers`.
         workloads: Also play the workload controllers, the scheduler and the kubelet: Deployments, ReplicaSets,
-            StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. See `workloads`.
+            StatefulSets, DaemonSets and Jobs make pods, and pods become Running and Ready. CronJobs make Jobs on
+            command, claims are bound, and Services get EndpointSlices. See `workloads`.
         rbac: Enforce Roles and ClusterRoles, as `--authorization-mode=RBAC`, for impersonated users, `users` and tokens
             of service accounts. Requests with `token`, or without any token if there is none, may do everything.
             kube-system then has the real server's ConfigMap about old tokens, too.
@@ -476,7 +477,7 @@ class APIServer:
 
     @property
     def workloads(self) -> Workloads:
-        """Delays and failures of pods.
+        """Delays and failures of pods, and Jobs of CronJobs.
 
         Raises:
             TestingError: The server does not run workloads.

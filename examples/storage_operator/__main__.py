@@ -1,40 +1,26 @@
-"""`python -m examples.storage_operator`: a demonstration, or with `--cluster` the operator itself."""
+"""`python -m examples.storage_operator`: a demonstration on an API server inside this process."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from aioinformer import Client, EventRecorder, LeaderElector
+from aioinformer import Client
+from aioinformer.operator.definitions import install
 from aioinformer.testing import APIServer
 
+from . import operator
 from .model import API_VERSION
-from .operator import NAME, storage_operator
 
-DEFINITIONS = Path(__file__).with_name("crds.yaml")
 WHERE = {"server": "10.0.0.7", "volume": "deep"}
 
 
-async def operate(namespace: str | None) -> None:
-    """Run on the kubeconfig's cluster until stopped; one of several instances works."""
-    async with Client.from_kubeconfig() as client, EventRecorder(client, NAME) as events:
-        election = LeaderElector(client, "storage-operator", namespace or client.namespace)
-        manager = storage_operator(client, events, namespace=namespace, leader_election=election)
-        await manager.run_until_signal()
-
-
-async def demonstrate() -> None:
-    """Delete a Cave that a Backend still mounts, on an API server inside this process."""
+async def main() -> None:
+    """Delete a Cave that a Backend still mounts."""
     async with APIServer() as server, Client.from_url(server.url) as client:
-        for definition in yaml.safe_load_all(DEFINITIONS.read_text()):
-            server.create("apiextensions.k8s.io/v1", "customresourcedefinitions", definition)
-        async with EventRecorder(client, NAME) as events, storage_operator(client, events):
+        await install(client, operator)
+        async with operator.running(client):
             server.create(API_VERSION, "caves", {"metadata": {"name": "deep"}, "spec": WHERE})
             web = {
                 "metadata": {"name": "web"},
@@ -63,15 +49,5 @@ async def cave_is(server: APIServer, condition: Callable[[dict[str, Any]], objec
     print("cave deep: gone")
 
 
-def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cluster", action="store_true", help="run on the cluster of your kubeconfig")
-    parser.add_argument("--namespace", help="the one to look after, in place of all")
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO if arguments.cluster else logging.WARNING)
-    asyncio.run(operate(arguments.namespace) if arguments.cluster else demonstrate())
-
-
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

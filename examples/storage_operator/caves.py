@@ -1,70 +1,56 @@
-"""Caves: protected while they live, released when no pod mounts them."""
+"""Caves: protected while they live, released when no pod mounts them.
+
+The controller keeps the finalizer on each Cave, also on existing ones; `release` decides when it is removed.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from aioinformer import CachedResource, EventRecorder, NotFoundError
-from aioinformer.operator import Reconciler, Request, Result
+from aioinformer import NotFoundError
+from aioinformer.operator import Context, Request, Result
 
-from .model import PROTECTION, Cave, Pod
+from .model import CAVES, PODS, Cave, CavePhase, CaveStatus, Pod, Settings
 
 
-class CaveReconciler(Reconciler[Cave]):
-    """A reconciler that keeps a finalizer on each Cave, also on existing ones; `cleanup` decides when it is removed.
+async def protect(request: Request[Cave], context: Context) -> None:
+    """Write into the status how many pods mount a Cave."""
+    cave = request.object
+    assert cave is not None
+    mount = cave.spec.mount
+    if cave.status is None or cave.status.phase != "Protected":
+        context.events.event(cave, "Normal", "Protected", f"{mount} stays while it is mounted")
+    await _report(cave, context, "Protected", len(await context.resource(PODS).by_index("mount", str(mount))))
 
-    Args:
-        caves: The Caves of the watched namespaces.
-        pods: Pods of the same namespaces, with the index ``mount``.
-        namespace: The watched namespace; None for all.
-        events: Records what happens.
-        recheck: Seconds after which pods that mount a Cave are counted again.
+
+async def release(request: Request[Cave], context: Context) -> Result | None:
+    """Release a Cave if no pod mounts it.
+
+    The cache is enough to refuse. Before it agrees, it asks the server: the cache may lack a new pod. No pod can appear
+    later: see ``backends.py``.
     """
+    cave = request.object
+    assert cave is not None
+    mount = cave.spec.mount
+    pods = await context.resource(PODS).by_index("mount", str(mount))
+    if not pods:
+        found = await context.uncached(PODS).list(context.namespace)
+        pods = [pod for pod in found if mount in pod.mounts]
+    if pods:
+        context.events.event(cave, "Normal", "StillMounted", f"{len(pods)} pods mount {mount}")
+        await _report(cave, context, "Releasing", len(pods))
+        return Result(requeue_after=context.get(Settings).recheck)
+    context.events.event(cave, "Normal", "Released", f"no pod mounts {mount}")
+    return None
 
-    finalizer = PROTECTION
 
-    def __init__(
-        self,
-        caves: CachedResource[Cave],
-        pods: CachedResource[Pod],
-        namespace: str | None,
-        events: EventRecorder,
-        recheck: float,
-    ) -> None:
-        self._caves = caves
-        self._pods = pods
-        self._namespace = namespace
-        self._events = events
-        self._recheck = recheck
+def caves_of(pod: Pod, context: Context) -> list[Request[Cave]]:
+    """Return the Caves that a pod mounts."""
+    index = context.resource(CAVES).informer.indexer
+    return [Request.of(cave) for mount in pod.mounts for cave in index.by_index("mount", str(mount))]
 
-    async def reconcile(self, request: Request[Cave]) -> None:
-        """Write into the status how many pods mount a Cave."""
-        cave = request.object
-        assert cave is not None
-        if cave.status.phase != "Protected":
-            self._events.event(cave, "Normal", "Protected", f"{cave.spec.mount} stays while it is mounted")
-        await self._tell(cave, "Protected", len(await self._pods.by_index("mount", str(cave.spec.mount))))
 
-    async def cleanup(self, request: Request[Cave]) -> Result | None:
-        """Release a Cave if no pod mounts it.
-
-        The cache is enough to refuse. Before it agrees, it asks the server: the cache may lack a new pod. No pod
-        can appear later: see ``backends.py``.
-        """
-        cave = request.object
-        assert cave is not None
-        mount = cave.spec.mount
-        pods = await self._pods.by_index("mount", str(mount))
-        if not pods:
-            pods = [pod for pod in await self._pods.resource.list(self._namespace) if mount in pod.mounts]
-        if pods:
-            self._events.event(cave, "Normal", "StillMounted", f"{len(pods)} pods mount {mount}")
-            await self._tell(cave, "Releasing", len(pods))
-            return Result(requeue_after=self._recheck)
-        self._events.event(cave, "Normal", "Released", f"no pod mounts {mount}")
-        return None
-
-    async def _tell(self, cave: Cave, phase: str, pods: int) -> None:
-        if (cave.status.phase, cave.status.pods) != (phase, pods):
-            with suppress(NotFoundError):  # gone: nothing to report
-                await self._caves.patch_status(cave, {"status": {"phase": phase, "pods": pods}})
+async def _report(cave: Cave, context: Context, phase: CavePhase, pods: int) -> None:
+    if cave.status != CaveStatus(phase, pods):
+        with suppress(NotFoundError):  # gone: nothing to report
+            await context.resource(CAVES).patch_status(cave, {"status": {"phase": phase, "pods": pods}})

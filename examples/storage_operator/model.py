@@ -8,9 +8,14 @@ A volume is identified by its server's address and its name there. Two kinds of 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
+
+from aioinformer import OwnerReference
+from aioinformer.operator import CustomResource, Kind
+from aioinformer.typed import Column, Rule
 
 GROUP = "storage.example.com"
 API_VERSION = f"{GROUP}/v1"
@@ -21,6 +26,21 @@ GATE = "abc/cave"
 """The scheduling gate of a pod that must not start, and so not mount, before its Cave is known to stay."""
 
 NFS_DRIVER = "nfs.csi.k8s.io"
+
+CavePhase = Literal["Protected", "Releasing"]
+BackendPhase = Literal["Mounted", "WaitingForCave"]
+
+Text = Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class Settings(msgspec.Struct):
+    """The operator's settings: ``STORAGE_OPERATOR_RECHECK`` in the environment.
+
+    Attributes:
+        recheck: Seconds between counts of a deleted Cave's pods.
+    """
+
+    recheck: Annotated[float, Meta(gt=0)] = 20.0
 
 
 class Mount(NamedTuple):
@@ -33,76 +53,63 @@ class Mount(NamedTuple):
         return f"{self.server}:/{self.volume}"
 
 
-class OwnerReference(msgspec.Struct, rename="camel"):
-    """An owner of an object."""
+class Location(msgspec.Struct):
+    """Where a volume is."""
 
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-    controller: bool = False
-
-
-class Metadata(msgspec.Struct, rename="camel", kw_only=True):
-    """The metadata that this operator uses."""
-
-    name: str
-    namespace: str
-    uid: str
-    resource_version: str
-    deletion_timestamp: str | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[OwnerReference] = []
-
-
-class Status(msgspec.Struct):
-    """The status of both kinds."""
-
-    phase: str = ""
-    pods: int = 0
-
-
-class CaveSpec(msgspec.Struct):
-    """The location of a Cave."""
-
-    server: str
-    volume: str
+    server: Annotated[Text, Meta(description="The address of the NFS server.")]
+    volume: Annotated[Text, Meta(description="The volume's name there: exported as /name.")]
 
     @property
     def mount(self) -> Mount:
         return Mount(self.server, self.volume)
 
 
-class Cave(msgspec.Struct, rename="camel"):
+class CaveStatus(msgspec.Struct):
+    """What the operator knows of a Cave."""
+
+    phase: CavePhase
+    pods: Annotated[int, Meta(description="How many pods mount it.")]
+
+
+COLUMNS = [
+    Column("Server", ".spec.server"),
+    Column("Volume", ".spec.volume"),
+    Column("Phase", ".status.phase"),
+    Column("Pods", ".status.pods"),
+]
+
+
+class Cave(CustomResource, group=GROUP, version="v1", columns=COLUMNS):
     """Shared storage."""
 
-    metadata: Metadata
-    spec: CaveSpec
-    status: Status = msgspec.field(default_factory=Status)
-    api_version: str = API_VERSION
-    kind: str = "Cave"
+    spec: Annotated[Location, Rule("self == oldSelf", "a Cave is where it is")]
+    status: CaveStatus | None = None
 
     @property
     def protects(self) -> bool:
         """Whether it stays for pods that mount it from now on."""
-        return self.metadata.deletion_timestamp is None and PROTECTION in (self.metadata.finalizers or ())
+        return self.metadata.deletion_timestamp is None and PROTECTION in self.metadata.finalizers
 
 
-class BackendSpec(CaveSpec):
+class BackendSpec(Location, kw_only=True):
     """The Cave that a workload mounts, and the workload."""
 
-    image: str
-    replicas: int = 1
+    image: Text
+    replicas: Annotated[int, Meta(ge=0, le=100)] = 1
 
 
-class Backend(msgspec.Struct, rename="camel"):
+class BackendStatus(msgspec.Struct):
+    """What the operator knows of a Backend."""
+
+    phase: BackendPhase
+    pods: Annotated[int, Meta(description="How many of its pods may mount the Cave.")]
+
+
+class Backend(CustomResource, group=GROUP, version="v1", columns=COLUMNS):
     """A workload on shared storage."""
 
-    metadata: Metadata
     spec: BackendSpec
-    status: Status = msgspec.field(default_factory=Status)
-    api_version: str = API_VERSION
-    kind: str = "Backend"
+    status: BackendStatus | None = None
 
 
 class NfsSource(msgspec.Struct):
@@ -138,10 +145,21 @@ class PodSpec(msgspec.Struct, rename="camel"):
     scheduling_gates: list[Gate] = []
 
 
+class PodMetadata(msgspec.Struct, rename="camel", kw_only=True):
+    """The metadata that this operator uses: nothing else of the many pods is kept in memory."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] = []
+
+
 class Pod(msgspec.Struct):
     """A pod: its mounts and its owners."""
 
-    metadata: Metadata
+    metadata: PodMetadata
     spec: PodSpec
 
     @property
@@ -155,7 +173,7 @@ class Pod(msgspec.Struct):
 
 
 def by_mount(obj: Cave | Backend) -> list[str]:
-    """Return the values of the index ``mount`` of Caves and Backends."""
+    """Return the value of the index ``mount`` of Caves and Backends."""
     return [str(obj.spec.mount)]
 
 
@@ -164,6 +182,6 @@ def pods_by_mount(pod: Pod) -> list[str]:
     return sorted(map(str, pod.mounts))
 
 
-def pods_by_owner(pod: Pod) -> list[str]:
-    """Return the values of the index ``owner`` of pods: their owners' uids."""
-    return [owner.uid for owner in pod.metadata.owner_references]
+CAVES = Kind(Cave, indexers={"mount": by_mount})
+BACKENDS = Kind(Backend, indexers={"mount": by_mount})
+PODS = Kind("pods", Pod, indexers={"mount": pods_by_mount, "owner": "metadata.ownerReferences[*].uid"})

@@ -90,3 +90,28 @@ def test_a_module_that_fails_is_named_with_its_own_last_line(folder: Path, sourc
     (folder / "failing.py").write_text(source)
     with pytest.raises(ConfigError, match=rf"^failing cannot be imported: failing\.py, {message}"):
         load("failing")
+
+
+SITES = """
+from aioinformer.operator import CustomResource, Operator
+class Site(CustomResource, group="example.com", version="v1"):
+    spec: {first}
+class Page(CustomResource, group="example.com", version="v1", kind="Site"):
+    spec: int
+operator = Operator("tests")
+operator.controller(Site)(lambda request: None)
+operator.controller(Page)(lambda request: None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        ("tuple[int, str]", r"line 8 \(.*\): ConfigError: tests: the controller <lambda>: Site: spec: a schema has "),
+        ("int", r"line 9 .*: the controller <lambda> has 2 mistakes:\s+- failing\.Site and failing\.Page are both "),
+    ],
+)  # fmt: skip
+def test_classes_that_make_no_definition_are_named(folder: Path, first: str, message: str) -> None:
+    (folder / "failing.py").write_text(SITES.format(first=first))
+    with pytest.raises(ConfigError, match=rf"^failing cannot be imported: failing\.py, {message}"):
+        load("failing")

@@ -48,7 +48,7 @@ async def test_with_a_folder_it_says_how_to_install_it(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["nowhere:operator"], "there is no module 'nowhere'"),
-        (["examples.storage_operator.operator:storage_operator"], "declare an Operator"),
+        (["aioinformer.operator.manifests:to_yaml"], "declare an Operator"),
         ([DECLARED, "--name=My.Pages"], "not 'My.Pages': pass --name"),
         ([DECLARED, "--namespace=Web"], "must be a namespace's name, like 'default', not 'Web'"),
         ([DECLARED, "--image=a b"], "image must be an image's name"),

@@ -56,8 +56,8 @@ async def test_signal_ends_a_blocked_write(
     os.close(writing)
     try:
         async with asyncio.timeout(PATIENCE):
-            while _waiting(reading) < full:  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0)
+            while _waiting(reading) < full:  # noqa: ASYNC110 - another process, which needs the processor
+                await asyncio.sleep(0.002)
             process.send_signal(number)
             _, errors = await process.communicate()
     finally:

@@ -24,6 +24,8 @@ from .clusters import Cluster
 from .conftest import REAL
 from .definitions import define
 
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # about objects, not about sockets
+
 WEBSITES = api.Resource("typed.example.com/v1", "websites")
 
 SERVERS = ["embedded", pytest.param("real", marks=REAL)]

@@ -17,6 +17,8 @@ from .clusters import Cluster, EmbeddedCluster, configmap, pod
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import informed
 
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # about objects, not about sockets
+
 
 class Settings(msgspec.Struct):
     metadata: Meta

@@ -12,7 +12,11 @@ from aioinformer.objects.protobuf import ProtobufForm, is_known
 from .api import API, Object, Resource
 from .clusters import KubernetesCluster
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
+pytestmark = [
+    pytest.mark.kubernetes,
+    pytest.mark.xdist_group("kubernetes"),
+    pytest.mark.asyncio(loop_factories=["asyncio"]),  # about bytes, not about sockets
+]
 
 NOT_KNOWN = {"customresourcedefinitions", "apiservices"}
 """Types of API servers that are aggregated, or might be: read as JSON."""

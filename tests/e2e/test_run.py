@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import trustme
 
 from aioinformer import Client, InvalidError, Resource
 from aioinformer.testing import APIServer, eventually
@@ -96,6 +97,34 @@ async def reconcile(request: Request[KubeObject], context: Context) -> None:
     while not await context.resource("secrets").list(request.namespace):
         await asyncio.sleep(0.01)
     print("ended", flush=True)
+"""
+
+
+SETTINGS = """
+from collections.abc import AsyncIterator
+import msgspec
+from aioinformer import KubeObject
+from aioinformer.operator import Context, Operator, Request
+
+
+class Settings(msgspec.Struct):
+    url: str
+
+
+operator = Operator("cave-keeper", events=False, settings=Settings)
+
+
+@operator.lifespan
+async def store(context: Context) -> AsyncIterator[str]:
+    url = context.get(Settings).url
+    print(url, "opened", flush=True)
+    yield url
+    print(url, "closed", flush=True)
+
+
+@operator.controller("configmaps")
+async def reconcile(request: Request[KubeObject], context: Context) -> None:
+    print(request.key, "uses", context.get(str), flush=True)
 """
 
 
@@ -323,6 +352,86 @@ async def test_definitions_are_installed_required_and_compared(server: APIServer
     assert "has no sites.example.com in example.com/v2; it serves example.com/v1. Install it" in ended.errors
 
 
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+async def test_definitions_that_differ_at_the_real_server_say_what_to_do(real: Cluster, folder: Path) -> None:
+    ports = ("--metrics-port", "0", "--probe-port", "0", "--kubeconfig", str(real.kubeconfig))
+    older = SITES.replace("example.com", "differ.example.com")
+    newer = older.replace("replicas: int = 1", "replicas: int = 1\n    color: str | None = None")
+
+    async def outcome_of(source: str, *options: str) -> str:
+        """Return what an operator logs until it has started or ended."""
+        (folder / "sites.py").write_text(source)
+        async with aioinformer(folder, "sites", *ports, *options) as program:
+            errors = ""
+            while "starts its controllers" not in errors and not errors.startswith("aioinformer: "):
+                errors += await program.errors.next()
+            program.signal(signal.SIGTERM)
+            return errors + (await program.end()).errors
+
+    assert "WARNING" not in await outcome_of(newer, "--install-crds")
+    errors = await outcome_of(older)
+    assert (
+        "sites.differ.example.com at the server differs from the class Site: v1 spec.color: removed" in errors
+    ), errors
+    assert "If the server's is newer, run the newer operator" in errors
+    errors = await outcome_of(older.replace('version="v1"', 'version="v0"'), "--install-crds")
+    assert errors.startswith("aioinformer: sites.differ.example.com was not installed: ")
+    assert "storedVersions" in errors
+    assert "If the server's definition is newer than the class, run the newer operator" in errors
+    errors = await outcome_of(older.replace("differ.example.com", "elsewhere.example.com"))
+    assert "has no sites.elsewhere.example.com in elsewhere.example.com/v1; it has sites." in errors
+    assert "is the group of the class right?" in errors
+
+
+async def test_a_right_that_is_missing_at_run_time_is_named_with_what_to_do(
+    server: APIServer, folder: Path
+) -> None:
+    server.forbid("patch", "secrets")
+    server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+    async with aioinformer(folder, "copies", *on(server)) as program:
+        line = await line_with(program.errors, "default/a failed")
+        assert "apply secrets default/a: 403 Forbidden" in line
+        assert "If a right is missing, grant it to the service account" in line
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
+async def test_a_webhook_port_in_use_is_one_line(server: APIServer, folder: Path) -> None:
+    (folder / "hooks.py").write_text(HOOKS)
+    authority = trustme.CA()
+    pem = folder / "both.pem"
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(pem))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        files = ("--tls-cert", str(pem), "--tls-key", str(pem))
+        ended = await outcome(folder, "hooks", *on(server), "--webhook-port", str(port), *files)
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors.startswith(
+        f"aioinformer: port {port} is in use: end the program that listens on it, or pass "
+    )
+    assert "--webhook-port" in ended.errors
+
+
+async def test_settings_come_from_the_environment(server: APIServer, folder: Path) -> None:
+    (folder / "settings.py").write_text(SETTINGS)
+    ended = await outcome(folder, "settings", *on(server))
+    assert ended == (
+        1,
+        "",
+        "aioinformer: cave-keeper: the environment: set CAVE_KEEPER_URL, which has no default\n",
+    )
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("CAVE_KEEPER_URL", "nfs://a")
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with aioinformer(folder, "settings", *on(server)) as program:
+            assert await program.output.next() == "nfs://a opened"
+            assert await program.output.next() == "default/a uses nfs://a"
+            program.signal(signal.SIGTERM)
+            ended = await program.end()
+    assert (ended.code, ended.output) == (0, "nfs://a closed\n")
+
+
 async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder: Path) -> None:
     ports = ("--metrics-port", "0", "--probe-port", "0")
     async with aioinformer(folder, "copies:operator", "--dev", *ports) as program:
@@ -341,6 +450,16 @@ async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder:
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
     assert not os.path.exists(kubeconfig)  # noqa: ASYNC240 - fast
+
+
+async def test_dev_leaves_no_operator_behind_when_it_is_killed(folder: Path) -> None:
+    async with aioinformer(
+        folder, "copies:operator", "--dev", "--metrics-port", "0", "--probe-port", "0"
+    ) as program:
+        await line_with(program.errors, "starts its controllers")
+        program.signal(signal.SIGKILL)
+        ended = await program.end()  # the operator has the same standard error, which ends with it
+    assert ended.code == -signal.SIGKILL
 
 
 HOOKS = """

@@ -6,10 +6,11 @@ import shutil
 import ssl
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.go_build import Report, report_to_stderr
 from tests.kubernetes.binaries import ensure_binaries
@@ -194,6 +195,19 @@ class ControlPlane:
         url = f"{self.url}/api/v1/namespaces"
         created = post_json(url, body, ca_file=self.ca_file, token=self.token)
         return str(created["metadata"]["name"])
+
+    def define(self, definition: dict[str, Any]) -> None:
+        """Create a CustomResourceDefinition, and wait until its resource is served. Blocks."""
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        post_json(self.url + path, definition, ca_file=self.ca_file, token=self.token)
+        spec = definition["spec"]
+        collection = (
+            f"{self.url}/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+        )
+        deadline = time.monotonic() + READY_DEADLINE
+        while not answers_ok(collection, ca_file=self.ca_file, token=self.token):
+            assert time.monotonic() < deadline, f"{collection} is not served"
+            time.sleep(0.05)
 
     def start_controller_manager(
         self, controllers: Sequence[str] = CONTROLLERS, abort: threading.Event | None = None

@@ -161,7 +161,6 @@ async def test_custom_resources_may_be_named_by_plural_and_group() -> None:
 
     assert [str(each) for each in operator.rights(leader_election=False)] == [
         "get, list, watch farms.example.com",
-        "update, patch farms/status.example.com",
     ]
     async with APIServer() as server, Client.from_url(server.url) as client:
         with pytest.raises(ConfigError, match=r"no resource 'farms\.example\.com'"):
@@ -247,6 +246,7 @@ def test_rights_follow_from_the_declarations() -> None:
         uses=[Uses("secrets", ("get",))],
         finalizer="example.com/one",
         cleanup=cleanup,
+        status_verbs=("patch",),
     )
     async def reconcile(request: Request[KubeObject]) -> Result | None:
         return None
@@ -258,7 +258,7 @@ def test_rights_follow_from_the_declarations() -> None:
         "get, list, watch, create, update, patch, delete services",
         "get, list, watch, patch deployments.apps",
         "update deployments/finalizers.apps",
-        "update, patch deployments/status.apps",
+        "patch deployments/status.apps",
         "get, create, update leases.coordination.k8s.io",
         "create, patch events.events.k8s.io",
     ]

@@ -140,6 +140,11 @@ def test_sync_test_without_async_plugin_says_what_to_install(project: pytest.Pyt
     result.stdout.fnmatch_lines(["*install pytest-asyncio, or mark the test anyio*"])
 
 
+def test_tests_run_in_parallel(project: pytest.Pytester) -> None:
+    project.makepyfile(TESTS.format(mark=""), test_other=TESTS.format(mark=""))
+    run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto", "-n", "2").assert_outcomes(passed=2)
+
+
 # -- on a server that tests share --------------------------------------------------------------------------
 
 NAMESPACES = """
@@ -202,16 +207,47 @@ def test_faults_skip_on_other_servers(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*needs the embedded API server, not --api-server kubeconfig*"])
 
 
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (
+            "clusters: [{name: a, cluster: {server: 'http://127.0.0.1:9'}}]",
+            "http://127.0.0.1:9: cannot connect",
+        ),
+        ("clusters: []", "kubeconfig"),
+    ],
+    ids=["away", "no such cluster"],
+)
+def test_unusable_cluster_is_one_line_for_each_test(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, config: str, why: str
+) -> None:
+    kubeconfig = project.path / "kubeconfig"
+    context = "contexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n"
+    kubeconfig.write_text(f"apiVersion: v1\nkind: Config\n{config}\n{context}")
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    project.makepyfile("async def test_a(namespace): pass\nasync def test_b(run_operator, client): pass")
+    result = run(project, "--api-server", "kubeconfig", "-o", "asyncio_mode=auto")
+    result.assert_outcomes(errors=2)
+    lines = [each for each in result.outlines if each.startswith("--api-server kubeconfig: ")]
+    assert len(lines) == 2
+    assert why in lines[0]
+    assert "choose another context or --api-server embedded" in lines[0]
+    assert "Traceback" not in result.stdout.str()
+    assert "library_transport" not in result.stdout.str()
+
+
 # -- on a real kube-apiserver ------------------------------------------------------------------------------
 
 
-def test_missing_binaries_skip_with_advice(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_binaries_are_one_error_with_advice(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(project.path))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     project.makepyfile("def test_it(api_server): pass")
     result = run(project, "--api-server", "kubernetes")
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*etcd is neither in $KUBEBUILDER_ASSETS nor on $PATH*setup-envtest*"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*etcd is neither in $KUBEBUILDER_ASSETS nor on $PATH*setup-envtest*"])
 
 
 @pytest.mark.kubernetes

@@ -25,6 +25,7 @@ def deployment(installation: Installation, *, has_webhooks: bool = False) -> Obj
     container = _container(installation)
     pod: Object = {
         "serviceAccountName": installation.name,
+        "enableServiceLinks": False,  # their variables would look like settings: NAME_METRICS_PORT
         "terminationGracePeriodSeconds": GRACE_PERIOD + int(CANCEL_GRACE) + _SLACK,
         "securityContext": {
             "runAsNonRoot": True,

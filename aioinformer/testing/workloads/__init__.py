@@ -1,6 +1,7 @@
 """The workload controllers, the scheduler and the kubelet, as far as tests of operators need them.
 
     Deployment ─► ReplicaSet ─► pods      StatefulSet, DaemonSet, Job ─► pods ─► Running and Ready
+    CronJob ─► Job, on command            StatefulSet ─► claims ─► volumes      Service ─► EndpointSlice
 
 Each controller is level-triggered: a change queues its owner, and the work compares what exists with what is wanted.
 """
@@ -9,12 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aioinformer.testing.workloads.cron_jobs import CronJobs
 from aioinformer.testing.workloads.daemon_sets import DaemonSets
 from aioinformer.testing.workloads.deployments import Deployments
 from aioinformer.testing.workloads.jobs import Jobs
 from aioinformer.testing.workloads.pods import Failure, Pods
 from aioinformer.testing.workloads.replica_sets import ReplicaSets
+from aioinformer.testing.workloads.services import Services
 from aioinformer.testing.workloads.stateful_sets import StatefulSets
+from aioinformer.testing.workloads.volumes import Volumes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +30,7 @@ __all__ = ["Failure", "Workloads"]
 
 
 class Workloads:
-    """Runs workloads, with delays and failures on command.
+    """Runs workloads, with delays, failures and CronJobs on command.
 
     Args:
         cluster: The cluster.
@@ -38,8 +42,14 @@ class Workloads:
 
     def __init__(self, cluster: Cluster, wake: Callable[[], None]) -> None:
         self._pods = Pods(cluster, wake)
-        owners = (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs)
-        self.controllers: list[Controller] = [*(each(cluster) for each in owners), self._pods]
+        self._cron_jobs = CronJobs(cluster)
+        self._wake = wake
+        others = (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, Volumes, Services)
+        self.controllers: list[Controller] = [
+            *(each(cluster) for each in others),
+            self._cron_jobs,
+            self._pods,
+        ]
 
     def delay(self, *, start: float = 0.0, run: float = 0.0) -> None:
         """Set how long pods take from now on, while the server runs.
@@ -49,6 +59,23 @@ class Workloads:
             run: Seconds that a pod of a Job runs.
         """
         self._pods.delays.update(start=start, run=run)
+
+    def fire(self, cron_job: str) -> str:
+        """Make a CronJob's next Job, and return its name. Schedules are not followed.
+
+        Args:
+            cron_job: Its key, such as `"default/nightly"`.
+
+        Returns:
+            The Job's name; `""` if the CronJob is suspended, or forbids a second Job while one runs.
+
+        Raises:
+            StatusError: 404: there is no such CronJob.
+        """
+        namespace, _, name = cron_job.rpartition("/")
+        made = self._cron_jobs.fire(namespace or "default", name)
+        self._wake()
+        return made
 
     def fail(self, pods: str) -> Failure:
         """Let containers crash (CrashLoopBackOff), and pods of Jobs fail, until the result's `remove()` is called.

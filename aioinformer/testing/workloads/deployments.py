@@ -13,6 +13,8 @@ from aioinformer.testing.workloads.owner import Owner, hash_of, label_of, labell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from aioinformer.testing.resources import ResourceType
+
 _REVISION = "deployment.kubernetes.io/revision"
 _HASH = "pod-template-hash"
 
@@ -33,6 +35,11 @@ class Deployments(Owner):
             sets = self.children(owner)
         new = [each for each in sets if label_of(each, _HASH) == revision]
         old = [each for each in sets if label_of(each, _HASH) != revision]
+        newest = max(map(_revision, old), default=0)
+        if new and _revision(new[0]) <= newest:  # rolled back to
+            self._number(REPLICA_SETS, new[0]["metadata"], newest + 1)
+            self._number(DEPLOYMENTS, owner["metadata"], newest + 1)
+            yield
         for each, replicas in _scales(owner, new[0] if new else None, old):
             self._scale(each, replicas)
             yield
@@ -55,15 +62,17 @@ class Deployments(Owner):
             },
         }
         self.make(owner, made)
+        self._number(DEPLOYMENTS, metadata, number)
+
+    def _number(self, resource: ResourceType, metadata: Object, number: int) -> None:
+        """Write the number of a revision."""
 
         def annotate(obj: Object) -> Object:
-            obj["metadata"]["annotations"] = {
-                **(obj["metadata"].get("annotations") or {}),
-                _REVISION: str(number),
-            }
+            annotations = obj["metadata"].get("annotations") or {}
+            obj["metadata"]["annotations"] = {**annotations, _REVISION: str(number)}
             return obj
 
-        self.cluster.modify(DEPLOYMENTS, metadata["namespace"], metadata["name"], annotate)
+        self.cluster.modify(resource, metadata["namespace"], metadata["name"], annotate)
 
     def _scale(self, each: Object, replicas: int) -> None:
         def change(obj: Object) -> Object:
@@ -87,11 +96,16 @@ class Deployments(Owner):
         before = {"conditions": (owner.get("status") or {}).get("conditions") or []}
         is_available = available >= wanted - _limits(owner)[1]
         reason = "MinimumReplicasAvailable" if is_available else "MinimumReplicasUnavailable"
-        status = with_condition(before, "Available", is_available, reason, "", now)
+        message = f"Deployment {'has' if is_available else 'does not have'} minimum availability."
+        status = with_condition(before, "Available", is_available, reason, message, now)
         is_complete = updated == total == available == wanted
         reason = "NewReplicaSetAvailable" if is_complete else "ReplicaSetUpdated"
-        status = with_condition(status, "Progressing", True, reason, "", now)
-        return {**status, **{name: count for name, count in counts.items() if count}}
+        progress = "has successfully progressed" if is_complete else "is progressing"
+        message = f'ReplicaSet "{owner["metadata"]["name"]}-{revision}" {progress}.'
+        status = with_condition(status, "Progressing", True, reason, message, now)
+        terminating = sum(_count(each, "terminatingReplicas") for each in sets)
+        found = {name: count for name, count in counts.items() if count}
+        return {**status, **found, "terminatingReplicas": terminating}
 
 
 def _scales(owner: Object, new: Object | None, old: list[Object]) -> Iterator[tuple[Object, int]]:

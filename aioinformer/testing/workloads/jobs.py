@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_FAILED = (
+    "FailureTarget",
+    "Failed",
+    "BackoffLimitExceeded",
+    "Job has reached the specified backoff limit",
+)
+_COMPLETE = (
+    "SuccessCriteriaMet",
+    "Complete",
+    "CompletionsReached",
+    "Reached expected number of succeeded pods",
+)
+
+
 class Jobs(Owner):
     """Makes pods until enough have succeeded, or too many have failed. Indexed Jobs are treated like others."""
 
@@ -36,17 +50,21 @@ class Jobs(Owner):
         parallelism = spec.get("parallelism", 1)
         completions = spec.get("completions") or parallelism
         is_failed, is_done = failed > spec.get("backoffLimit", 6), succeeded >= completions
-        status = {**old, "startTime": old.get("startTime", now), "succeeded": succeeded, "failed": failed}
+        status = {
+            **old,
+            "terminating": 0,
+            "uncountedTerminatedPods": {},
+            "startTime": old.get("startTime", now),
+            "succeeded": succeeded,
+            "failed": failed,
+        }
         if is_failed or is_done:
             for pod in active:
                 self.drop(pod)
                 yield
-            kind, reason = (
-                ("Failed", "BackoffLimitExceeded") if is_failed else ("Complete", "CompletionsReached")
-            )
-            before = "FailureTarget" if is_failed else "SuccessCriteriaMet"
-            status = with_condition(status, before, True, reason, "", now)
-            status = with_condition(status, kind, True, reason, "", now) | {"active": 0, "ready": 0}
+            before, kind, reason, message = _FAILED if is_failed else _COMPLETE
+            status = with_condition(status, before, True, reason, message, now)
+            status = with_condition(status, kind, True, reason, message, now) | {"active": 0, "ready": 0}
             if is_done:
                 status["completionTime"] = now
         else:

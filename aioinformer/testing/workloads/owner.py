@@ -78,11 +78,13 @@ class Owner(Controller):
             failed = (_FAILURE, True, "FailedCreate", error.message)
             self.write_status(owner, with_condition(owner.get("status") or {}, *failed, self.cluster.now()))
 
-    def children(self, owner: Object) -> list[Object]:
-        """Return what an object owns and is not being deleted, oldest first."""
+    def children(self, owner: Object, *, terminating: bool = False) -> list[Object]:
+        """Return what an object owns and is not being deleted, or is, oldest first."""
         uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
         found = self.cluster.collection(self.child).in_namespace(namespace)
-        owned = [load(self.child, each) for each in found if uid in each.owners and not each.terminating]
+        owned = [
+            load(self.child, each) for each in found if uid in each.owners and each.terminating is terminating
+        ]
         return sorted(
             owned, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"])
         )
@@ -101,18 +103,18 @@ class Owner(Controller):
         child["metadata"]["ownerReferences"] = [reference]
         self.cluster.create(self.child, metadata["namespace"], child)
 
-    def drop(self, child: Object) -> None:
-        """Delete an object."""
+    def drop(self, child: Object, policy: str | None = None) -> None:
+        """Delete an object, and with `"Background"` what it owns."""
         metadata = child["metadata"]
         stored = self.cluster.find(self.child, metadata["namespace"], metadata["name"])
         if stored is not None:
-            self.delete(self.child, stored)
+            self.delete(self.child, stored, policy)
 
     def write_status(self, owner: Object, status: Object) -> None:
         """Write an owner's status; without a difference nothing changes."""
         metadata = owner["metadata"]
         whole = {**status, "observedGeneration": metadata.get("generation", 1)}
-        if self.resource.kind == "Job":
+        if self.resource.kind in ("CronJob", "Job", "Service"):
             del whole["observedGeneration"]
         name = metadata["name"]
         self.cluster.modify(

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.binding import bind
-from aioinformer.testing.builtin import NODES, PODS
+from aioinformer.testing.builtin import CLAIMS, NODES, PODS
 from aioinformer.testing.cluster import WriteOptions
 from aioinformer.testing.conditions import with_condition
 from aioinformer.testing.controller import Controller
@@ -64,7 +64,10 @@ class Pods(Controller):
         self._waits: dict[tuple[str, str], bool] = {}  # of a uid and a stage: whether the delay is over
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Queue a changed pod."""
+        """Queue a changed pod, and those that wait for a node when a claim changes."""
+        if resource is CLAIMS:
+            for stored in self.cluster.collection(PODS).in_namespace(event.namespace):
+                self.add(self._run, stored.key)
         if resource is not PODS:
             return
         if event.current is not None:
@@ -98,6 +101,9 @@ class Pods(Controller):
         if status.get("phase") in ("Succeeded", "Failed") or pod["spec"].get("schedulingGates"):
             return
         if not pod["spec"].get("nodeName"):
+            if not self._has_claims(pod):
+                self._write_unschedulable(stored.namespace, stored.name)
+                return
             target = {"kind": "Node", "name": self._node()}
             bind(
                 self.cluster,
@@ -114,6 +120,29 @@ class Pods(Controller):
         new = self._status(key, pod, is_of_job=is_of_job, ran=ran)
         self.cluster.modify(PODS, stored.namespace, stored.name, lambda obj: {**obj, "status": new}, _STATUS)
         yield
+
+    def _has_claims(self, pod: Object) -> bool:
+        """Return whether all claims of a pod are bound."""
+        for volume in pod["spec"].get("volumes") or ():
+            if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
+                stored = self.cluster.find(CLAIMS, pod["metadata"]["namespace"], name)
+                if stored is None or (load(CLAIMS, stored).get("status") or {}).get("phase") != "Bound":
+                    return False
+        return True
+
+    def _write_unschedulable(self, namespace: str, name: str) -> None:
+        why = (
+            "PodScheduled",
+            False,
+            "Unschedulable",
+            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+        )
+
+        def change(obj: Object) -> Object:
+            status = {"phase": "Pending", **(obj.get("status") or {})}
+            return {**obj, "status": with_condition(status, *why, self.cluster.now())}
+
+        self.cluster.modify(PODS, namespace, name, change, _STATUS)
 
     def _node(self) -> str:
         """Return the node with the fewest pods among those that take pods."""

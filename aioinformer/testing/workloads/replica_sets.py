@@ -32,8 +32,8 @@ class ReplicaSets(Owner):
                 yield
         pods = [each for each in self.children(owner) if is_active(each)]
         ready = sum(map(is_ready, pods))
+        terminating = len(self.children(owner, terminating=True))
         counts = {"fullyLabeledReplicas": len(pods), "readyReplicas": ready, "availableReplicas": ready}
-        self.write_status(
-            owner, {"replicas": len(pods), **{name: each for name, each in counts.items() if each}}
-        )
+        found = {name: each for name, each in counts.items() if each}
+        self.write_status(owner, {"replicas": len(pods), "terminatingReplicas": terminating, **found})
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.builtin import STATEFUL_SETS
+from aioinformer.testing.builtin import CLAIMS, STATEFUL_SETS
 from aioinformer.testing.objects import Object
 from aioinformer.testing.workloads.owner import (
     Owner,
@@ -25,7 +25,7 @@ _REVISION = "controller-revision-hash"
 class StatefulSets(Owner):
     """Creates pods from 0 up, each when those before are ready, and deletes and updates them from the top down.
 
-    Claims of `volumeClaimTemplates` and partitions are not made.
+    The claims of `volumeClaimTemplates` remain, as by the default of `persistentVolumeClaimRetentionPolicy`.
     """
 
     name = "statefulset-controller"
@@ -51,9 +51,28 @@ class StatefulSets(Owner):
             "updatedReplicas": updated,
             "currentRevision": revision if is_complete else before,
             "updateRevision": revision,
+            "collisionCount": 0,
         }
         self.write_status(owner, status)
         yield
+
+    def _add_claims(self, owner: Object, pod: Object) -> None:
+        """Give a pod its claims; those that exist are used again."""
+        namespace, name, spec = owner["metadata"]["namespace"], pod["metadata"]["name"], owner["spec"]
+        templates = {each["metadata"]["name"]: each for each in spec.get("volumeClaimTemplates") or ()}
+        volumes = [each for each in pod["spec"].get("volumes") or () if each["name"] not in templates]
+        for volume, template in templates.items():
+            claim = f"{volume}-{name}"
+            volumes.append({"name": volume, "persistentVolumeClaim": {"claimName": claim}})
+            if self.cluster.find(CLAIMS, namespace, claim) is None:
+                given = template["metadata"]
+                labels = {**(given.get("labels") or {}), **(spec["selector"].get("matchLabels") or {})}
+                metadata: Object = {"name": claim, "labels": labels}
+                if given.get("annotations"):
+                    metadata["annotations"] = given["annotations"]
+                self.cluster.create(CLAIMS, namespace, {"metadata": metadata, "spec": template["spec"]})
+        if volumes:
+            pod["spec"]["volumes"] = volumes
 
     def _changes(self, owner: Object, revision: str, pods: dict[str, Object]) -> bool:
         """Create or delete the next pod; return whether there was one."""
@@ -63,14 +82,23 @@ class StatefulSets(Owner):
         for each in wanted:
             if each not in pods:
                 made = labelled(pod_of(spec["template"], name=each), controller_revision_hash=revision)
-                made["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = each
+                made["metadata"]["labels"] |= {
+                    "apps.kubernetes.io/pod-index": each.rpartition("-")[2],
+                    "statefulset.kubernetes.io/pod-name": each,
+                }
                 made["spec"] |= {"hostname": each, "subdomain": spec.get("serviceName", "")}
+                self._add_claims(owner, made)
                 self.make(owner, made)
                 return True
             if is_ordered and not is_ready(pods[each]):
                 break
         surplus = sorted(set(pods) - set(wanted), key=lambda each: int(each.rpartition("-")[2]))
-        outdated = [each for each in wanted if each in pods and label_of(pods[each], _REVISION) != revision]
+        partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+        outdated = [
+            each
+            for each in wanted[partition:]
+            if each in pods and label_of(pods[each], _REVISION) != revision
+        ]
         may_update = (spec.get("updateStrategy") or {}).get("type") != "OnDelete"
         if not surplus and not (may_update and all(each in pods for each in wanted)):
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from tests.e2e.conftest import REAL
 
 from . import websites
 from .audit import Audited, unneeded
-from .installing import Object, install, installation, kubeconfig_of, until_permitted
+from .installing import install, installation, kubeconfig_of, running, until_permitted, without
 from .websites import operator
 
 OWNERS = "update websites/finalizers.rights.example.com"
@@ -34,12 +33,8 @@ def real(test: Any) -> Any:
 
 async def work(client: Client, admin: Client, namespace: str, installation: Installation) -> None:
     """Run the operator for the life of a Website."""
-    running = asyncio.create_task(websites.run(client, installation.watched, installation.home))
-    try:
+    async with running(operator, client, installation):
         await websites.live(admin, namespace)
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
 
 
 async def test_on_the_embedded_server_every_verb_is_needed_and_no_other() -> None:
@@ -84,25 +79,9 @@ async def test_without_a_rule_the_real_server_refuses_a_request(
     verb, _, resource = removed.rpartition(" ")
     namespace = audited.create_namespace()
     installed = installation("lacks-" + re.sub("[^a-z]", "-", removed), namespace)
-    objects = [_without(each, verb, resource) for each in manifests(operator, installed)]
+    objects = [without(each, verb, resource) for each in manifests(operator, installed)]
     await install(audited, admin, operator, objects, tmp_path)
     config = await kubeconfig_of(audited, installed, tmp_path)
-    async with Client.from_kubeconfig(path=config) as client:
-        running = asyncio.create_task(websites.run(client, namespace, namespace))
+    async with Client.from_kubeconfig(path=config) as client, running(operator, client, installed):
         await websites.create(admin, namespace)
         await audited.until_refused(f"{namespace}/{installed.name}", resource.partition("/")[0])
-        running.cancel()
-        await asyncio.wait([running])
-
-
-def _without(obj: Object, verb: str, resource: str) -> Object:
-    """Return a role without the rules for a resource, and for a verb if one is given; other objects as they are."""
-    if "rules" not in obj:
-        return obj
-    kept = [
-        {**rule, "resources": [name]}
-        for rule in obj["rules"]
-        for name in rule["resources"]
-        if name != resource or (verb and verb not in rule["verbs"])
-    ]
-    return {**obj, "rules": kept}

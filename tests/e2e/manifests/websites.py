@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from aioinformer import AlreadyExistsError, Client, LeaderElector, NotFoundError, Resource
+from aioinformer import AlreadyExistsError, Client, NotFoundError, Resource
 from aioinformer.objects.kube_object import KubeObject
 from aioinformer.operator import Context, CustomResource, Operator, Request, Uses, Watched, owner_reference
 
@@ -87,15 +87,6 @@ async def _go_through_a_draft(site: Website, context: Context) -> None:
     draft = await maps.update({**draft, "data": {"html": site.spec.html}})
     await maps.patch(key, {"data": {"html": "final"}})
     await maps.delete(key)
-
-
-async def run(client: Client, namespace: str | None, home: str) -> None:
-    """Run the operator until cancelled. It lists, as it does on servers that cannot stream a list."""
-    elector = LeaderElector(
-        client, operator.name, home, lease_duration=2.0, renew_deadline=1.5, retry_period=0.2
-    )
-    manager = operator.manager(client, namespace=namespace, leader_election=elector, use_watch_list=False)
-    await manager.run()
 
 
 async def create(admin: Client, namespace: str) -> None:

@@ -13,6 +13,8 @@ from aioinformer import Client, EventRecorder, InvalidError, KubeObject, Resourc
 from ..clusters import Cluster
 from .conftest import Configmap
 
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # about objects, not about sockets
+
 CONTROLLER = "example.com/cave-controller"
 PATIENCE = 20.0
 

@@ -16,6 +16,8 @@ from .conftest import Configmap
 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"
 
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # about objects, not about sockets
+
 Maps = Resource[KubeObject]
 
 

@@ -28,6 +28,8 @@ from ..clusters import Cluster, pod
 from ..definitions import CAVE_DEFINITION
 from .conftest import Configmap
 
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # about objects, not about sockets
+
 Maps = Resource[KubeObject]
 
 

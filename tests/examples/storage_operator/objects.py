@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from examples import storage_operator
+from examples.storage_operator import operator
 
 Object = dict[str, Any]
 
@@ -15,9 +12,7 @@ SERVER = "10.0.0.7"
 API_VERSION = "storage.example.com/v1"
 PROTECTION = "abc/cave-protection"
 
-FOLDER = Path(storage_operator.__file__).parent
-
-DEFINITIONS: list[Object] = list(yaml.safe_load_all((FOLDER / "crds.yaml").read_text()))
+DEFINITIONS: list[Object] = operator.definitions()
 
 API_VERSIONS = {"caves": API_VERSION, "backends": API_VERSION, "pods": "v1"}
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from aioinformer import Client, EventRecorder, LeaderElector
+from aioinformer import Client, LeaderElector
 from aioinformer.testing import ResourceType, Simulation, simulate
 from aioinformer.testing.objects import load
 from aioinformer.testing.storage import StoredEvent
@@ -96,10 +96,6 @@ def world_of(world: Simulation) -> SimulatedHands:
     return defined(world)
 
 
-def recorder(world: Simulation, client: Client, instance: str = "") -> EventRecorder:
-    return EventRecorder(client, operator.NAME, instance or "operator", wall=lambda: world.now)
-
-
 async def operate(
     world: Simulation,
     deaths: Iterable[Death] = (),
@@ -121,7 +117,7 @@ async def operate(
         async def run(client: Client) -> None:
             identity = f"operator-{world.random.getrandbits(32):08x}"
             election = LeaderElector(client, lease, NAMESPACE, identity) if lease else None
-            await operator.run(client, events=recorder(world, client, identity), leader_election=election)
+            await operator.manager(client, leader_election=election).run()
 
         try:
             await process.live(run)
@@ -245,10 +241,7 @@ def test_pods_are_counted_again_after_20_s() -> None:
     async def scenario(world: Simulation) -> None:
         hands = world_of(world)
         await before(hands)
-        async with (
-            recorder(world, world.client) as events,
-            operator.storage_operator(world.client, events) as manager,
-        ):
+        async with operator.running(world.client) as manager:
             caves = next(each for each in manager.controllers if each.name == "caves")
             await hands.eventually("it is protected", "caves", lambda caves: finalizers(caves["old"]))
             await hands.delete("caves", "old")
@@ -266,7 +259,7 @@ def test_an_operator_with_nothing_to_do_does_nothing() -> None:
         await before(hands)
         process = Mortal(world.new_client().transport)
         await hands.create("backends", backend("web", "old", 3))
-        async with living(process.live(operator.run)):
+        async with living(process.live(lambda client: operator.manager(client).run())):
             await hands.eventually(
                 "it runs", "backends", lambda backends: backends["web"].get("status", {}).get("pods") == 3
             )

@@ -6,26 +6,26 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
-import yaml
 
-from aioinformer import Client, EventRecorder, LeaderElector
+from aioinformer import Client, LeaderElector
+from aioinformer.reflector import ReflectorOptions
 from examples.storage_operator import operator
+from examples.storage_operator.model import Settings
 from tests.e2e.api import JSON_PATCH, Resource
 from tests.e2e.clusters import KubernetesCluster
 from tests.e2e.conftest import REAL
 
 from .invariants import Invariants
 from .mortal import Death, Mortal, living
-from .objects import API_VERSIONS, FOLDER, Object, backend, cave, csi_pod
+from .objects import API_VERSIONS, Object, backend, cave, csi_pod
 from .story import POINTS, Hands, before, death_at, story
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
 
 RESOURCES = {plural: Resource(api_version, plural) for plural, api_version in API_VERSIONS.items()}
-RBAC = "rbac.authorization.k8s.io"
 RECHECK = 0.3
 PATIENCE = 60.0
 LAST = {"caves": cave("last"), "backends": backend("last", "last"), "pods": csi_pod("last", "last")}
@@ -96,15 +96,16 @@ async def operate(
     died: list[Death | None],
     lease: str,
     user: str,
+    options: ReflectorOptions,
 ) -> None:
     """The operator, which comes again each time that it has died."""
 
     async def run(client: Client) -> None:
         election = impatient(client, lease, namespace) if lease else None
-        events = EventRecorder(client, operator.NAME, flush_timeout=RECHECK)
-        await operator.run(
-            client, events=events, namespace=namespace, recheck=RECHECK, leader_election=election
-        )
+        settings = Settings(recheck=RECHECK)
+        await operator.manager(
+            client, namespace=namespace, settings=settings, leader_election=election, **options
+        ).run()
 
     for death in (*deaths, None):
         client = Client.from_kubeconfig(user, cluster.kubeconfig)
@@ -150,6 +151,7 @@ async def tell(
     lease: str = "",
     user: str = "admin",
     namespace: str = "",
+    **options: Unpack[ReflectorOptions],
 ) -> int:
     """The story in a namespace of its own, with an operator for each of the deaths; says how many happened."""
     died: list[Death | None] = []
@@ -158,7 +160,7 @@ async def tell(
         async with recorded(hands, cluster):
             await before(hands)
             async with living(
-                *(operate(cluster, hands.namespace, each, died, lease, user) for each in deaths)
+                *(operate(cluster, hands.namespace, each, died, lease, user, options) for each in deaths)
             ):
                 await story(hands)
     except BaseException as error:
@@ -193,20 +195,3 @@ async def test_two_may_compete(real: KubernetesCluster) -> None:
 
 async def test_one_of_two_may_lead(real: KubernetesCluster) -> None:
     assert await all_of(tell_two(real, seed, "storage-operator") for seed in range(5)) > 5
-
-
-async def test_its_rights_suffice(real: KubernetesCluster) -> None:
-    """rbac.yaml, for a user who may do nothing else."""
-    role = yaml.safe_load((FOLDER / "rbac.yaml").read_text())
-    binding = {
-        "metadata": {"name": "storage-operator"},
-        "subjects": [{"kind": "User", "name": "powerless", "apiGroup": RBAC}],
-        "roleRef": {"kind": "ClusterRole", "name": role["metadata"]["name"], "apiGroup": RBAC},
-    }
-    namespace = await real.new_namespace()
-    await real.create(Resource(f"{RBAC}/v1", "clusterroles", namespaced=False), role)
-    await real.create(Resource(f"{RBAC}/v1", "rolebindings"), binding, namespace)
-    events = Resource("events.k8s.io/v1", "events")
-    await tell(real, [], seed=0, lease="storage-operator", user="powerless", namespace=namespace)
-    reasons = {event["reason"] for event in (await real.list(events, namespace)).values()}
-    assert reasons >= {"Protected", "StillMounted", "Released", "Mounted", "WaitingForCave"}

@@ -116,7 +116,6 @@ def test_resources_of_a_group_with_equal_verbs_share_a_rule() -> None:
     assert rules(operator.rights(leader_election=False)) == [
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": [""], "resources": ["configmaps/finalizers"], "verbs": ["update"]},
-        {"apiGroups": [""], "resources": ["configmaps/status"], "verbs": ["update", "patch"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "create"]},
         {
             "apiGroups": [""],

@@ -50,6 +50,18 @@ async def test_rollout_status_ends(kubectl: Kubectl, plural: str, manifest: str)
     assert kubectl.server.list("v1", "pods") == []
 
 
+async def test_rollout_is_undone(kubectl: Kubectl) -> None:
+    for image in ("app:1", "app:2"):
+        await kubectl("apply", "-f", "-", stdin=DEPLOYMENT.replace("app:1", image))
+        await kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+    await kubectl("rollout", "undo", "deployment/web")
+    await kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+    images = {each["spec"]["containers"][0]["image"] for each in kubectl.server.list("v1", "pods")}
+    assert images == {"app:1"}
+    history = await kubectl("rollout", "history", "deployment/web")
+    assert [line.split()[0] for line in history.strip().splitlines()[2:]] == ["2", "3"]
+
+
 async def test_wait_for_a_job(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=JOB)
     await kubectl("wait", "--for=condition=complete", "job/once", "--timeout=20s")

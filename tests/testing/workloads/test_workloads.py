@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.testing import APIServer, TestingError, eventually
+from aioinformer.testing import APIServer, StatusError, TestingError, eventually
 
 Object = dict[str, Any]
 
@@ -184,6 +184,133 @@ async def test_job_fails_after_its_backoff_limit(server: APIServer) -> None:
     found = status(server, "jobs", "once", "batch/v1")
     assert found["failed"] >= 2
     assert found["conditions"][-1]["type"] == "Failed"
+
+
+CRON_JOB: Object = {
+    "metadata": {"name": "nightly"},
+    "spec": {
+        "schedule": "0 3 * * *",
+        "successfulJobsHistoryLimit": 2,
+        "jobTemplate": {"spec": {"template": JOB["spec"]["template"]}},
+    },
+}
+
+
+async def test_cron_job_makes_a_job_on_command(server: APIServer) -> None:
+    server.create("batch/v1", "cronjobs", CRON_JOB)
+
+    def succeeded() -> list[str]:
+        jobs = server.list("batch/v1", "jobs")
+        return [each["metadata"]["name"] for each in jobs if (each["status"] or {}).get("succeeded")]
+
+    names = [server.workloads.fire("default/nightly") for _ in range(3)]
+    assert len(set(names)) == 3
+    await eventually(lambda: succeeded() == sorted(names)[1:])
+    assert "active" not in status(server, "cronjobs", "nightly", "batch/v1")
+    assert len(phases(server)) == 2
+
+
+@pytest.mark.parametrize(("policy", "made"), [("Allow", 2), ("Forbid", 1), ("Replace", 1)])
+async def test_cron_job_follows_its_concurrency_policy(server: APIServer, policy: str, made: int) -> None:
+    server.workloads.delay(run=60)
+    spec = {**CRON_JOB["spec"], "concurrencyPolicy": policy}
+    server.create("batch/v1", "cronjobs", {**CRON_JOB, "spec": spec})
+    first, second = (server.workloads.fire("default/nightly") for _ in range(2))
+    assert (second == "") == (policy == "Forbid")
+    await eventually(lambda: len(status(server, "cronjobs", "nightly", "batch/v1").get("active", ())) == made)
+    remaining = {each["metadata"]["name"] for each in server.list("batch/v1", "jobs")}
+    assert remaining == {"Allow": {first, second}, "Forbid": {first}, "Replace": {second}}[policy]
+
+
+async def test_suspended_and_missing_cron_jobs_make_nothing(server: APIServer) -> None:
+    server.create("batch/v1", "cronjobs", {**CRON_JOB, "spec": {**CRON_JOB["spec"], "suspend": True}})
+    assert server.workloads.fire("default/nightly") == ""
+    with pytest.raises(StatusError, match="not found"):
+        server.workloads.fire("default/daily")
+
+
+CLAIM: Object = {
+    "metadata": {"name": "data"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+}
+
+
+async def test_stateful_set_keeps_its_claims(server: APIServer) -> None:
+    made = workload("web", 2, serviceName="web", volumeClaimTemplates=[CLAIM])
+    server.create("apps/v1", "statefulsets", made)
+    claims = server.list("v1", "persistentvolumeclaims")
+    assert [each["metadata"]["name"] for each in claims] == ["data-web-0", "data-web-1"]
+    assert [each["status"]["phase"] for each in claims] == ["Bound"] * 2
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-web-1"}}
+    assert volume in server.get("v1", "pods", "web-1")["spec"]["volumes"]
+    server.patch("apps/v1", "statefulsets", "web", {"spec": {"replicas": 1}})
+    server.patch("apps/v1", "statefulsets", "web", {"spec": {"replicas": 2}})
+    assert server.list("v1", "persistentvolumeclaims") == claims
+    assert phases(server) == ["Running"] * 2
+
+
+async def test_partition_holds_an_update_back(server: APIServer) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    server.create("apps/v1", "statefulsets", workload("web", 3, serviceName="web", updateStrategy=strategy))
+    update_image(server, "statefulsets", "web:2")
+    used = [each["spec"]["containers"][0]["image"] for each in server.list("v1", "pods")]
+    assert used == ["web:1", "web:1", "web:2"]
+
+
+async def test_pod_waits_for_its_claim(server: APIServer) -> None:
+    server.create(
+        "v1", "persistentvolumeclaims", {**CLAIM, "spec": {**CLAIM["spec"], "storageClassName": ""}}
+    )
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {"containers": [], "volumes": volumes}})
+    found = server.get("v1", "pods", "web")
+    assert found["status"]["conditions"][0]["reason"] == "Unschedulable"
+    for name, size in (("small", "500Mi"), ("large", "5Gi"), ("fitting", "1Gi")):
+        volume = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/"}}
+        server.create("v1", "persistentvolumes", {"metadata": {"name": name}, "spec": volume})
+        assert phases(server) == (["Pending"] if name == "small" else ["Running"])
+    assert server.get("v1", "persistentvolumeclaims", "data")["spec"]["volumeName"] == "large"
+    available = [each["status"]["phase"] for each in server.list("v1", "persistentvolumes")]
+    assert sorted(available) == ["Available", "Available", "Bound"]
+
+
+async def test_provisioned_volume_goes_with_its_claim(server: APIServer) -> None:
+    server.create("v1", "persistentvolumeclaims", CLAIM)
+    (volume,) = server.list("v1", "persistentvolumes")
+    assert volume["spec"]["claimRef"]["name"] == "data"
+    assert volume["spec"]["capacity"] == {"storage": "1Gi"}
+    server.delete("v1", "persistentvolumeclaims", "data")
+    assert server.list("v1", "persistentvolumes") == []
+
+
+async def test_service_has_the_addresses_of_its_ready_pods(server: APIServer) -> None:
+    port = {"port": 80, "targetPort": "http"}
+    service = {"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [port]}}
+    server.create("v1", "services", service)
+    containers = [{"name": "main", "image": "web:1", "ports": [{"name": "http", "containerPort": 8080}]}]
+    server.create("apps/v1", "deployments", workload("web", 2, pod={"containers": containers}))
+
+    def slices() -> list[Object]:
+        labels = "kubernetes.io/service-name=web"
+        found: list[Object] = server.list("discovery.k8s.io/v1", "endpointslices", label_selector=labels)
+        return found
+
+    def ready() -> list[bool]:
+        (found,) = slices()
+        assert [each["port"] for each in found["ports"]] == [8080]
+        return [each["conditions"]["ready"] for each in found["endpoints"]]
+
+    assert ready() == [True, True]
+    failure = server.workloads.fail("default/web-*")
+    await eventually(lambda: ready() == [False, False])
+    failure.remove()
+    await eventually(lambda: ready() == [True, True])
+    server.delete("v1", "services", "web")
+    assert slices() == []
 
 
 async def test_workloads_are_off_by_default() -> None:

@@ -1,0 +1,27 @@
+"""Find the line of a user's code that raised an error."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDERS = (PACKAGE, os.path.dirname(os.__file__))
+
+
+def own_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame in the user's code: not in this package, an installed one, or Python's own."""
+    frames = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
+    return next((frame for frame in reversed(frames) if _is_own(frame.filename)), None)
+
+
+def shown_path(path: str) -> str:
+    """Return a path relative to the current folder, if it is inside."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def _is_own(path: str) -> bool:
+    if path.startswith("<") or "site-packages" in path:
+        return False
+    return not any(os.path.abspath(path).startswith(folder + os.sep) for folder in FOLDERS)

@@ -1,0 +1,154 @@
+"""Volumes: claims are bound, to a volume that fits or to a new one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.builtin import CLAIMS, VOLUMES
+from aioinformer.testing.cluster import WriteOptions
+from aioinformer.testing.controller import Controller
+from aioinformer.testing.objects import Object, load
+from aioinformer.testing.schema.scalars import parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.storage import StoredEvent
+
+_STATUS = WriteOptions(subresource="status")
+_BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+_PROVISIONED = {"pv.kubernetes.io/provisioned-by": "embedded"}
+
+
+class Volumes(Controller):
+    """Binds each claim to the smallest volume that fits, or provisions one if the claim may have a class.
+
+    A claim with `storageClassName: ""` stays Pending until a volume fits.
+    """
+
+    name = "volumes"
+
+    def observe(self, resource: ResourceType, event: StoredEvent) -> None:
+        """Queue a changed claim or volume."""
+        if event.current is None:
+            return
+        if resource is CLAIMS:
+            self.add(self._bind, event.key)
+        elif resource is VOLUMES:
+            self.add(self._settle, event.key)
+
+    def _settle(self, key: str) -> Iterator[None]:
+        """Make a new volume Available, which claims may want; delete a released one, if it says so."""
+        stored = self.cluster.collection(VOLUMES).objects.get(key)
+        if stored is None or stored.terminating:
+            return
+        volume = load(VOLUMES, stored)
+        phase = (volume.get("status") or {}).get("phase")
+        if phase == "Released" and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+            self.delete(VOLUMES, stored)
+            yield
+        elif phase in (None, "", "Pending"):
+            if not volume["spec"].get("claimRef"):
+                self._write_phase(stored.name, "Available")
+            for each in self.cluster.collection(CLAIMS).objects:
+                self.add(self._bind, each)
+            yield
+
+    def _bind(self, key: str) -> Iterator[None]:
+        stored = self.cluster.collection(CLAIMS).objects.get(key)
+        if stored is None or stored.terminating:
+            return
+        claim = load(CLAIMS, stored)
+        if (claim.get("status") or {}).get("phase") == "Bound":
+            return
+        reference = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": stored.namespace,
+            "name": stored.name,
+            "uid": stored.uid,
+        }
+        volume = self._fitting(claim)
+        if (
+            volume is None
+            and claim["spec"].get("storageClassName") != ""
+            and not claim["spec"].get("volumeName")
+        ):
+            volume = _provisioned(claim, reference)
+            self.cluster.create(VOLUMES, "", volume)
+            yield
+        if volume is None:
+            self._write_claim(claim, {"phase": "Pending"})
+            return
+        name = volume["metadata"]["name"]
+        self.cluster.modify(VOLUMES, "", name, lambda obj: _with_spec(obj, claimRef=reference))
+        self._write_phase(name, "Bound")
+        yield
+        self.cluster.modify(
+            CLAIMS, stored.namespace, stored.name, lambda obj: _with_spec(_annotated(obj), volumeName=name)
+        )
+        modes, capacity = volume["spec"].get("accessModes") or [], volume["spec"].get("capacity") or {}
+        self._write_claim(claim, {"phase": "Bound", "accessModes": modes, "capacity": capacity})
+        yield
+
+    def _fitting(self, claim: Object) -> Object | None:
+        """Return the volume that the claim names or that names the claim, or else the smallest that fits."""
+        spec, found = claim["spec"], []
+        wanted = _size(spec.get("resources", {}).get("requests"))
+        for stored in self.cluster.collection(VOLUMES).objects.values():
+            volume = load(VOLUMES, stored)
+            owner = volume["spec"].get("claimRef") or {}
+            metadata = claim["metadata"]
+            is_own = (owner.get("namespace"), owner.get("name")) == (metadata["namespace"], metadata["name"])
+            if stored.terminating or (
+                owner and (not is_own or owner.get("uid") not in (None, metadata["uid"]))
+            ):
+                continue
+            if owner or stored.name == spec.get("volumeName"):
+                return volume
+            if (
+                not spec.get("volumeName")
+                and (volume["spec"].get("storageClassName") or "") == (spec.get("storageClassName") or "")
+                and set(spec.get("accessModes") or ()) <= set(volume["spec"].get("accessModes") or ())
+                and _size(volume["spec"].get("capacity")) >= wanted
+            ):
+                found.append(volume)
+        return min(found, key=lambda each: _size(each["spec"].get("capacity")), default=None)
+
+    def _write_phase(self, name: str, phase: str) -> None:
+        self.cluster.modify(VOLUMES, "", name, lambda obj: {**obj, "status": {"phase": phase}}, _STATUS)
+
+    def _write_claim(self, claim: Object, status: Object) -> None:
+        metadata = claim["metadata"]
+        self.cluster.modify(
+            CLAIMS, metadata["namespace"], metadata["name"], lambda obj: {**obj, "status": status}, _STATUS
+        )
+
+
+def _provisioned(claim: Object, reference: Object) -> Object:
+    spec, name = claim["spec"], f"pvc-{claim['metadata']['uid']}"
+    volume = {
+        "capacity": (spec.get("resources") or {}).get("requests") or {},
+        "accessModes": spec.get("accessModes") or [],
+        "persistentVolumeReclaimPolicy": "Delete",
+        "claimRef": reference,
+        "hostPath": {"path": f"/tmp/{name}"},
+    }
+    if spec.get("storageClassName"):
+        volume["storageClassName"] = spec["storageClassName"]
+    return {"metadata": {"name": name, "annotations": dict(_PROVISIONED)}, "spec": volume}
+
+
+def _annotated(obj: Object) -> Object:
+    obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), **_BOUND}
+    return obj
+
+
+def _with_spec(obj: Object, **fields: object) -> Object:
+    return {**obj, "spec": {**obj["spec"], **fields}}
+
+
+def _size(quantities: Object | None) -> Fraction:
+    return parse_quantity(str((quantities or {}).get("storage", "0")))[0]

@@ -1,0 +1,153 @@
+"""Kinds: resources with the type of their objects and their indexes."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+import msgspec
+import pytest
+
+from aioinformer import CachedResource, Client, ConfigError, KubeObject, OwnerReference, Resource
+from aioinformer.errors import IndexerConflictError
+from aioinformer.operator import Context, Kind, Operator, Owned, Request, Uses, Watched, owner_reference
+from aioinformer.testing import APIServer, ResourceType, eventually
+from aioinformer.typed import CustomResource
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+    owner_references: list[OwnerReference] = []
+
+
+class Secret(msgspec.Struct):
+    metadata: Meta
+    data: dict[str, str] = {}
+
+
+def by_colour(secret: Secret) -> list[str]:
+    return [secret.data.get("colour", "none")]
+
+
+SECRETS = Kind("secrets", Secret, indexers={"colour": by_colour})
+CONFIGMAPS = Kind("configmaps", indexers={"colour": "data.colour"})
+
+
+async def test_indexes_and_object_types_of_owned_watched_and_primary_kinds() -> None:
+    operator = Operator("colours", events=False)
+
+    def same_colour(secret: Secret, context: Context) -> list[Request[KubeObject]]:
+        colour = secret.data.get("colour", "none")
+        index = context.resource(CONFIGMAPS).informer.indexer
+        return [Request.of(each) for each in index.by_index("colour", colour)]
+
+    @operator.controller(CONFIGMAPS, owns=[Owned(SECRETS)], watches=[Watched(SECRETS, same_colour)])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        obj = request.object
+        if obj is None or obj["data"]["colour"] != "Ymx1ZQ==":
+            return
+        secrets = context.resource(SECRETS)
+        assert_type(secrets, CachedResource[Secret])
+        found = await secrets.by_index("colour", "Ymx1ZQ==")
+        names = {each.metadata.name for each in found}
+        if names and obj.name not in names:
+            metadata = {
+                "name": obj.name,
+                "namespace": obj.namespace,
+                "ownerReferences": [owner_reference(obj)],
+            }
+            await secrets.create({"metadata": metadata, "data": {"seen": "eWVz"}})
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        for name, colour in (("a", "Ymx1ZQ=="), ("b", "cmVk")):
+            server.create("v1", "configmaps", {"metadata": {"name": name}, "data": {"colour": colour}})
+        async with operator.running(client):
+            server.create("v1", "secrets", {"metadata": {"name": "ink"}, "data": {"colour": "Ymx1ZQ=="}})
+            await eventually(lambda: "default/a" in server.snapshot("v1", "secrets"))
+        assert server.count("list") + server.count("watch") == 2, "each kind has one informer"
+
+
+class Site(CustomResource, group="example.com", version="v1"):
+    spec: dict[str, int]
+
+
+async def test_a_kind_without_a_type_and_its_name_are_the_same_cache() -> None:
+    operator = Operator("same", events=False, uses=[Uses(Kind("pods", indexers={"node": "spec.nodeName"}))])
+    found: list[Context] = []
+
+    @operator.controller("configmaps", watches=[Watched(Kind("pods"), lambda pod: None)])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        found.append(context)
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: found)
+            assert await found[0].resource("pods").by_index("node", "node-1") == []
+
+
+async def test_a_discovered_kind_may_have_a_type() -> None:
+    class Farm(msgspec.Struct):
+        metadata: Meta
+
+    operator = Operator("farms", events=False)
+    seen: list[str] = []
+
+    @operator.controller(Kind("farms.example.com", Farm))
+    async def reconcile(request: Request[Farm]) -> None:
+        if request.object is not None:
+            seen.append(request.object.metadata.name)
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.register(ResourceType("example.com", "v1", "farms", "Farm"))
+        server.create("example.com/v1", "farms", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: seen == ["a"])
+
+
+async def test_two_indexes_of_one_name_are_refused() -> None:
+    operator = Operator("twice", events=False, uses=[Uses(CONFIGMAPS)])
+    operator.controller(Kind("cm", indexers={"colour": "data.color"}))(lambda request: None)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        with pytest.raises(IndexerConflictError, match="colour"):
+            operator.manager(client)
+
+
+class Other(CustomResource, group="example.com", version="v1", kind="Site", plural="sites"):
+    spec: dict[str, int]
+
+
+class Elsewhere(CustomResource, group="example.com", version="v2", kind="Site", plural="homes"):
+    spec: dict[str, int]
+
+
+class Newer(Site, version="v2", kind="Site", plural="sites"): ...
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (
+            Other,
+            r"sites.*: .*\.Site and .*\.Other are both the version v1 of the kind Site\.example\.com: use one ",
+        ),
+        (Elsewhere, r"Site and .*Elsewhere are both of example\.com and are called Site \(sites\) and Site"),
+    ],
+)
+def test_two_classes_of_one_kind_are_refused(second: type[Any], message: str) -> None:
+    operator = Operator("sites", events=False)
+    operator.controller(Site)(lambda request: None)
+    with pytest.raises(ConfigError, match=message):
+        operator.controller("configmaps", uses=[Uses(Kind(second))])(lambda request: None)
+    with pytest.raises(ConfigError, match=message):
+        Operator("sites", uses=[Uses(Site), Uses(second)])
+    operator.controller(Newer, name="newer")(lambda request: None)
+
+
+def check_types(context: Context) -> None:
+    """Not run: what type checkers know."""
+    assert_type(context.uncached(SECRETS), Resource[Secret])
+    assert_type(context.resource(CONFIGMAPS), CachedResource[KubeObject])
+    assert_type(context.resource(Kind(Site)), CachedResource[Site])
