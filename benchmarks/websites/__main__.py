@@ -86,7 +86,7 @@ def excerpts(part: str) -> str:
             language = LANGUAGES.get(path.suffix[1:])
             lines = parts(path).get(part)
             if language and lines and any(is_code(line, path) for line in lines):
-                code = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+                code = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n")
                 blocks.append(f"{framework}, `{path.relative_to(ROOT)}`:\n\n```{language}\n{code}\n```\n")
     return "\n" + "\n".join(blocks) + "\n"
 
