@@ -24,6 +24,7 @@ from aioinformer.operator import (
     CustomResource,
     Denied,
     Operator,
+    Reviewed,
     UserInfo,
     WebhookApp,
     WebhookServer,
@@ -90,6 +91,10 @@ async def main() -> None:
                 print(path, patch or response["status"]["message"])
             states: list[WebhookState] = [each.state for each in app.counts]
             print("calls:", sum(each.calls for each in states))
+    outcome: Reviewed[Website] = await operator.review(
+        Website(WebsiteSpec("a.example.com"))
+    )  # as a unit test does
+    print("replicas:", outcome.object.spec.replicas)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,15 @@ def manifests_command(
     replicas: Annotated[
         int, typer.Option("--replicas", min=0, help="Pods. Of several, one is elected to work.")
     ] = 1,
+    ca_bundle: Annotated[
+        Path | None,
+        typer.Option(
+            "--ca-bundle",
+            metavar="FILE",
+            help="The authority of the webhooks' certificate, which is in a Secret NAME-webhook of your own. Default: "
+            "cert-manager makes both.",
+        ),
+    ] = None,
 ) -> None:
     """Print what installs an operator: its CustomResourceDefinitions, its rights and its Deployment."""
     from ..operator import Operator  # these need longer than other commands
@@ -75,6 +84,7 @@ def manifests_command(
             watched=namespace,
             replicas=replicas,
             create_namespace=create_namespace,
+            ca_bundle=None if ca_bundle is None else _read(ca_bundle),
         )
         objects = manifests(found, installation)
         if folder is None:
@@ -82,3 +92,10 @@ def manifests_command(
             return
         written = write_kustomization(objects, folder)
     print_error(f"wrote {len(written)} files; install them by: kubectl apply -k {folder}")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"--ca-bundle: {path}: {error.strerror}") from error

@@ -37,7 +37,7 @@ from .state import ControllerState, FailingKey, ManagerState
 from .threads import in_thread
 from .triggers import TriggerState
 from .webhook_counts import WebhookState
-from .webhooks import AdmissionReview, UserInfo, WebhookApp, WebhookServer
+from .webhooks import AdmissionReview, Reviewed, UserInfo, WebhookApp, WebhookServer
 
 __all__ = [
     "LOW_PRIORITY",
@@ -71,6 +71,7 @@ __all__ = [
     "Reconciler",
     "Request",
     "Result",
+    "Reviewed",
     "Right",
     "RunState",
     "TerminalError",

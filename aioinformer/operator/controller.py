@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from .._core.checks import require_count, require_seconds
 from .._core.tasks import maybe_await, wait_ended
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
+from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
 from .informer_triggers import Cached, InformerTrigger, Owns, Primary, Watch, informer_of
@@ -290,7 +294,7 @@ class Controller(Generic[T]):
         if self._written is not None:
             return self._reconcile_current(key, self._written)
         namespace, _, name = key.rpartition("/")
-        return self._step(Request(namespace, name, self._store.get_by_key(key)))
+        return self._step(Request(namespace, name, _own(self._store.get_by_key(key))))
 
     async def _reconcile_current(self, key: str, written: WrittenResource[T]) -> object:
         """Reconcile with an object at least as new as the last write made through ``written``."""
@@ -299,4 +303,17 @@ class Controller(Generic[T]):
         except NotFoundError:
             obj = None
         namespace, _, name = key.rpartition("/")
-        return await maybe_await(self._step(Request(namespace, name, obj)))
+        return await maybe_await(self._step(Request(namespace, name, _own(obj))))
+
+
+def _own(obj: Any) -> Any:
+    """Return a copy of a CustomResource, so that a reconciler cannot change the cache; others as they are.
+
+    A round trip through JSON takes a tenth of ``copy.deepcopy``'s time, but only of values that fit their types.
+    """
+    if not isinstance(obj, CustomResource):
+        return obj
+    try:
+        return msgspec.json.decode(msgspec.json.encode(obj), type=type(obj))
+    except (msgspec.MsgspecError, TypeError):  # a transformer has put something else there
+        return copy.deepcopy(obj)

@@ -28,8 +28,10 @@ from .registering import Registering
 from .requests import Request
 from .rights import EVENTS, LEASES, Right, merged
 from .settings import require_settings_class, settings_from
-from .webhooks import WebhookApp
+from .webhooks import Reviewed, UserInfo, WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
+from .webhooks.review import Operation
+from .webhooks.trying import try_review
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Outcome)
@@ -232,29 +234,14 @@ class Operator(DeclaresWebhooks):
         Raises:
             ConfigError: An argument is invalid.
         """
-        settings = self._settings(settings)
-        recorder = EventRecorder(client, self.name) if self.events else None
-        manager = _OperatorManager(
+        manager, context = self._reading(
             client,
-            recorder,
-            self._lifespans,
+            settings,
             namespace=namespace,
             leader_election=leader_election,
             grace_period=grace_period,
             on_trace=on_trace,
             **options,
-        )
-        cached = [*self._triggers, *(each.named for each in self._uses if each.is_cached)]
-        keys = {key_of(each) for each in cached}
-        direct = [each.named for each in self._uses if key_of(each.named) not in keys]
-        context = manager.context = Context(
-            self.name,
-            manager,
-            namespace=namespace,
-            cached=cached,
-            direct=direct,
-            recorder=recorder,
-            settings=settings,
         )
         for each in self._declared:
             manager.add(each.controller(context))
@@ -273,6 +260,27 @@ class Operator(DeclaresWebhooks):
             raise ConfigError(f"{self.name}: settings must be a {self.settings.__name__}, not {given!r}")
         return given
 
+    def _reading(
+        self, client: Any, settings: object, *, namespace: str | None = None, **options: Any
+    ) -> tuple[Manager, Context]:
+        """Return a manager without controllers, which reads the declared resources, and its context."""
+        settings = self._settings(settings)
+        recorder = EventRecorder(client, self.name) if self.events else None
+        manager = _OperatorManager(client, recorder, self._lifespans, namespace=namespace, **options)
+        cached = [*self._triggers, *(each.named for each in self._uses if each.is_cached)]
+        keys = {key_of(each) for each in cached}
+        direct = [each.named for each in self._uses if key_of(each.named) not in keys]
+        context = manager.context = Context(
+            self.name,
+            manager,
+            namespace=namespace,
+            cached=cached,
+            direct=direct,
+            recorder=recorder,
+            settings=settings,
+        )
+        return manager, context
+
     def webhook_app(self, manager: Manager | None = None) -> WebhookApp:
         """Return its webhooks as an ASGI application.
 
@@ -287,6 +295,49 @@ class Operator(DeclaresWebhooks):
         if manager is not None:
             manager.report_webhooks(app.counts)
         return app
+
+    async def review(
+        self,
+        obj: T,
+        *,
+        old: T | None = None,
+        operation: Operation | None = None,
+        user: UserInfo | None = None,
+        dry_run: bool = False,
+        subresource: str = "",
+        client: Any = None,
+        settings: object = None,
+    ) -> Reviewed[T]:
+        """Return what its webhooks say of an object, without a server that calls them: for unit tests.
+
+        The webhooks that mutate are called in turn, then those that validate. They get what the API server would send.
+        Selectors, ``match_conditions`` and the schema of the kind are not applied.
+
+        Args:
+            obj: The object as it would be stored, or that would be deleted: a Struct, a KubeObject or a dict.
+            old: The object before an update.
+            operation: UPDATE if there is an ``old`` object, else CREATE.
+            user: Who does it.
+            dry_run: Whether nothing will be stored.
+            subresource: The subresource, such as ``"status"``.
+            client: As for Manager, for functions that take a context. The informers of declared resources run during
+                the call; controllers do not.
+            settings: As for ``manager``, with a client.
+
+        Raises:
+            ConfigError: No webhook is called for this object and operation, or a function takes a context and there is
+                no client.
+            Exception: A webhook failed: this is its error.
+        """
+        operation = operation or ("CREATE" if old is None else "UPDATE")
+        asked = (obj, old, operation, user or UserInfo(), dry_run, subresource)
+        if client is None:
+            return await try_review(self._admissions, None, *asked)
+        client = Client.of(client)
+        await self.discover(client)
+        manager, context = self._reading(client, settings)
+        async with manager:
+            return await try_review(self._admissions, context, *asked)
 
     async def discover(self, client: Client) -> None:
         """Find the custom resources that the operator names by plural and group, at the server.

@@ -21,7 +21,8 @@ class Request(msgspec.Struct, Generic[T], frozen=True, eq=False, gc=False):
     Attributes:
         namespace: Its namespace; ``""`` for a cluster-scoped object.
         name: Its name.
-        object: The cached object when the reconcile started; None if it is gone.
+        object: The cached object when the reconcile started; None if it is gone. A CustomResource is a copy of its own:
+            changing it does not change the cache.
     """
 
     namespace: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypedDict, Unpack
 
 import msgspec
 from msgspec import StructMeta
@@ -12,6 +12,10 @@ from msgspec import StructMeta
 from ..objects.kube_object import OwnerReference
 from .annotations import Column, Scale
 from .declaration import Declaration, inherited
+
+
+def _about(description: str) -> msgspec.Meta:
+    return msgspec.Meta(description=description)
 
 
 class CamelStruct(msgspec.Struct, rename="camel"):
@@ -36,18 +40,29 @@ class Metadata(CamelStruct, omit_defaults=True, kw_only=True):
     deletion_grace_period_seconds: int | None = None
 
 
+# metav1.Condition. What stands in the class is part of CustomResourceDefinitions, for the readers of `kubectl explain`.
 class Condition(CamelStruct, kw_only=True):
-    """A condition of a status (``metav1.Condition``): ``conditions: Annotated[list[Condition], MapOf("type")] = []``.
+    """One aspect of the object's current state."""
 
-    ``set_status_condition`` and its kin read and set them.
-    """
-
-    type: str
-    status: Literal["True", "False", "Unknown"]
-    reason: str = ""
-    message: str = ""
-    last_transition_time: datetime | None = None
-    observed_generation: int = 0
+    type: Annotated[str, _about("The aspect, in CamelCase, such as Ready. A list has each type once.")]
+    status: Annotated[
+        Literal["True", "False", "Unknown"], _about("Whether the aspect holds: True, False or Unknown.")
+    ]
+    reason: Annotated[
+        str, _about("Why the status changed last: one word in CamelCase, for programs to compare.")
+    ] = ""
+    message: Annotated[str, _about("The details of the last change, for people.")] = ""
+    last_transition_time: Annotated[
+        datetime | None,
+        _about("When the status last changed from one value to another. Other fields may be newer."),
+    ] = None
+    observed_generation: Annotated[
+        int,
+        _about(
+            "The metadata.generation that the condition was set for. If it is smaller than the object's, the condition "
+            "is about an older spec."
+        ),
+    ] = 0
 
 
 class StructOptions(TypedDict, total=False):

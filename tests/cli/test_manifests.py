@@ -52,8 +52,9 @@ async def test_with_a_folder_it_says_how_to_install_it(tmp_path: Path) -> None:
         ([DECLARED, "--name=My.Pages"], "not 'My.Pages': pass --name"),
         ([DECLARED, "--namespace=Web"], "must be a namespace's name, like 'default', not 'Web'"),
         ([DECLARED, "--image=a b"], "image must be an image's name"),
+        ([DECLARED, "--ca-bundle=missing.crt"], "--ca-bundle: missing.crt: No such file"),
     ],
-    ids=["module", "factory", "name", "namespace", "image"],
+    ids=["module", "factory", "name", "namespace", "image", "authority"],
 )
 async def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None:
     ended = await manifests(*arguments)

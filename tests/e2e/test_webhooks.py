@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ApiError, Client, InvalidError, Resource
-from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, WebhookServer
+from aioinformer import ApiError, Client, InvalidError, NotFoundError, Resource
+from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, Request, WebhookServer
+from aioinformer.testing import eventually
 from aioinformer.typed import Metadata
 from tests.kubernetes.kubectl import KubectlError
 
@@ -173,6 +174,43 @@ async def test_a_patch_changes_what_is_stored(cluster: Cluster, tmp_path: Path) 
         metadata = {"name": "c", "namespace": here.namespace, "labels": {"patches": "yes"}}
         made = await Resource(here.client, "configmaps").create({"metadata": metadata, "data": {"x": "y"}})
         assert made["data"] == {"colour": "blue"}
+
+
+async def test_an_object_that_became_invalid_can_be_deleted(cluster: Cluster, tmp_path: Path) -> None:
+    operator = Operator("trapped")
+    cleaned: list[str] = []
+    valid = ["a.example", "b.example"]
+
+    def clean_up(request: Request[WebsiteV1]) -> None:
+        cleaned.append(request.name)
+
+    @operator.controller(WebsiteV1, finalizer="hooks.example.com/a", cleanup=clean_up)
+    def reconcile(request: Request[WebsiteV1]) -> None: ...
+
+    @operator.validate(WebsiteV1)
+    def check(review: AdmissionReview[WebsiteV1]) -> None:
+        if review.object.spec.host not in valid:
+            raise Denied("is not valid", field="spec.host")
+
+    async with world(cluster, tmp_path, operator) as here:
+        await here.until_refused(here.site(host="refused"))
+        metadata = {"name": "old", "namespace": here.namespace, "finalizers": ["hooks.example.com/a"]}
+        old = await here.sites.create({**here.site(host="b.example"), "metadata": metadata})
+        valid.remove("b.example")
+        with pytest.raises(InvalidError, match="is not valid"):
+            await here.sites.patch(old, {"metadata": {"labels": {"a": "b"}}})
+        async with operator.running(here.client, namespace=here.namespace):
+            await here.sites.delete(old)
+            await eventually(lambda: _is_gone(here.sites, old.key))
+    assert cleaned == ["old"]
+
+
+async def _is_gone(sites: Resource[WebsiteV1], key: str) -> bool:
+    try:
+        await sites.get(key)
+    except NotFoundError:
+        return True
+    return False
 
 
 async def test_200_concurrent_requests(cluster: Cluster, tmp_path: Path) -> None:

@@ -316,6 +316,7 @@ async def test_operator_webhooks(capsys: Printed) -> None:
         '/mutate/fill.websites.example.com [{"op":"add","path":"/spec/replicas","value":3}]',
         "/validate/check.websites.example.com spec.host: is not for ann",
         "calls: 2",
+        "replicas: 3",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 from datetime import UTC, datetime
@@ -98,6 +99,43 @@ def test_conditions_of_a_class() -> None:
     assert removed.status == SiteStatus()
     with pytest.raises(ConfigError, match=r"status of a Plain has no conditions: give its class `conditions"):
         set_status_condition(Plain(Metadata()), "Ready", "True", "Done")
+
+
+@pytest.mark.parametrize("pages", [1, "a transformer's text"])
+async def test_a_reconciler_cannot_change_the_cache(pages: Any) -> None:
+    done = asyncio.Event()
+
+    def transform(site: Site) -> Site:
+        site.status = SiteStatus(pages=pages)
+        return site
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await Resource(client, "crds").create(crd(Site))
+        await Resource(client, Site).create(Site({"x": 1}, metadata=Metadata(name="a", namespace="default")))
+        manager = Manager(client)
+        informer = manager.for_resource(Site)
+        informer.set_transform(transform)
+
+        async def reconcile(request: Request[Site]) -> None:
+            assert request.object is not None
+            assert request.object == informer.lister.get("default/a")
+            request.object.spec["x"] = 2
+            request.object.metadata.labels["y"] = "z"
+            done.set()
+
+        manager.add(Controller("sites", reconcile, informer))
+        async with manager:
+            await done.wait()
+            cached = informer.lister.get("default/a")
+    assert (cached.spec, cached.metadata.labels) == ({"x": 1}, {})
+
+
+def test_a_condition_is_described_for_readers_of_the_definition() -> None:
+    schema = crd(Site)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    condition = schema["properties"]["status"]["properties"]["conditions"]["items"]
+    texts = [condition["description"], *(each["description"] for each in condition["properties"].values())]
+    assert len(texts) == 7
+    assert not [text for text in texts if "`" in text or "MapOf" in text]
 
 
 class Plain(msgspec.Struct):

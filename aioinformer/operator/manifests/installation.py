@@ -10,11 +10,8 @@ from ..._core.checks import LABEL, require_count, require_namespace, require_tex
 from ...errors import AioInformerError, ConfigError
 from ...typed.declaration import mistakes_error
 
-WEBHOOKS = "-webhook"
-"""The end of the names of what webhooks need."""
-
-LONGEST_NAME = 63 - len(WEBHOOKS)
-"""Of names from which a Service's name is made."""
+LONGEST_NAME = 63 - max(len("-metrics"), len("-webhook"))
+"""Of names from which the names of Services are made."""
 
 Object = dict[str, Any]
 
@@ -31,6 +28,8 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         watched: The only namespace that it works in; None for all.
         replicas: The number of pods. Of several, one is elected to work.
         create_namespace: Whether the namespace is created with it; None for only if it is the operator's own.
+        ca_bundle: The authority, in PEM, of the certificate of the webhooks, which is in a Secret of your own called
+            ``NAME-webhook``; None for a Certificate of cert-manager.
 
     Raises:
         ConfigError: A value is invalid; the message has all mistakes.
@@ -43,6 +42,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     watched: str | None = None
     replicas: int = 1
     create_namespace: bool | None = None
+    ca_bundle: bytes | None = None
 
     def __post_init__(self) -> None:
         mistakes = []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...errors import ConfigError
 from ..operator import Operator
+from . import webhooks
 from .access import access
 from .installation import Installation, Object
-from .webhooks import definitions, webhooks
 from .workload import deployment, metrics_service
 
 
@@ -15,7 +16,8 @@ def manifests(operator: Operator, installation: Installation) -> list[Object]:
     """Return the objects that install an operator, in the order in which to create them.
 
     Raises:
-        ConfigError: A class of the operator cannot be a CustomResourceDefinition.
+        ConfigError: A class of the operator cannot be a CustomResourceDefinition, conversions are missing, or its
+            webhooks cannot be registered; or it has no webhooks, and the installation has an authority for them.
     """
     return [*_objects(operator, installation)]
 
@@ -23,12 +25,16 @@ def manifests(operator: Operator, installation: Installation) -> list[Object]:
 def _objects(operator: Operator, installation: Installation) -> Iterator[Object]:
     if installation.creates_namespace:
         yield _namespace(installation)
-    yield from definitions(operator, installation)
+    yield from webhooks.definitions(operator, installation)
     yield from access(operator, installation)
     yield metrics_service(installation)
     if operator.has_webhooks:
-        yield from webhooks(operator, installation)
-    yield deployment(installation, has_webhooks=operator.has_webhooks)
+        yield webhooks.service(installation)
+        yield from webhooks.certificates(installation)
+        yield from webhooks.registrations(operator, installation)
+    elif installation.ca_bundle is not None:
+        raise ConfigError(f"{operator.name} has no webhooks: leave out --ca-bundle")
+    yield deployment(installation, serves_webhooks=operator.has_webhooks)
 
 
 def _namespace(installation: Installation) -> Object:

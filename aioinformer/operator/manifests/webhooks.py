@@ -1,67 +1,88 @@
-"""What makes the API server call an operator's webhooks: a Service, a certificate of cert-manager, configurations."""
+"""What webhooks need beside the Deployment: their registration, a Service, and certificates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...errors import ConfigError
 from ..operator import Operator
-from .installation import WEBHOOKS, Installation, Object
+from ..webhooks.configuration import NAMESPACE_LABEL, Reached
+from .installation import Installation, Object
 
-WEBHOOK_PORT = 9443
-CERTIFICATES = "/certs"
-"""The folder of the certificate in the pod."""
+SUFFIX = "-webhook"
+"""Of the names of the Service, the Certificate and its Secret."""
 
-_API = "cert-manager.io/v1"
-
-
-def webhooks(operator: Operator, installation: Installation) -> Iterator[Object]:
-    """Yield the Service, the certificate and the configurations of an operator's webhooks."""
-    name = f"{installation.name}{WEBHOOKS}"
-    metadata = installation.metadata(WEBHOOKS)
-    port = {"name": "webhooks", "port": 443, "targetPort": "webhooks"}
-    yield {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {"selector": installation.labels, "ports": [port]},
-    }
-    yield {"apiVersion": _API, "kind": "Issuer", "metadata": metadata, "spec": {"selfSigned": {}}}
-    spec = {
-        "secretName": name,
-        "dnsNames": [f"{name}.{installation.home}.svc"],
-        "issuerRef": {"name": name},
-    }
-    yield {"apiVersion": _API, "kind": "Certificate", "metadata": metadata, "spec": spec}
-    yield from operator.webhook_configurations(
-        service=_service(installation), annotations=_injected(installation)
-    )
+_CERT_MANAGER = "cert-manager.io/v1"
+_INJECT = "cert-manager.io/inject-ca-from"
+"""The annotation by which cert-manager fills in the caBundle."""
 
 
-def definitions(operator: Operator, installation: Installation) -> Iterator[Object]:
-    """Yield the CustomResourceDefinitions, with their conversion webhooks."""
-    for each in operator.definitions(service=_service(installation)):
-        if "conversion" in each["spec"]:
-            each["metadata"]["annotations"] = _injected(installation)
+def definitions(operator: Operator, installation: Installation) -> list[Object]:
+    """Return the CustomResourceDefinitions, with their conversion webhooks."""
+    return operator.definitions(annotations=_annotations(installation), **_reached(installation))
+
+
+def registrations(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield the webhook configurations. Those of a single namespace are called for that namespace only.
+
+    Raises:
+        ConfigError: The webhooks would never be called, or the authority's certificate is invalid.
+    """
+    made = operator.webhook_configurations(annotations=_annotations(installation), **_reached(installation))
+    if made and installation.watched == installation.home:
+        raise ConfigError(
+            f"{operator.name} works in the namespace {installation.home} alone, and its pods run there, too. Webhooks "
+            "are not called for the namespace of their pods: pass another --install-namespace"
+        )
+    for each in made:
+        each["metadata"] |= installation.metadata(namespace="")
+        if installation.watched is not None:
+            only = {"key": NAMESPACE_LABEL, "operator": "In", "values": [installation.watched]}
+            for webhook in each["webhooks"]:
+                webhook["namespaceSelector"]["matchExpressions"].append(only)
         yield each
 
 
-def serve(container: Object, pod: Object, installation: Installation) -> None:
-    """Make a pod serve webhooks: arguments, port and certificate."""
-    container["args"] += [
-        f"--webhook-port={WEBHOOK_PORT}",
-        f"--tls-cert={CERTIFICATES}/tls.crt",
-        f"--tls-key={CERTIFICATES}/tls.key",
-    ]
-    container["ports"].append({"name": "webhooks", "containerPort": WEBHOOK_PORT})
-    container["volumeMounts"].append({"name": "certificates", "mountPath": CERTIFICATES, "readOnly": True})
-    secret = {"secretName": f"{installation.name}{WEBHOOKS}"}
-    pod["volumes"].append({"name": "certificates", "secret": secret})
+def service(installation: Installation) -> Object:
+    """Return the Service that the API server calls."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": installation.metadata(SUFFIX),
+        "spec": {
+            "selector": installation.labels,
+            "ports": [{"name": "webhooks", "port": 443, "targetPort": "webhooks"}],
+        },
+    }
 
 
-def _service(installation: Installation) -> str:
-    return f"{installation.home}/{installation.name}{WEBHOOKS}"
+def certificates(installation: Installation) -> Iterator[Object]:
+    """Yield cert-manager's objects that make the Secret; none if the user makes it."""
+    if installation.ca_bundle is not None:
+        return
+    metadata = installation.metadata(SUFFIX)
+    yield {"apiVersion": _CERT_MANAGER, "kind": "Issuer", "metadata": metadata, "spec": {"selfSigned": {}}}
+    yield {
+        "apiVersion": _CERT_MANAGER,
+        "kind": "Certificate",
+        "metadata": metadata,
+        "spec": {
+            "secretName": metadata["name"],
+            "dnsNames": [f"{metadata['name']}.{installation.home}.svc"],
+            "issuerRef": {"kind": "Issuer", "name": metadata["name"]},
+            "privateKey": {"rotationPolicy": "Always"},
+        },
+    }
 
 
-def _injected(installation: Installation) -> dict[str, str]:
-    """Return the annotation by which cert-manager fills in the authority of a Certificate."""
-    return {"cert-manager.io/inject-ca-from": _service(installation)}
+def _reached(installation: Installation) -> Reached:
+    reached: Reached = {"service": f"{installation.home}/{installation.name}{SUFFIX}"}
+    if installation.ca_bundle is not None:
+        reached["ca_bundle"] = installation.ca_bundle
+    return reached
+
+
+def _annotations(installation: Installation) -> dict[str, str]:
+    if installation.ca_bundle is not None:
+        return {}
+    return {_INJECT: f"{installation.home}/{installation.name}{SUFFIX}"}

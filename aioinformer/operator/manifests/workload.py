@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from ..runs import CANCEL_GRACE
 from .installation import Installation, Object
-from .webhooks import serve
+from .webhooks import SUFFIX
 
 METRICS_PORT = 8080
 PROBE_PORT = 8081
 """Its own, so that a NetworkPolicy can limit who reads /metrics and /debug."""
+
+WEBHOOK_PORT = 9443
+CERTIFICATES = "/certs"
+"""Where the Secret of the webhooks' certificate is mounted."""
 
 USER = 65532
 """The user of distroless images. A number, because the kubelet cannot tell whether a user's name is root's."""
@@ -20,10 +24,21 @@ _SLACK = 5
 """Seconds for the last Events, and to release the Lease."""
 
 
-def deployment(installation: Installation, *, has_webhooks: bool = False) -> Object:
+def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
     """Return the Deployment. It satisfies the Pod Security Standard "restricted"."""
     container = _container(installation)
-    pod: Object = {
+    volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}]
+    if serves_webhooks:
+        container["args"] += [
+            f"--webhook-port={WEBHOOK_PORT}",
+            f"--tls-cert={CERTIFICATES}/tls.crt",
+            f"--tls-key={CERTIFICATES}/tls.key",
+        ]
+        container["ports"].append({"name": "webhooks", "containerPort": WEBHOOK_PORT})
+        container["volumeMounts"].append({"name": "webhook", "mountPath": CERTIFICATES, "readOnly": True})
+        # The pod waits for the Secret.
+        volumes.append({"name": "webhook", "secret": {"secretName": f"{installation.name}{SUFFIX}"}})
+    pod = {
         "serviceAccountName": installation.name,
         "enableServiceLinks": False,  # their variables would look like settings: NAME_METRICS_PORT
         "terminationGracePeriodSeconds": GRACE_PERIOD + int(CANCEL_GRACE) + _SLACK,
@@ -34,10 +49,8 @@ def deployment(installation: Installation, *, has_webhooks: bool = False) -> Obj
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {}}],
+        "volumes": volumes,
     }
-    if has_webhooks:
-        serve(container, pod, installation)
     spec: Object = {
         "replicas": installation.replicas,
         "selector": {"matchLabels": installation.labels},

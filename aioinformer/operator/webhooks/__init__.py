@@ -9,12 +9,14 @@ from .app import WebhookApp
 from .configuration import Reached
 from .review import AdmissionReview, UserInfo
 from .server import WebhookServer
+from .trying import Reviewed
 
 __all__ = [
     "AdmissionOptions",
     "AdmissionReview",
     "Denied",
     "Reached",
+    "Reviewed",
     "UserInfo",
     "WebhookApp",
     "WebhookServer",

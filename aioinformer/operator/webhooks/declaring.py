@@ -219,10 +219,13 @@ class DeclaresWebhooks:
         """
         return configurations(self.name, self._admissions, reached, namespace, annotations)
 
-    def definitions(self, **reached: Unpack[Reached]) -> list[Object]:
+    def definitions(
+        self, *, annotations: Mapping[str, str] | None = None, **reached: Unpack[Reached]
+    ) -> list[Object]:
         """Return the CustomResourceDefinitions of its classes, with conversion webhooks.
 
         Args:
+            annotations: Of those with a conversion, as for ``webhook_configurations``.
             **reached: See Reached. Without it, the definitions have no conversion.
 
         Raises:
@@ -239,5 +242,8 @@ class DeclaresWebhooks:
                 continue
             config = client_config(reached, converter.path)
             webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
-            made.append(crd(*versions, conversion={"strategy": "Webhook", "webhook": webhook}))
+            definition = crd(*versions, conversion={"strategy": "Webhook", "webhook": webhook})
+            if annotations:
+                definition["metadata"]["annotations"] = dict(annotations)
+            made.append(definition)
         return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -30,6 +30,19 @@ def json_patch(raw: bytes, wanted: Any) -> list[Step]:
     return [*_steps("", decode_any(raw), fields)]
 
 
+def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
+    """Change an object as the steps of ``json_patch`` say, which are about fields only."""
+    for step in steps:
+        at: Any = fields
+        *parents, last = map(_unescaped, step["path"].split("/")[1:])
+        for name in parents:
+            at = at[name]
+        if step["op"] == "remove":
+            del at[last]
+        else:
+            at[last] = step["value"]
+
+
 def _steps(path: str, old: Any, new: Any) -> Iterator[Step]:
     """Yield the steps for one value. A list that differs is replaced, because its indexes would move."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
@@ -49,3 +62,7 @@ def _steps(path: str, old: Any, new: Any) -> Iterator[Step]:
 
 def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
+
+
+def _unescaped(name: str) -> str:
+    return name.replace("~1", "/").replace("~0", "~")

@@ -9,7 +9,6 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from ...errors import Denied
-from ...objects.encoding import fields_of
 
 T = TypeVar("T")
 
@@ -43,7 +42,7 @@ class AdmissionRequest(msgspec.Struct, rename="camel", kw_only=True):
 class AdmissionReview(Generic[T]):
     """A request that a webhook allows, changes or denies.
 
-    In a unit test, make one with ``AdmissionReview.of``.
+    A unit test makes one by ``operator.review(obj)``.
 
     Attributes:
         uid: Of this request.
@@ -54,6 +53,7 @@ class AdmissionReview(Generic[T]):
         user: Who makes the request.
         dry_run: Whether nothing will be stored, so the webhook must not write anything elsewhere.
         options: Of the request: the server's CreateOptions, UpdateOptions or DeleteOptions.
+        raw: The object's JSON, with the fields that its class does not have.
         warnings: What ``warn`` got.
         denials: What ``deny`` got.
     """
@@ -72,48 +72,13 @@ class AdmissionReview(Generic[T]):
         self.warnings: list[str] = []
         self.denials: list[Denied] = []
 
-    @classmethod
-    def of(
-        cls,
-        object: T,
-        *,
-        operation: Operation = "CREATE",
-        old: T | None = None,
-        user: UserInfo | None = None,
-        dry_run: bool = False,
-        subresource: str = "",
-    ) -> AdmissionReview[T]:
-        """Return a review for a unit test.
-
-        Args:
-            object: The object as it would be stored, or that would be deleted.
-            operation: What the user does.
-            old: The object before an update.
-            user: Who does it.
-            dry_run: Whether nothing will be stored.
-            subresource: The subresource.
-        """
-        metadata = fields_of(object).get("metadata") or {}
-        request = AdmissionRequest(
-            uid="test",
-            operation=operation,
-            name=metadata.get("name", ""),
-            namespace=metadata.get("namespace", ""),
-            sub_resource=subresource,
-            user_info=user or UserInfo(),
-            dry_run=dry_run,
-        )
-        review = cls(request, lambda raw: object)
-        review.__dict__.update(object=object, old=object if operation == "DELETE" else old)
-        return review
-
     def __repr__(self) -> str:
         where = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"<AdmissionReview {self.operation} {where or 'a generated name'}>"
 
     @property
     def raw(self) -> bytes:
-        """The object's JSON, as the server sent it."""
+        """The object's JSON as the server sent it, with the fields that its class does not have."""
         return bytes(self._request.old_object if self.operation == "DELETE" else self._request.object)
 
     @cached_property

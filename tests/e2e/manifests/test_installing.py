@@ -89,7 +89,7 @@ async def test_the_deployed_command_runs_with_the_deployed_rights(
     config = await kubeconfig_of(audited, installed, tmp_path)
     async with Client.from_kubeconfig(path=config) as client:
         await until_permitted(client, operator, installed)
-    command = _arguments(objects[-1], free_ports(2))
+    command = arguments(objects[-1], free_ports(2))
     async with program(*command, "--kubeconfig", str(config)) as started:
         await websites.live(admin, namespace)
         started.signal(15)
@@ -142,7 +142,7 @@ async def test_a_new_project_runs_with_the_rights_of_its_manifests(
     ] == []  # it only warns if it may
 
 
-def _arguments(workload: dict[str, Any], ports: list[int]) -> list[str]:
+def arguments(workload: dict[str, Any], ports: list[int]) -> list[str]:
     """Return the arguments of a Deployment's container, with other ports."""
     (container,) = workload["spec"]["template"]["spec"]["containers"]
     numbers = iter(ports)

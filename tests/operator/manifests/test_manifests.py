@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -194,54 +195,72 @@ def container(objects: list[Object]) -> Object:
     return found  # type: ignore[no-any-return]
 
 
-def test_webhooks_have_a_service_a_certificate_and_configurations() -> None:
+def guarded() -> Operator:
     operator = declared(Site)
 
     @operator.validate(Site)
     def check(review: AdmissionReview[Site]) -> None: ...
 
-    objects = manifests(operator, installation(name="other"))
-    assert kinds(objects)[6:] == [
-        "Service other",
-        "Issuer other",
-        "Certificate other",
+    return operator
+
+
+def test_webhooks_get_a_service_certificates_and_a_registration() -> None:
+    objects = manifests(guarded(), installation())
+    assert kinds(objects)[5:] == [
+        "Service sites",
+        "Service sites",
+        "Issuer sites",
+        "Certificate sites",
         "ValidatingWebhookConfiguration",
-        "Deployment other",
+        "Deployment sites",
     ]
-    service, issuer, certificate, configuration, workload = objects[6:]
-    assert {each["metadata"]["name"] for each in (service, issuer, certificate)} == {"other-webhook"}
-    assert certificate["spec"]["dnsNames"] == ["other-webhook.other.svc"]
-    assert certificate["spec"]["issuerRef"] == {"name": "other-webhook"}
-    annotations = configuration["metadata"]["annotations"]
-    assert annotations == {"cert-manager.io/inject-ca-from": "other/other-webhook"}
-    called = configuration["webhooks"][0]["clientConfig"]["service"]
-    assert (called["namespace"], called["name"]) == ("other", "other-webhook")
-    assert called["port"] == service["spec"]["ports"][0]["port"]
-    ports = {each["name"]: each["containerPort"] for each in container(objects)["ports"]}
-    assert ports[service["spec"]["ports"][0]["targetPort"]] == 9443
-    assert {"--webhook-port=9443", "--tls-cert=/certs/tls.crt", "--tls-key=/certs/tls.key"} <= set(
-        container(objects)["args"]
-    )
-    volumes = {each["name"]: each for each in workload["spec"]["template"]["spec"]["volumes"]}
-    assert volumes["certificates"]["secret"]["secretName"] == certificate["spec"]["secretName"]
-    assert container(objects)["volumeMounts"][-1]["name"] == "certificates"
+    service, configuration, running = objects[6], objects[9], container(objects)
+    assert service["metadata"]["name"] == "sites-webhook"
+    (port,) = service["spec"]["ports"]
+    (listening,) = [each for each in running["ports"] if each["name"] == port["targetPort"]]
+    assert f"--webhook-port={listening['containerPort']}" in running["args"]
+    (webhook,) = configuration["webhooks"]
+    assert webhook["clientConfig"]["service"]["port"] == port["port"] == 443
+    assert webhook["clientConfig"]["service"]["name"] == "sites-webhook"
+    assert configuration["metadata"]["labels"] == {"app.kubernetes.io/name": "sites"}
 
 
-def test_conversion_webhooks_get_their_authority_from_the_certificate() -> None:
-    operator = declared(Site, SiteV2)
+def test_with_an_authority_the_secret_is_the_users() -> None:
+    pem = b"-----BEGIN CERTIFICATE-----"
+    objects = manifests(guarded(), installation(ca_bundle=pem))
+    assert "Certificate sites" not in kinds(objects)
+    (webhook,) = objects[-2]["webhooks"]
+    assert base64.b64decode(webhook["clientConfig"]["caBundle"]) == pem
+    assert "annotations" not in objects[-2]["metadata"]
+    assert objects[-1]["spec"]["template"]["spec"]["volumes"][1]["secret"] == {"secretName": "sites-webhook"}
 
-    @operator.convert(Site, SiteV2)
-    def newer(old: Site) -> SiteV2:
-        return SiteV2(old.spec)
 
-    @operator.convert(SiteV2, Site)
-    def older(old: SiteV2) -> Site:
-        return Site(old.spec)
+def test_webhooks_need_the_same_rights_as_without_them() -> None:
+    with_webhooks, without = manifests(guarded(), installation()), manifests(declared(Site), installation())
+    assert [each["rules"] for each in with_webhooks if "rules" in each] == [
+        each["rules"] for each in without if "rules" in each
+    ]
 
-    objects = manifests(operator, installation())
-    (definition,) = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
-    annotations = definition["metadata"]["annotations"]
-    assert annotations == {"cert-manager.io/inject-ca-from": "sites/sites-webhook"}
-    config = definition["spec"]["conversion"]["webhook"]["clientConfig"]
-    assert config["service"]["name"] == "sites-webhook"
-    assert "Certificate sites" in kinds(objects)
+
+def test_webhooks_of_one_namespace_are_called_for_it_alone() -> None:
+    objects = manifests(guarded(), installation(watched="a", namespace="b"))
+    (webhook,) = objects[-2]["webhooks"]
+    assert webhook["namespaceSelector"]["matchExpressions"] == [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["b"]},
+        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["a"]},
+    ]
+
+
+def test_webhooks_that_would_never_be_called_are_refused() -> None:
+    with pytest.raises(ConfigError, match="pass another --install-namespace"):
+        manifests(guarded(), installation(watched="a"))
+
+
+def test_an_authority_without_webhooks_is_refused() -> None:
+    with pytest.raises(ConfigError, match="sites has no webhooks: leave out --ca-bundle"):
+        manifests(declared(Site), installation(ca_bundle=b"-----BEGIN CERTIFICATE-----"))
+
+
+def test_an_authority_must_be_a_certificate() -> None:
+    with pytest.raises(ConfigError, match="ca_bundle must be certificates in PEM"):
+        manifests(guarded(), installation(ca_bundle=b"-----BEGIN PRIVATE KEY-----"))

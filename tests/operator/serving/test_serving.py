@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -116,6 +117,7 @@ async def test_failing_keys_are_filtered_and_limited() -> None:
         assert (failing["total"], failing["matching"], len(failing["keys"])) == (1000, 11, 5)
         (key,) = (await world.debug("?contains=bad-777:"))["failing"]["keys"]
         assert key["seconds"] >= 0
+        assert re.fullmatch(r".*test_serving\.py:\d+", key.pop("where"))
         assert {**key, "seconds": 0} == {
             "controller": "configmaps",
             "key": "default/bad-777",

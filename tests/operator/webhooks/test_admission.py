@@ -11,7 +11,7 @@ from aioinformer import Client, ConfigError, KubeObject
 from aioinformer.operator import AdmissionReview, Context, Denied, Operator, Uses
 from aioinformer.testing import APIServer
 
-from .kinds import Object, SpecV1, WebsiteV1, patched, post, review, reviewed, site
+from .kinds import Object, WebsiteV1, patched, post, review, reviewed, site
 
 
 async def test_a_validator_gets_typed_objects_and_who_asks() -> None:
@@ -274,13 +274,30 @@ async def test_an_operation_that_is_not_declared_fails(caplog: pytest.LogCapture
     assert "was called for UPDATE, which it does not declare" in caplog.text
 
 
-def test_functions_are_plain_functions_in_unit_tests() -> None:
-    def check(review: AdmissionReview[WebsiteV1]) -> None:
-        if review.operation == "UPDATE" and review.old != review.object:
-            raise Denied("cannot change")
+async def test_updates_of_objects_that_are_being_deleted_are_allowed_without_a_call() -> None:
+    operator = Operator("sites")
 
-    before, after = WebsiteV1(SpecV1(host="a")), WebsiteV1(SpecV1(host="b"))
-    check(AdmissionReview.of(after))
-    check(AdmissionReview.of(before, old=before, operation="UPDATE"))
-    with pytest.raises(Denied, match="cannot change"):
-        check(AdmissionReview.of(after, old=before, operation="UPDATE"))
+    @operator.validate(WebsiteV1)
+    def check(review: AdmissionReview[WebsiteV1]) -> None:
+        raise Denied("no")
+
+    going = site(host=1)  # nor need it fit its class
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert await reviewed(operator, review(going, old=going, operation="UPDATE")) == {
+        "uid": "u-1",
+        "allowed": True,
+    }
+    assert not (await reviewed(operator, review(site(), old=site(), operation="UPDATE")))["allowed"]
+
+
+async def test_a_webhook_may_ask_for_objects_that_are_being_deleted() -> None:
+    operator = Operator("sites")
+
+    @operator.validate(WebsiteV1, deleting=True)
+    def check(review: AdmissionReview[WebsiteV1]) -> None:
+        raise Denied(f"deleted since {review.object.metadata.deletion_timestamp:%Y}")
+
+    going = site()
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    response = await reviewed(operator, review(going, old=going, operation="UPDATE"))
+    assert response["status"]["message"] == "deleted since 2026"

@@ -1,0 +1,126 @@
+"""Reviews without a server: what an operator's webhooks say of an object, for unit tests."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ...errors import ApiError, ConfigError, StatusCause
+from ...objects.codec import codec_for
+from ...objects.encoding import fields_of
+from ...objects.kube_object import KubeObject
+from ...typed.declaration import plural_of
+from ...typed.names import resource_of_class
+from ..context import Context
+from .admission import Admission
+from .patching import apply_patch
+from .review import AdmissionRequest, Operation, UserInfo
+
+T = TypeVar("T")
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reviewed(Generic[T]):
+    """What an operator's webhooks say of an object.
+
+    Attributes:
+        allowed: Whether the server would store it.
+        object: The object as it would be stored, with the changes of mutating webhooks.
+        message: Why it is denied; ``""`` if it is allowed.
+        causes: The fields that are wrong.
+        warnings: What the user would be warned of.
+    """
+
+    allowed: bool
+    object: T
+    message: str
+    causes: tuple[StatusCause, ...]
+    warnings: tuple[str, ...]
+
+
+async def try_review(
+    admissions: Iterable[Admission],
+    context: Context | None,
+    obj: T,
+    old: T | None,
+    operation: Operation,
+    user: UserInfo,
+    dry_run: bool,
+    subresource: str,
+) -> Reviewed[T]:
+    """Ask the webhooks about an object, as the server does: those that mutate in turn, then those that validate.
+
+    Raises:
+        ConfigError: No webhook is called for the object and the operation, or one takes a context and there is none.
+        Exception: A webhook failed.
+    """
+    fields, before = _encoded(obj), None if old is None else _encoded(old)
+    called = [
+        each
+        for each in admissions
+        if operation in each.operations and each.subresource == subresource and _is_of(each, obj, fields)
+    ]
+    if not called:
+        raise ConfigError(
+            f"no webhook is called for {operation} of {fields.get('kind') or type(obj).__name__}"
+            f"{f'/{subresource}' if subresource else ''}: declare one, or pass an object of a declared kind"
+        )
+    warnings: list[str] = []
+    denials: list[ApiError] = []
+    for each in sorted(called, key=lambda each: not each.mutates):
+        metadata = fields.get("metadata") or {}
+        request = {
+            "uid": "test",
+            "operation": operation,
+            "name": metadata.get("name", ""),
+            "namespace": metadata.get("namespace", ""),
+            "subResource": subresource,
+            "userInfo": user,
+            "object": None if operation == "DELETE" else fields,
+            "oldObject": fields if operation == "DELETE" else before,
+            "dryRun": dry_run,
+        }
+        handle = each.bound(context)
+        response = await handle(msgspec.json.decode(msgspec.json.encode(request), type=AdmissionRequest))
+        warnings += response.get("warnings", ())
+        if (status := response.get("status")) is not None:
+            denials.append(
+                ApiError(status["code"], status["reason"], status["message"], status.get("details"))
+            )
+            if each.mutates:
+                break  # the server asks no other
+        elif "patch" in response:
+            apply_patch(fields, msgspec.json.decode(base64.b64decode(response["patch"])))
+    return Reviewed(
+        not denials,
+        codec_for(type(obj)).decode(msgspec.json.encode(fields)),
+        "; ".join(each.message for each in denials),
+        tuple(cause for each in denials for cause in each.causes),
+        tuple(warnings),
+    )
+
+
+def _encoded(obj: Any) -> Object:
+    """Return an object as the server would send it. It shares nothing with the original."""
+    fields: Object = msgspec.json.decode(msgspec.json.encode(fields_of(obj)))
+    return fields
+
+
+def _is_of(each: Admission, obj: Any, fields: Object) -> bool:
+    """Return whether a webhook is called for objects of this kind and version."""
+    called = each.of
+    if isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject):
+        kind = resource_of_class(type(obj))
+        group, version, plural = kind.group, kind.version, kind.plural
+    else:
+        named = str(fields.get("kind", ""))
+        group, _, version = str(fields.get("apiVersion", "")).rpartition("/")
+        plural = called.plural if called.kind == named else plural_of(named)
+    # discovery finds the version of a resource that is named by its plural and group
+    return (group, plural) == (called.group, called.plural) and called.version in ("", version)
