@@ -54,6 +54,11 @@ class CargoBuild:
     programs: tuple[str, ...]
     cache: Path
 
+    @property
+    def is_built(self) -> bool:
+        """Whether all programs are in the cache."""
+        return self._complete(self.cache / self._fingerprint())
+
     def ensure(self, *, report: Report = report_to_stderr) -> Path:
         """Return the folder with all programs; build those that are missing.
 
@@ -125,11 +130,17 @@ BUILDERS: Mapping[str, GoBuild | CargoBuild] = {
             _go("client-go", "peers_go", "./clientgo", "clientgo", "internal"),
             _go("controller-runtime", "peers_go", "./operator", "operator", "internal"),
             _go("go-queues", "peers_go", "./queue", "queue"),
+            _go("controller-runtime-webhook", "peers_go", "./webhook", "webhook"),
+            _go("webhook-load", "peers_go", "./load", "load"),
+            _go("websites-controller-runtime", "websites/controller_runtime", "."),
         )
     },
     **dict.fromkeys(
         ("kube-rs", "kube-rs-operator"),
         CargoBuild(FOLDER / "peers_rust", ("kube-rs", "kube-rs-operator"), BUILDS / "kube-rs"),
+    ),
+    "websites-kube-rs": CargoBuild(
+        FOLDER / "websites" / "kube_rs", ("websites-kube-rs",), BUILDS / "websites-kube-rs"
     ),
 }
 """The build of each program, by name."""

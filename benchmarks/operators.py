@@ -1,7 +1,8 @@
 """Benchmark operators side by side: ``python -m benchmarks.operators quick|bench|full``.
 
 Operators with aioinformer, controller-runtime, kube-rs and kopf do the same job, on the replay server and on the real
-kube-apiserver, with the harness of the other benchmarks. Then the work queues run, see ``workqueue.py``.
+kube-apiserver, with the harness of the other benchmarks. Then the webhook servers (``webhooks.py``) and the work queues
+(``workqueue.py``) run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.markdown import Markdown
 
-from . import workqueue
+from . import webhooks, workqueue
 from .building import BUILDS, FOLDER, build
 from .harness.cell import SERVERS_CORE, Measured, run_cell
 from .harness.goals import judge, load_goals
@@ -39,6 +40,18 @@ PLOTS = (
     Plot("latency", "Change to reconcile, p99 at 1,000 changes a second", "operator", "1000.p99", "µs"),
     Plot("start", "Time until 10,000 objects are reconciled", "operator", "sync.wall_s", "s"),
     Plot("memory", "Memory of the operator with 10,000 objects", "operator", "sync.resident_mb", "MiB"),
+    Plot("first", "From the process's start to the first reconcile", "start-1", "start.s", "s"),
+    Plot(
+        "thousand",
+        "From the process's start until 1,000 objects are reconciled",
+        "start-1000",
+        "start.s",
+        "s",
+    ),
+    Plot("memory-1000", "Memory of the operator with 1,000 objects", "start-1000", "sync.resident_mb", "MiB"),
+    Plot("webhook-cpu", "Webhook: CPU per review, 50 at the same time", "webhook-50", "cpu_us", "µs"),
+    Plot("webhook-p50", "Webhook: latency p50, one at a time", "webhook-1", "p50", "µs"),
+    Plot("webhook-p99", "Webhook: latency p99, 50 at the same time", "webhook-50", "p99", "µs"),
 )
 
 
@@ -58,6 +71,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="number of rounds, instead of the tier's")
     parser.add_argument("--only", default="", help="regular expression of SCENARIO/CLIENT")
     parser.add_argument("--no-real", action="store_true", help="skip the real kube-apiserver")
+    parser.add_argument("--no-webhooks", action="store_true", help="skip the webhook servers")
     parser.add_argument("--no-queues", action="store_true", help="skip the work queues")
     parser.add_argument("--resume", action="store_true", help="continue an interrupted run")
     parser.add_argument("--report", action="store_true", help="only write the report again")
@@ -94,6 +108,8 @@ def measure(matrix: Matrix, options: argparse.Namespace, results: Results, conso
         raise SystemExit(f"the replay server cannot be built: {error}") from None
     if not options.no_real:
         run_real(real, options, rounds, results, console)
+    if not options.no_webhooks:
+        webhooks.measure(results, build(webhooks.PROGRAMS), options.tier, rounds)
     if not options.no_queues:
         figures = measure_queues(ITEMS[options.tier], rounds)
         queues_of(results.path).write_bytes(msgspec.json.encode(figures))
@@ -170,7 +186,7 @@ def text(results: Results, matrix: Matrix, queues: list[QueueFigure], folder: Pa
     summary = summarize(results)
     outcomes = [judge(goal, summary, results) for goal in load_goals(FOLDER / "operators_goals.toml")]
     plots = {title: prefix + name for title, name in draw(summary, folder, PLOTS).items()}
-    return render(summary, matrix, outcomes, plots) + queue_table(queues)
+    return render(summary, matrix, outcomes, plots) + webhooks.table(summary) + queue_table(queues)
 
 
 def queue_table(figures: list[QueueFigure]) -> str:

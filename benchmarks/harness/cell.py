@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ class Measured(msgspec.Struct):
 
     Attributes:
         values: Figures by name. ``sync.cpu_us`` and memory are per object, ``PHASE.cpu_us`` per event.
+            ``start.s`` is the time from the process's start until all objects were handled.
         detail: Why figures are missing.
     """
 
@@ -99,14 +101,17 @@ def drive(
     """
     server.configure(scenario.objects)
     cores = [CLIENTS_CORE] if scenario.one_core else [SERVERS_CORE, CLIENTS_CORE]
+    began = time.monotonic()
     with ClientProcess(command, cores, goodbye) as process:
         measured.version = process.answer("ready")["version"]
+        started = time.monotonic() - began
         before = process.resident
         process.forget_peak()
         process.send("sync")
         synced = process.answer("synced")
         settled, peak = process.resident, process.peak
         values = measured.values
+        values["start.s"] = started + synced["wall"]
         values["sync.wall_s"], values["sync.cpu_s"] = synced["wall"], synced["cpu"]
         values["sync.cpu_us"] = synced["cpu"] / scenario.objects * 1e6
         values["sync.bytes"] = (settled - before) / scenario.objects

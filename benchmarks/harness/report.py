@@ -15,6 +15,12 @@ _SYNC: list[Column] = [
     ("sync.bytes", "KiB/pod settled", 1 / 1024, 2),
     ("sync.peak_ratio", "peak/settled", 1, 2),
 ]
+_START: list[Column] = [
+    ("start.s", "from the process's start, s", 1, 2),
+    ("sync.wall_s", "of it from the first request, s", 1, 3),
+    ("sync.resident_mb", "resident MiB", 1, 0),
+]
+"""Of scenarios without phases."""
 
 
 def render(summary: Summary, matrix: Matrix, outcomes: list[Outcome], plots: dict[str, str]) -> str:
@@ -66,6 +72,8 @@ def _goal_row(outcome: Outcome) -> list[str]:
 def scenario_table(scenario: Scenario, matrix: Matrix, cells: list[Cell]) -> str:
     """Return a table with one row per client."""
     columns = [] if any(phase.relist for phase in scenario.phases) else list(_SYNC)
+    if not scenario.phases:
+        columns = list(_START)
     if scenario.probe:
         columns += _lag("sync", "lag in the sync")
     for phase in scenario.phases:

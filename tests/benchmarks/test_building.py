@@ -70,12 +70,13 @@ def test_without_a_toolchain_it_says_what_to_install(tmp_path: Path, monkeypatch
         tiny.ensure()
 
 
-def test_versions_are_pinned_and_no_lock_file_is_kept() -> None:
-    manifest = (building.FOLDER / "peers_rust" / "Cargo.toml").read_text()
+@pytest.mark.parametrize("package", ["peers_rust", "websites/kube_rs"])
+def test_versions_are_pinned_and_no_lock_file_is_kept(package: str) -> None:
+    manifest = (building.FOLDER / package / "Cargo.toml").read_text()
     dependencies = manifest.partition("[dependencies]")[2].partition("[profile")[0].strip().splitlines()
     assert dependencies
     assert all('"=' in line for line in dependencies)
-    assert not (building.FOLDER / "peers_rust" / "Cargo.lock").exists()
+    assert not (building.FOLDER / package / "Cargo.lock").exists()
 
 
 def test_every_program_of_the_matrices_has_a_build() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import operators
-from benchmarks.building import BUILDERS, FOLDER
+from benchmarks import operators, webhooks
+from benchmarks.building import BUILDERS, FOLDER, build
 from benchmarks.harness.cell import Measured, run_cell
 from benchmarks.harness.goals import load_goals
 from benchmarks.harness.matrix import Client, Matrix, Phase, Scenario, load
@@ -55,6 +55,27 @@ def assert_complete(measured: Measured) -> None:
     assert 0 < measured.values["paced.p50"] <= measured.values["paced.p99"]
     assert measured.values["sync.cpu_us"] > 0
     assert measured.values["fast.cpu_us"] > 0
+
+
+def test_the_start_includes_the_start_of_the_process(server: Server, matrix: Matrix) -> None:
+    scenario = Scenario("start", "", ["quick"], ["aioinformer"], objects=1)
+    measured = run_cell(server, matrix.client("aioinformer"), scenario, 0, {})
+    assert measured.status == "ok", measured.detail
+    assert measured.values["start.s"] > measured.values["sync.wall_s"] > 0
+    assert measured.values["sync.resident_mb"] > 1
+
+
+@pytest.mark.parametrize(
+    "client", ["webhook-kubeobject", "webhook-struct-uvloop", "webhook-model", webhooks.PEER]
+)
+def test_webhook_servers_allow_every_review(client: str) -> None:
+    for program in webhooks.PROGRAMS:
+        ensured(BUILDERS[program].ensure, None)
+    measured = list(webhooks.measure_server(client, [1, 5], 0, build(webhooks.PROGRAMS), 100))
+    assert [each.scenario for each in measured] == ["webhook-1", "webhook-5"]
+    for each in measured:
+        assert 0 < each.values["p50"] <= each.values["p99"]
+        assert each.values["reviews_s"] > 0
 
 
 @pytest.mark.parametrize("tls", [False, True])

@@ -1,4 +1,4 @@
-"""Manifests of an Operator: its CustomResourceDefinitions, its rights, and a Deployment that runs it.
+"""Manifests of an Operator: its CustomResourceDefinitions, its rights, its webhooks, and a Deployment that runs it.
 
 objects = manifests(operator, Installation("websites:operator", name="websites", image="example.com/websites:1"))
 print(to_yaml(objects))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import trustme
 
 import examples
 from aioinformer import Client, NotFoundError, Resource, SharedInformerFactory
@@ -159,6 +160,7 @@ async def installed(
         name=f"{operator.name}{suffix}",
         image="example.com/operator:1",
         namespace=audited.create_namespace() if operator.has_webhooks else "",
+        ca_bundle=trustme.CA().cert_pem.bytes() if operator.has_webhooks else None,
         watched=namespace,
         replicas=2,
     )

@@ -1,0 +1,83 @@
+"""aioinformer's webhook server with one validating function of pods: ``python -m benchmarks.webhook_server``.
+
+It prints its URL, and ends with its standard input. See ``webhooks.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvloop
+from lightkube.models.core_v1 import Pod as ModelPod
+
+from aioinformer import KubeObject
+from aioinformer.operator import AdmissionReview, Denied, Operator, WebhookServer
+
+
+class Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class Pod(msgspec.Struct):
+    """The field that is checked."""
+
+    spec: Spec
+
+
+def declared(form: str) -> Operator:
+    """Return an operator whose function reads the pod as ``kubeobject``, ``struct`` or ``model``."""
+    operator = Operator("benchmark", events=False)
+    if form == "kubeobject":
+
+        @operator.validate("pods")
+        async def check(review: AdmissionReview[KubeObject]) -> None:
+            _require_node(review.object["spec"].get("nodeName"))
+
+    elif form == "struct":
+
+        @operator.validate("pods")
+        async def check_struct(review: AdmissionReview[KubeObject]) -> None:
+            _require_node(review.object.decode(Pod).spec.node_name)
+
+    else:
+
+        @operator.validate(ModelPod)
+        async def check_model(review: AdmissionReview[ModelPod]) -> None:
+            spec: Any = review.object.spec
+            _require_node(spec.nodeName)
+
+    return operator
+
+
+def _require_node(name: str | None) -> None:
+    if not name:
+        raise Denied("is required", field="spec.nodeName")
+
+
+async def serve(form: str, folder: Path) -> None:
+    app = declared(form).webhook_app()
+    cert, key = folder / "tls.crt", folder / "tls.key"
+    async with WebhookServer(app, port=0, cert=cert, key=key, host="127.0.0.1") as server:
+        (path,) = app.paths
+        print(json.dumps({"url": f"https://127.0.0.1:{server.port}{path}"}), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--form", choices=["kubeobject", "struct", "model"], required=True)
+    parser.add_argument("--certs", type=Path, required=True)
+    parser.add_argument("--loop", choices=["asyncio", "uvloop"], default="asyncio")
+    options = parser.parse_args()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if options.loop == "uvloop" else None) as runner:
+        runner.run(serve(options.form, options.certs))
+
+
+if __name__ == "__main__":
+    main()

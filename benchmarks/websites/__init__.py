@@ -1,0 +1,1 @@
+"""One operator in four frameworks, which docs/comparison.md compares. Ours is examples/website."""

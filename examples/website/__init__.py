@@ -1,0 +1,1 @@
+"""An operator with everything: owned objects, a finalizer, conditions, Events and a webhook. See docs/comparison.md."""
