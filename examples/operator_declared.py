@@ -26,7 +26,6 @@ from aioinformer.operator import (
     TerminalError,
     Uses,
     Watched,
-    owner_reference,
 )
 from aioinformer.operator.definitions import install
 from aioinformer.testing import APIServer, eventually
@@ -70,16 +69,8 @@ async def reconcile(request: Request[Website], context: Context) -> None:
     styles = [each for each in await context.resource("secrets").list(site.namespace) if each.name == STYLE]
     colour = styles[0]["data"]["colour"] if styles else "none"
     namespace = await context.uncached("namespaces").get(site.namespace)
-    await context.resource("configmaps").apply(
-        {
-            "metadata": {
-                "name": site.name,
-                "namespace": site.namespace,
-                "ownerReferences": [owner_reference(site)],
-            },
-            "data": {"index.html": site.spec.html, "colour": colour, "namespace": namespace.uid},
-        }
-    )
+    data = {"index.html": site.spec.html, "colour": colour, "namespace": namespace.uid}
+    await context.apply_owned(site, "configmaps", {"data": data})
     context.events.event(site, "Normal", "Published", f"its colour is {colour}")
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar, overload
 
 from ..client import Client
 from ..errors import ConfigError
 from ..events import EventRecorder
+from ..objects.keys import namespace_of
 from ..objects.kube_object import KubeObject
 from ..resources import CachedResource, Resource
 from .kinds import Kind, Named, arguments_of, key_of, shown
 from .manager import Manager
+from .metadata import NAME, owner_reference, read_metadata
 
 T = TypeVar("T")
 
+Fields = Mapping[str, Any]
 Lifespan = Callable[["Context"], AsyncIterator[Any]]
 """Opens a dependency, yields it once, and closes it."""
 
@@ -118,6 +121,39 @@ class Context:
         if (cached := self._cached.get(key)) is not None:
             return cached.resource
         raise self._undeclared(resource)
+
+    @overload
+    async def apply_owned(self, owner: Any, resource: str, fields: Fields) -> KubeObject: ...
+
+    @overload
+    async def apply_owned(self, owner: Any, resource: type[T] | Kind[T], fields: Fields) -> T: ...
+
+    async def apply_owned(self, owner: Any, resource: Named, fields: Fields) -> Any:
+        """Create an object that an owner owns, or correct its fields, by server-side apply.
+
+        It takes over fields that others changed. Fields that the previous call set and this one omits are removed. The
+        object is deleted with its owner.
+
+        Args:
+            owner: The object that is being reconciled; it becomes the controller in ``ownerReferences``.
+            resource: A class, a name or a Kind, as it was declared.
+            fields: The fields to set. ``metadata`` needs a name or namespace only if they differ from the owner's.
+
+        Returns:
+            The object as the server stored it.
+
+        Raises:
+            ConfigError: The operator does not declare the resource, or the owner lacks its apiVersion, kind or uid.
+            AioInformerError: As for ``Resource.apply``.
+        """
+        metadata = {
+            "name": read_metadata(owner, NAME),
+            "namespace": namespace_of(owner),
+            **fields.get("metadata", {}),
+            "ownerReferences": [owner_reference(owner)],
+        }
+        found = self._cached.get(key_of(resource)) or self.uncached(resource)
+        return await found.apply({**fields, "metadata": metadata}, force=True)
 
     @property
     def events(self) -> EventRecorder:

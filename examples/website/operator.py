@@ -16,15 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from aioinformer import set_status_condition
-from aioinformer.operator import (
-    AdmissionReview,
-    Context,
-    Denied,
-    GenerationChanged,
-    Operator,
-    Request,
-    owner_reference,
-)
+from aioinformer.operator import AdmissionReview, Context, Denied, GenerationChanged, Operator, Request
 from aioinformer.typed import CamelStruct, Condition, CustomResource, MapOf, Rule
 
 operator = Operator("websites")
@@ -89,14 +81,10 @@ async def reconcile(request: Request[Website], context: Context) -> None:
         return  # what it owns is collected
     if site.status is None:
         context.events.event(site, "Normal", "Created", f"http://{site.spec.host} is being published")
-    metadata = {"name": site.name, "namespace": site.namespace, "ownerReferences": [owner_reference(site)]}
-    config = {"metadata": metadata, "data": {"index.html": site.spec.html}}
-    await context.resource("configmaps").apply(config, force=True)
-    deployment = await context.resource("deployments").apply(
-        {"metadata": metadata, "spec": workload(site)}, force=True
-    )
+    await context.apply_owned(site, "configmaps", {"data": {"index.html": site.spec.html}})
+    deployment = await context.apply_owned(site, "deployments", {"spec": workload(site)})
     ports = {"selector": {"website": site.name}, "ports": [{"port": 80}]}
-    await context.resource("services").apply({"metadata": metadata, "spec": ports}, force=True)
+    await context.apply_owned(site, "services", {"spec": ports})
     await dns("PUT", site, context)
     await write_status(site, deployment["status"].get("readyReplicas", 0), context)
 

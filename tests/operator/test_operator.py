@@ -7,10 +7,18 @@ from typing import Any, assert_type
 import pytest
 
 from aioinformer import CachedResource, Client, ConfigError, KubeObject, Resource
-from aioinformer.operator import Context, Operator, Owned, Request, Result, Uses, Watched, owner_reference
+from aioinformer.operator import Context, Operator, Owned, Request, Result, Uses, Watched
 from aioinformer.operator.definitions import differences, install
 from aioinformer.testing import APIServer, ResourceType, eventually
 from aioinformer.typed import CustomResource
+
+
+async def change_by_hand(client: Client) -> None:
+    """Take over a field, as a user of kubectl does."""
+    secrets = Resource(client, "secrets", field_manager="user")
+    await secrets.apply(
+        {"metadata": {"name": "a", "namespace": "default"}, "data": {"a": "Mg=="}}, force=True
+    )
 
 
 async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
@@ -19,12 +27,8 @@ async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
     @operator.controller("configmaps", owns=["secrets"])
     async def reconcile(request: Request[KubeObject], context: Context) -> None:
         if request.object is not None:
-            metadata = {
-                "name": request.name,
-                "namespace": request.namespace,
-                "ownerReferences": [owner_reference(request.object)],
-            }
-            await context.resource("secrets").apply({"metadata": metadata})
+            secret = await context.apply_owned(request.object, "secrets", {"stringData": {"a": "1"}})
+            assert_type(secret, KubeObject)
             context.events.event(request.object, "Normal", "Copied", "it has a Secret")
 
     async with APIServer() as server, Client.from_url(server.url) as client:
@@ -34,10 +38,13 @@ async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
                 await eventually(lambda: "default/a" in server.snapshot("v1", "secrets"))
                 server.delete("v1", "secrets", "a")  # a dependent that comes back
                 await eventually(lambda: "default/a" in server.snapshot("v1", "secrets"))
+                await change_by_hand(client)
+                await eventually(lambda: server.get("v1", "secrets", "a")["data"] == {"a": "MQ=="})
         (event, *_) = server.list("events.k8s.io/v1", "events")
         assert (event["reason"], event["reportingController"]) == ("Copied", "copies")
-        (field,) = server.get("v1", "secrets", "a")["metadata"]["managedFields"]
-        assert field["manager"] == "copies"
+        metadata = server.get("v1", "secrets", "a")["metadata"]
+        assert metadata["ownerReferences"][0]["name"] == "a"
+        assert "copies" in {field["manager"] for field in metadata["managedFields"]}
 
 
 async def test_a_reconciler_may_leave_out_the_context_and_be_plain() -> None:
