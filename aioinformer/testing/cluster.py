@@ -36,6 +36,15 @@ from aioinformer.testing.events import check_event
 from aioinformer.testing.immutable import ephemeral_container_faults, immutable_faults
 from aioinformer.testing.last_applied import KUBECTL, synchronize
 from aioinformer.testing.limits import limit
+from aioinformer.testing.merging import (
+    counted,
+    keep_owners,
+    keep_system_fields,
+    metadata_with_status,
+    with_ephemeral_containers,
+    with_resources,
+    with_status_of,
+)
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.schema.builtin import node_of
@@ -421,7 +430,7 @@ class Cluster:
         if resource.has_status:  # fields that this write ignores get no owner
             about_status = options.subresource == "status"
             if about_status:
-                applied["metadata"] = _metadata_with_status(resource, metadata)
+                applied["metadata"] = metadata_with_status(resource, metadata)
             applied = {
                 key: value
                 for key, value in applied.items()
@@ -614,11 +623,11 @@ class Cluster:
     def _merge(self, resource: ResourceType, old: Object, new: Object, options: WriteOptions) -> Object:
         """Return the new object, with the parts that this write cannot change from the old object."""
         if options.subresource in ("status", "approval"):
-            result = _with_status_of(resource, old, new)
+            result = with_status_of(resource, old, new)
         elif options.subresource == "ephemeralcontainers":
-            result = _with_ephemeral_containers(old, new)
+            result = with_ephemeral_containers(old, new)
         elif options.subresource == "resize":
-            result = _with_resources(old, new)
+            result = with_resources(old, new)
         elif resource.has_status and not options.whole:
             result = {key: value for key, value in new.items() if key != "status"}
             if "status" in old:
@@ -641,10 +650,10 @@ class Cluster:
                 admit(result, resource.kind)
             if resource.kind == "Service":
                 self._addresses.fill_in(result, old)
-        _keep_system_fields(old["metadata"], result["metadata"])
-        _keep_owners(old["metadata"], new["metadata"], result["metadata"], options)
+        keep_system_fields(old["metadata"], result["metadata"])
+        keep_owners(old["metadata"], new["metadata"], result["metadata"], applied=options.applied)
         counts = resource.generation and options.subresource != "status"
-        if counts and _counted(resource, old) != _counted(resource, result):
+        if counts and counted(resource, old) != counted(resource, result):
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
 
@@ -751,95 +760,3 @@ def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Obje
 def _writes_of(resource: ResourceType, stored: StoredObject) -> tuple[Write, ...]:
     """Return the writes that an object's owners can be computed from: none if it is stored in another version."""
     return () if resource.is_converted else stored.writes
-
-
-def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
-    """Return the old object with the new status, and a built-in's new metadata except a Deployment's labels."""
-    result = {key: value for key, value in old.items() if key != "status"}
-    if "status" in new:
-        result["status"] = new["status"]
-    result["metadata"] = dict(old["metadata"]) if resource.custom else dict(new["metadata"])
-    if resource.kind == "Deployment" and not resource.custom:
-        result["metadata"].pop("labels", None)
-        if "labels" in old["metadata"]:
-            result["metadata"]["labels"] = old["metadata"]["labels"]
-    return result
-
-
-def _with_ephemeral_containers(old: Object, new: Object) -> Object:
-    """Return the old pod with the new ephemeral containers."""
-    spec = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
-    if containers := (new.get("spec") or {}).get("ephemeralContainers"):
-        spec["ephemeralContainers"] = containers
-    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
-
-
-def _with_resources(old: Object, new: Object) -> Object:
-    """Return the old pod with the new resources of its containers, by their names."""
-    spec = dict(old["spec"])
-    for part in ("containers", "initContainers"):
-        wanted = {each["name"]: each for each in (new.get("spec") or {}).get(part) or ()}
-        kept = ("resizePolicy", "resources")
-        if part in spec:
-            spec[part] = [
-                {key: value for key, value in each.items() if key not in kept}
-                | {key: value for key, value in wanted.get(each["name"], each).items() if key in kept}
-                for each in spec[part]
-            ]
-    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
-
-
-def _metadata_with_status(resource: ResourceType, metadata: Object) -> Object:
-    """Return the metadata that a write of the status also writes."""
-    if resource.custom:
-        kept = ("name", "namespace", "uid", "resourceVersion")
-        return {name: metadata[name] for name in kept if name in metadata}
-    if resource.kind == "Deployment":
-        return {name: value for name, value in metadata.items() if name != "labels"}
-    return metadata
-
-
-def _keep_system_fields(old: Object, new: Object) -> None:
-    """Restore the fields that no update can change."""
-    for name in (
-        "name",
-        "generateName",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ):
-        if name in old:
-            new[name] = old[name]
-        else:
-            new.pop(name, None)
-
-
-def _keep_owners(old: Object, new: Object, result: Object, options: WriteOptions) -> None:
-    """Set `managedFields`: from an apply, or else from the old object."""
-    if "managedFields" in new:
-        if options.applied:
-            result["managedFields"] = new["managedFields"]
-    elif options.applied:
-        result.pop("managedFields", None)
-    elif "managedFields" in old:
-        result["managedFields"] = old["managedFields"]
-
-
-def _counted(resource: ResourceType, obj: Object) -> Object:
-    """Return the part of an object whose changes metadata.generation counts."""
-    metadata = obj["metadata"]
-    if resource.custom:
-        ignored = ("metadata", "status") if resource.has_status else ("metadata",)
-        return {name: value for name, value in obj.items() if name not in ignored}
-    match resource.kind:
-        case "Deployment":  # its annotations are copied to its ReplicaSets
-            return {"spec": obj.get("spec"), "annotations": metadata.get("annotations")}
-        case "EndpointSlice":
-            return {**obj, "metadata": metadata.get("labels")}
-        case "PodTemplate":
-            return {"template": obj.get("template")}
-    return {"spec": obj.get("spec"), "webhooks": obj.get("webhooks")}
