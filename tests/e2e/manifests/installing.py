@@ -106,6 +106,10 @@ async def until_permitted(client: Client, operator: Operator, installed: Install
             pass
 
 
+LEARNS = 60.0
+"""Seconds until admission knows a new kind: it reads discovery every ten seconds, which lags on a loaded machine."""
+
+
 async def until_owners(audited: Audited, definition: Object) -> None:
     """Wait until admission knows a kind as an owner. It looks for new ones rarely, and not for the administrator."""
     spec = definition["spec"]
@@ -114,7 +118,7 @@ async def until_owners(audited: Audited, definition: Object) -> None:
     metadata = {"name": "owned", "namespace": "default", "ownerReferences": [owner]}
     owned = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
     await audited.kubectl("apply", "-f", "-", stdin=to_yaml(_CREATOR))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LEARNS):
         while True:
             try:
                 await audited.kubectl(
