@@ -17,7 +17,7 @@ _LENGTH = 80
 _TEXT = re.compile(
     rb'"(?:kind|apiVersion|type|resourceVersion)"\s*:\s*"[^"\\]{0,60}"'  # shown
     rb'|"[A-Za-z]{1,30}"\s*:'  # shown: a field's name
-    rb'|("[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[A-Za-z0-9+/=_-]{20,})',  # hidden: strings, and what may be base64
+    rb'|("[^"\\]*(?:\\.?[^"\\]*)*"?|[A-Za-z0-9+/=_-]{20,})',  # hidden: strings, and what may be base64
     re.DOTALL,
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,16 +24,13 @@ _LEVELS_AT_ONCE = 100
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Errors of msgspec for bytes that are not JSON, do not fit the type, or are nested too deeply."""
 
-_FLAT = rb'[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_SIMPLE = _FLAT
-for _ in range(4):  # more levels save steps in Python, but deeper nesting is scanned again
-    _SIMPLE = rb"%b|[\[{](?:%b)*+[\]}]" % (_FLAT, _SIMPLE)
-_BRACKETS = re.compile(rb"(?:%b)*+(?:([\[{])|([\]}])|.?)" % _SIMPLE, re.DOTALL)
-"""Skips strings, numbers and shallow objects up to the next bracket: group 1 if it opens, group 2 if it closes.
-Neither matches at the end, and at a quote without a closing one."""
+_FLAT = re.compile(rb'(?:[^"\[\]{}]*"[^"\\]*"){0,100}[^"\[\]{}]*')
+"""Skips numbers, and strings without escapes: a hundred, since each repetition takes memory."""
+
+_CLOSING_QUOTE = re.compile(rb'(?<!\\)(?:\\\\)*"')
 
 _LONE_SURROGATE = re.compile(
-    rb"(?<!\\)((?:\\\\)*+)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
 _decode_any = msgspec.json.Decoder().decode
@@ -91,16 +88,32 @@ def end_of_brackets(data: bytes, begin: int) -> int:
     if data[begin : begin + 1] not in (b"{", b"["):
         return 0
     depth = 0
-    for found in _BRACKETS.finditer(data, begin + 1):
-        if found.lastindex == 1:
-            depth += 1
-        elif found.lastindex == 2:
-            depth -= 1
-            if depth < 0:
-                return found.end()
-        else:
-            break
+    for place, opens in _brackets(data, begin):
+        depth += 1 if opens else -1
+        if not depth:
+            return place + 1
     return 0
+
+
+def _brackets(data: bytes, begin: int) -> Iterator[tuple[int, bool]]:
+    """Yield where each bracket is, without those in strings, and whether it opens. A string without an end ends it."""
+    place = _end_of_flat(data, begin)
+    while mark := data[place : place + 1]:
+        if mark == b'"':
+            closing = _CLOSING_QUOTE.search(data, place + 1)
+            if closing is None:
+                return
+            place = closing.end()
+        else:
+            yield place, mark in b"[{"
+            place += 1
+        place = _end_of_flat(data, place)
+
+
+def _end_of_flat(data: bytes, begin: int) -> int:
+    found = _FLAT.match(data, begin)
+    assert found is not None  # it matches nothing, too
+    return found.end()
 
 
 class _Cut:
@@ -121,19 +134,18 @@ class _Cut:
         open_pieces: list[tuple[int, list[bytes]]] = []
         outer: list[bytes] = []
         depth = copied = 0
-        for found in _BRACKETS.finditer(raw):
-            if found.lastindex == 1:
+        for place, opens in _brackets(raw, 0):
+            if opens:
                 depth += 1
                 if depth > MOST_LEVELS:
                     raise msgspec.DecodeError(f"it is nested more than {MOST_LEVELS} levels deep")
                 if depth % _LEVELS_AT_ONCE == 0:
-                    begin = found.start(1)
-                    outer.append(raw[copied:begin])
-                    open_pieces.append((begin, outer))
-                    outer, copied = [], begin
-            elif found.lastindex == 2:
+                    outer.append(raw[copied:place])
+                    open_pieces.append((place, outer))
+                    outer, copied = [], place
+            else:
                 if depth % _LEVELS_AT_ONCE == 0 and open_pieces:
-                    end = found.end()
+                    end = place + 1
                     outer.append(raw[copied:end])
                     begin, around = open_pieces.pop()
                     number = f"{self._mark}{len(self._pieces)}"
@@ -141,8 +153,6 @@ class _Cut:
                     around.append(number.encode())
                     outer, copied = around, end
                 depth -= 1
-            else:
-                break
         if open_pieces:
             raise msgspec.DecodeError("it ends within an object or a list")
         outer.append(raw[copied:])
