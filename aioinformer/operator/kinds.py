@@ -79,10 +79,15 @@ def declared(named: Named) -> APIResource:
     Raises:
         ConfigError: The name or the class is none of a resource; the message has all mistakes of a class.
     """
+    if (kind := custom_class(named)) is not None:
+        crd(kind)  # raises all mistakes of the class
+    return _resource_of(named)
+
+
+def _resource_of(named: Named) -> APIResource:
+    """Return the resource, without checking a class: it is looked up in every reconcile."""
     named = base_of(named)
     if isinstance(named, type):
-        if issubclass(named, CustomResource):
-            crd(named)
         return resource_of_class(named)
     if not isinstance(named, str):
         raise ConfigError(f"a resource is named by a string or a class, not {named!r}")
@@ -106,7 +111,7 @@ def key_of(named: Named) -> tuple[APIResource, type | None]:
     """Return what all ways to name the same cache have in common: the resource, and the type of its objects."""
     base = base_of(named)
     said = named.object_type if isinstance(named, Kind) else None
-    return declared(named), base if isinstance(base, type) else said
+    return _resource_of(named), base if isinstance(base, type) else said
 
 
 def arguments_of(named: Named) -> tuple[Any, ...]:
