@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -214,15 +213,24 @@ class Writer:
     ) -> web.StreamResponse:
         resource = view.resource
         options = _options(http, request, admission=admission, applying=True)
-        applied = parse_yaml(body)
-        if not isinstance(applied, dict):
-            raise errors.bad_request("error decoding YAML: the configuration is no object")
-        if request.subresource == "scale":
-            applied = applied_scale(resource, applied, request.name)
-        force = bool(request.flag("force"))
+
+        def configuration() -> Object:
+            """Return the configuration; each attempt gets its own, which it changes."""
+            applied = parse_yaml(body)
+            if not isinstance(applied, dict):
+                raise errors.bad_request("error decoding YAML: the configuration is no object")
+            return (
+                applied_scale(resource, applied, request.name) if request.subresource == "scale" else applied
+            )
+
         stored, created = await _until_unchanged(
             lambda: self._cluster.apply_async(
-                resource, request.namespace, request.name, copy.deepcopy(applied), options, force=force
+                resource,
+                request.namespace,
+                request.name,
+                configuration(),
+                options,
+                force=bool(request.flag("force")),
             )
         )
         self._changed()
