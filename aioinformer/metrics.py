@@ -6,6 +6,7 @@ __all__ = ["Histogram", "Sample", "exposition", "labelled"]
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
@@ -96,15 +97,19 @@ class Histogram:
         """How many values were counted."""
         return sum(self.counts)
 
+    @property
+    def buckets(self) -> list[tuple[str, int]]:
+        """How many values were at most so large: cumulated counts by bound, ``"+Inf"`` last."""
+        bounds = (*(f"{bound:g}" for bound in self._bounds), "+Inf")  # as client_golang writes them
+        return list(zip(bounds, accumulate(self.counts), strict=True))
+
     def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
         """Yield the samples of a histogram with this name."""
-        total = 0
-        bounds = (*(f"{bound:g}" for bound in self._bounds), "+Inf")  # as client_golang writes them
-        for bound, count in zip(bounds, self.counts, strict=True):
-            total += count
+        buckets = self.buckets
+        for bound, total in buckets:
             yield Sample(name, "histogram", {**labels, "le": bound}, total, "_bucket")
         yield Sample(name, "histogram", labels, self.sum, "_sum")
-        yield Sample(name, "histogram", labels, total, "_count")
+        yield Sample(name, "histogram", labels, buckets[-1][1], "_count")
 
 
 def labelled(samples: Iterable[Sample], **labels: str) -> Iterator[Sample]:

@@ -73,11 +73,6 @@ class WebhookCounts:
     def state(self) -> WebhookState:
         """A snapshot."""
         error, when = self._error or (None, None)
-        buckets = [
-            (each.labels["le"], int(each.value))
-            for each in self.seconds.samples("", {})
-            if each.suffix == "_bucket"
-        ]
         return WebhookState(
             path=self.path,
             operation=self.operation,
@@ -88,7 +83,7 @@ class WebhookCounts:
             timed_out=self.timed_out,
             last_error=error,
             last_error_seconds=None if when is None else monotonic() - when,
-            buckets=tuple(buckets),
+            buckets=tuple(self.seconds.buckets),
         )
 
     def samples(self) -> Iterator[Sample]:
