@@ -294,16 +294,13 @@ class Writer:
         """Delete a collection or a page of it; return the deleted objects."""
         options = await _options_of_delete(http, request)
         deleted: list[StoredObject] = []
-        if admission is not None:
-            for stored in objects:
-                if self._cluster.find(resource, stored.namespace, stored.name) is None:
-                    continue
+        for stored in objects:
+            if (
+                admission is not None
+                and self._cluster.find(resource, stored.namespace, stored.name) is not None
+            ):
                 await self._admit_delete(admission, resource, stored.namespace, stored.name, options)
-                delete(self._cluster, resource.stored_type, stored.namespace, stored.name, options)
-                deleted.append(stored)
-            objects = ()
-        for stored in delete_collection(self._cluster, resource.stored_type, objects, options):
-            deleted.append(stored)
+            deleted += delete_collection(self._cluster, resource.stored_type, [stored], options)
             if len(deleted) % _DELETES_PER_SLICE == 0:
                 await asyncio.sleep(0)
         self._changed()
