@@ -172,12 +172,10 @@ async def test_its_image_runs_it_without_packages_for_tests(project: Path, tmp_p
         json.loads(each.partition(" ")[2]) for each in stages if each.startswith(("ENTRYPOINT", "CMD"))
     )
     example = yaml.safe_load((project / "example.yaml").read_text())
-    definition = ("apiextensions.k8s.io/v1", "customresourcedefinitions", "websites.example.com")
     async with APIServer() as server:
         options = (f"--server={server.url}", "--install-crds", "--metrics-port=0", "--probe-port=0")
         async with program(tmp_path, *entry, *arguments, *options, PYTHONPATH="") as started:
-            await eventually(lambda: server.get(*definition), within=60)
-            server.create("example.com/v1", "websites", example)
+            await eventually(lambda: server.create("example.com/v1", "websites", example), within=60)
             await eventually(lambda: server.get("v1", "configmaps", "hello"))
             started.signal(signal.SIGTERM)
             done = await started.end()
