@@ -12,7 +12,7 @@ JSON patches and TLS need an extra: `pip install 'aioinformer[testing]'`.
 
 from __future__ import annotations
 
-from aioinformer.testing.controlplane import CONTROLLERS
+from aioinformer.testing.controllers.controlplane import CONTROLLERS
 from aioinformer.testing.errors import (
     MatchingError,
     MissingExtraError,

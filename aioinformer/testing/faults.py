@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from aioinformer.handlers import require_at_once, require_plain
-from aioinformer.testing.cluster import Cluster
+from aioinformer.testing.access.impersonation import RESOURCES as IMPERSONATED
+from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
-from aioinformer.testing.impersonation import RESOURCES as IMPERSONATED
-from aioinformer.testing.listener import Listener
+from aioinformer.testing.http.listener import Listener
+from aioinformer.testing.http.watches import OpenWatch
 from aioinformer.testing.requests import VERBS, Request
-from aioinformer.testing.watches import OpenWatch
 
 _F = TypeVar("_F", bound="Fault")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from aioinformer.testing.authorization import Access, permits
+from aioinformer.testing.access.authorization import Access, permits
 from aioinformer.testing.requests import VERBS, Request
 from aioinformer.testing.server import APIServer
 

@@ -13,27 +13,28 @@ from typing import Any, Self
 
 from aioinformer.errors import WrongEventLoopError
 from aioinformer.testing import errors
-from aioinformer.testing.accounts import Accounts
-from aioinformer.testing.authentication import Authenticator
-from aioinformer.testing.authorization import MASTERS, Authorizer
-from aioinformer.testing.builtin import NAMESPACES
-from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
-from aioinformer.testing.controller import work_all
-from aioinformer.testing.controlplane import CONTROLLERS
-from aioinformer.testing.controlplane import control_plane as controllers_of
-from aioinformer.testing.definitions import Definitions
-from aioinformer.testing.deletion import delete, delete_collection
+from aioinformer.testing.access.accounts import Accounts
+from aioinformer.testing.access.authentication import Authenticator
+from aioinformer.testing.access.authorization import MASTERS, Authorizer
+from aioinformer.testing.access.tls import Certificates, kubeconfig, write_kubeconfig
+from aioinformer.testing.apply.patches import JSON_PATCH, MERGE_PATCH, apply_patch
+from aioinformer.testing.cluster.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.deletion import delete, delete_collection
+from aioinformer.testing.controllers.controller import work_all
+from aioinformer.testing.controllers.controlplane import CONTROLLERS
+from aioinformer.testing.controllers.controlplane import control_plane as controllers_of
+from aioinformer.testing.controllers.definitions import Definitions
 from aioinformer.testing.faults import Fault, Faults
-from aioinformer.testing.handler import Handler
-from aioinformer.testing.listener import Listener
-from aioinformer.testing.objects import Object, load
-from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, apply_patch
+from aioinformer.testing.http.handler import Handler
+from aioinformer.testing.http.listener import Listener
+from aioinformer.testing.http.selection import Selection
+from aioinformer.testing.objects import Object
 from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import ResourceType
-from aioinformer.testing.selection import Selection
-from aioinformer.testing.selectors import FieldSelector, parse_labels
-from aioinformer.testing.storage import StoredObject
-from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
+from aioinformer.testing.storage.builtin import NAMESPACES
+from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
+from aioinformer.testing.storage.storage import StoredObject
 from aioinformer.testing.users import ANONYMOUS, User, user_of
 from aioinformer.testing.webhooks import Webhooks
 from aioinformer.testing.workloads import Workloads

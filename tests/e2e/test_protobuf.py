@@ -10,7 +10,7 @@ import pytest
 
 from aioinformer import ApiError, Client, KubeObject, SharedIndexInformer, TransportError
 from aioinformer.objects.protobuf import ProtobufForm
-from aioinformer.testing.encodings import PROTOBUF as ENCODING
+from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
 
 from ..testing.protobuf.reading import PROTOBUF
 from .api import CONFIGMAPS, PODS, Resource

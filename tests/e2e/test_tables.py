@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from aioinformer.testing import APIServer
-from aioinformer.testing.builtin import BUILTIN
-from aioinformer.testing.seeds import seeded_objects
+from aioinformer.testing.cluster.seeds import seeded_objects
+from aioinformer.testing.storage.builtin import BUILTIN
 
 from .api import API, Object, Resource
 from .clusters import KubernetesCluster

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import aiohttp
 import msgspec
 
-from aioinformer.testing import seeds, tables
-from aioinformer.testing.builtin import BUILTIN
+from aioinformer.testing import tables
+from aioinformer.testing.cluster import seeds
 from aioinformer.testing.resources import ResourceType
+from aioinformer.testing.storage.builtin import BUILTIN
 from tests.kubernetes.controlplane import ControlPlane
 
 Object = dict[str, Any]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aioinformer.testing import seeds, tables
+from aioinformer.testing import tables
+from aioinformer.testing.cluster import seeds
 from tests.kubernetes.server_data import read
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_factories=["asyncio"])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioinformer.testing import APIServer, PrinterColumn, ResourceType
-from aioinformer.testing.builtin import BUILTIN, PODS
+from aioinformer.testing.storage.builtin import BUILTIN, PODS
 from aioinformer.testing.tables import columns, row
 
 

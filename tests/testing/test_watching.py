@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from aioinformer.testing import APIServer, Request
-from aioinformer.testing.encodings import JSON
-from aioinformer.testing.selection import Selection
-from aioinformer.testing.views import plain_view
-from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions
+from aioinformer.testing.http.encodings import JSON
+from aioinformer.testing.http.selection import Selection
+from aioinformer.testing.http.views import plain_view
+from aioinformer.testing.http.watches import OpenWatch, WatchCursor, WatchOptions
 from tests import virtual_time
 
 from .client import APIClient, short

@@ -15,9 +15,8 @@ from aioinformer import ApiError, Client, KubeObject, Resource, SharedInformerFa
 from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, WebhookServer
 from aioinformer.testing import APIServer, StatusError, TestingError, eventually
 from aioinformer.typed import Metadata
-
-from ..operator.webhooks.certificates import Certificates
-from ..operator.webhooks.kinds import SpecV1, SpecV2
+from tests.operator.webhooks.certificates import Certificates
+from tests.operator.webhooks.kinds import SpecV1, SpecV2
 
 Object = dict[str, Any]
 ADMISSION = "admissionregistration.k8s.io/v1"

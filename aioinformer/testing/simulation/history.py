@@ -14,7 +14,7 @@ from aioinformer.testing.simulation.loop import START
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from aioinformer.testing.storage import StoredEvent
+    from aioinformer.testing.storage.storage import StoredEvent
 
 _REQUEST = re.compile(rb"([A-Z]+ \S+) HTTP/1\.1\r\n")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from aioinformer.testing.listener import Listener
+from aioinformer.testing.http.listener import Listener
 from aioinformer.testing.simulation.conditions import Conditions
 from aioinformer.testing.simulation.connection import Connection
 from aioinformer.testing.simulation.history import Arrived

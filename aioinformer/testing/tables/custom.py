@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.testing.jsonpath import find
 from aioinformer.testing.resources import PrinterColumn
 from aioinformer.testing.tables.formats import age
+from aioinformer.testing.tables.jsonpath import find
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing import errors
+from aioinformer.testing.apply.patches import JSON_PATCH, apply_patch
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.patches import JSON_PATCH, apply_patch
-from aioinformer.testing.scale import rescaled, scale_of
+from aioinformer.testing.rules.scale import rescaled, scale_of
 from aioinformer.testing.webhooks.calls import Caller, CallError, decode_answer
 from aioinformer.testing.webhooks.conversion import Conversions
 from aioinformer.testing.webhooks.hooks import (
@@ -25,7 +25,7 @@ from aioinformer.testing.webhooks.hooks import (
 )
 
 if TYPE_CHECKING:
-    from aioinformer.testing.cluster import Cluster
+    from aioinformer.testing.cluster.cluster import Cluster
     from aioinformer.testing.objects import Object
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 
-from aioinformer.testing.objects import load
+from aioinformer.testing.storage.codec import load
 
 if TYPE_CHECKING:
-    from aioinformer.testing.cluster import Cluster
+    from aioinformer.testing.cluster.cluster import Cluster
     from aioinformer.testing.objects import Object
 
 _STATUSES = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.objects import load, store
+from aioinformer.testing.storage.codec import load, store
 from aioinformer.testing.webhooks.calls import CallError, decode_answer
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredObject
+    from aioinformer.testing.storage.storage import StoredObject
     from aioinformer.testing.webhooks.calls import Caller
 
 _API_VERSION, _KIND = "apiextensions.k8s.io/v1", "ConversionReview"

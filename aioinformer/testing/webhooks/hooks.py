@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.objects.labels import LabelSelector
-from aioinformer.testing.builtin import NAMESPACES
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import NAMESPACES
+from aioinformer.testing.storage.codec import load
 
 if TYPE_CHECKING:
-    from aioinformer.testing.cluster import Cluster
+    from aioinformer.testing.cluster.cluster import Cluster
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredObject
+    from aioinformer.testing.storage.storage import StoredObject
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"

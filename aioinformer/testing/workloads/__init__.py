@@ -23,8 +23,8 @@ from aioinformer.testing.workloads.volumes import Volumes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aioinformer.testing.cluster import Cluster
-    from aioinformer.testing.controller import Controller
+    from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.controllers.controller import Controller
 
 __all__ = ["Failure", "Workloads"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.builtin import CRON_JOBS, JOBS
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import CRON_JOBS, JOBS
+from aioinformer.testing.storage.codec import load
 from aioinformer.testing.workloads.owner import Owner
 
 if TYPE_CHECKING:

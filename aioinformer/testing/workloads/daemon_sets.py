@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.builtin import DAEMON_SETS, NODES
 from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import DAEMON_SETS, NODES
 from aioinformer.testing.workloads.owner import Owner, hash_of, is_ready, label_of, labelled, pod_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredEvent
+    from aioinformer.testing.storage.storage import StoredEvent
 
 _REVISION = "controller-revision-hash"
 

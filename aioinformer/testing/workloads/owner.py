@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from aioinformer.testing.builtin import PODS
-from aioinformer.testing.cluster import WriteOptions
-from aioinformer.testing.conditions import with_condition
-from aioinformer.testing.controller import Controller
+from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import PODS
+from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.conditions import with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredEvent
+    from aioinformer.testing.storage.storage import StoredEvent
 
 _STATUS = WriteOptions(subresource="status")
 _FAILURE = "ReplicaFailure"

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.binding import bind
-from aioinformer.testing.builtin import CLAIMS, NODES, PODS
-from aioinformer.testing.cluster import WriteOptions
-from aioinformer.testing.conditions import with_condition
-from aioinformer.testing.controller import Controller
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.cluster.binding import bind
+from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS
+from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.conditions import with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aioinformer.testing.cluster import Cluster
+    from aioinformer.testing.cluster.cluster import Cluster
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredEvent
+    from aioinformer.testing.storage.storage import StoredEvent
 
 NODE = "embedded"
 """The node of pods if the cluster has none."""

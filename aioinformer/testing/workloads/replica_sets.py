@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.builtin import REPLICA_SETS
 from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import REPLICA_SETS
 from aioinformer.testing.workloads.owner import Owner, is_active, is_ready, pod_of, replicas_of
 
 if TYPE_CHECKING:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.builtin import ENDPOINT_SLICES, PODS, SERVICES
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import ENDPOINT_SLICES, PODS, SERVICES
+from aioinformer.testing.storage.codec import load
 from aioinformer.testing.workloads.owner import Owner, is_active, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredEvent
+    from aioinformer.testing.storage.storage import StoredEvent
 
 
 class Services(Owner):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.builtin import CLAIMS, STATEFUL_SETS
 from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import CLAIMS, STATEFUL_SETS
 from aioinformer.testing.workloads.owner import (
     Owner,
     hash_of,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.builtin import CLAIMS, VOLUMES
-from aioinformer.testing.cluster import WriteOptions
-from aioinformer.testing.controller import Controller
-from aioinformer.testing.objects import Object, load
+from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.objects import Object
 from aioinformer.testing.schema.scalars import parse_quantity
+from aioinformer.testing.storage.builtin import CLAIMS, VOLUMES
+from aioinformer.testing.storage.codec import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredEvent
+    from aioinformer.testing.storage.storage import StoredEvent
 
 _STATUS = WriteOptions(subresource="status")
 _BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}

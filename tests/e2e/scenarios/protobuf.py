@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioinformer.testing.encodings import PROTOBUF as ENCODING
+from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
 
 from ...testing.protobuf.reading import AS_PARTIAL, AS_PARTIAL_LIST, PROTOBUF
 from ..api import MERGE, Object

@@ -10,8 +10,8 @@ import pytest
 
 from aioinformer import Client, LeaderElector
 from aioinformer.testing import ResourceType, Simulation, simulate
-from aioinformer.testing.objects import load
-from aioinformer.testing.storage import StoredEvent
+from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.storage import StoredEvent
 from examples.storage_operator import operator
 
 from .invariants import Invariants

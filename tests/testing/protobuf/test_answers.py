@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from aioinformer.testing import APIServer, ResourceType
-from aioinformer.testing.builtin import PODS
-from aioinformer.testing.encodings import PROTOBUF as ENCODING
+from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
+from aioinformer.testing.storage.builtin import PODS
+from tests.testing.client import APIClient
 
-from ..client import APIClient
 from .reading import AS_PARTIAL, AS_PARTIAL_LIST, PROTOBUF, decoded, framed
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

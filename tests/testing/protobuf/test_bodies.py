@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from aioinformer.testing import APIServer, StatusError
-from aioinformer.testing.encodings import PROTOBUF
+from aioinformer.testing.http.encodings import PROTOBUF
 from aioinformer.testing.protobuf import read_object
-
-from ...objects.protobuf.samples import entry, field
-from ..client import APIClient
+from tests.objects.protobuf.samples import entry, field
+from tests.testing.client import APIClient
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"

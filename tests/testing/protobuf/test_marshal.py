@@ -10,12 +10,11 @@ import pytest
 
 from aioinformer.objects.protobuf.messages import message
 from aioinformer.objects.protobuf.schema import message_of, schema
-from aioinformer.testing.encodings import PROTOBUF
 from aioinformer.testing.errors import MarshalError
+from aioinformer.testing.http.encodings import PROTOBUF
 from aioinformer.testing.protobuf import frame, marshaller
-
-from ...objects.protobuf.samples import entry, field
-from ...objects.protobuf.samples import message as written
+from tests.objects.protobuf.samples import entry, field
+from tests.objects.protobuf.samples import message as written
 
 
 def test_kubernetes_own_examples_are_written_byte_by_byte(kubernetes_testdata: Path) -> None:

@@ -13,10 +13,10 @@ import aiohttp
 import msgspec
 import pytest
 
-from aioinformer.testing.builtin import BUILTIN
 from aioinformer.testing.schema import builtin as module
 from aioinformer.testing.schema.builtin import conditional_defaults, kubernetes_version, node_of
 from aioinformer.testing.schema.node import Node
+from aioinformer.testing.storage.builtin import BUILTIN
 from tests.kubernetes.binaries import MODULE
 from tests.kubernetes.controlplane import ControlPlane
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from aioinformer.testing import APIServer, ResourceType, StatusError
-
-from ..client import MERGE, APIClient
+from tests.testing.client import MERGE, APIClient
 
 CRDS = "apiextensions.k8s.io/v1", "customresourcedefinitions"
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from aioinformer.testing import builtin
-from aioinformer.testing.builtin import BUILTIN, NAMESPACES, PODS
+from aioinformer.testing.storage import builtin
+from aioinformer.testing.storage.builtin import BUILTIN, NAMESPACES, PODS
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.resources import resources_of
 
-FILE = Path(builtin.__file__).with_name("schema") / "resources.json"
+FILE = Path(builtin.__file__).parents[1] / "schema" / "resources.json"
 
 
 def test_what_discovery_tells_of_pods() -> None:

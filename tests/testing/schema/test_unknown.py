@@ -5,8 +5,7 @@ from __future__ import annotations
 from aioinformer.testing import APIServer
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.schema.unknown import FieldCheck, duplicate_fields, unknown_fields
-
-from ..client import APIClient
+from tests.testing.client import APIClient
 
 PODS = "/api/v1/namespaces/default/pods"
 TEXT = Node(type="string")

@@ -1,0 +1,208 @@
+"""Tokens of service accounts: the TokenRequest that issues one, and the user that it authenticates."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.access.jwt import SigningKey
+from aioinformer.testing.errors import StatusError, TestingError, bad_request, field_invalid, invalid
+from aioinformer.testing.objects import Object, metadata_of, timestamp, wrong_type
+from aioinformer.testing.storage.builtin import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
+from aioinformer.testing.storage.codec import load
+from aioinformer.testing.users import User, user_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.resources import ResourceType
+
+ISSUER = "https://kubernetes.default.svc"
+"""The issuer of the tokens, and the audience of those that are for the API server."""
+
+_GROUP = "authentication.k8s.io"
+_SHORTEST, _LONGEST = 600, 1 << 32
+_BOUND = {"pod": PODS, "node": NODES, "secret": SECRETS}
+_EXTRA = "authentication.kubernetes.io"
+
+
+class TokenError(TestingError):
+    """A token is refused; the message is that of a TokenReview."""
+
+
+class Accounts:
+    """Issues and verifies the tokens of service accounts.
+
+    Args:
+        cluster: The service accounts and what tokens are bound to.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._key = SigningKey()
+
+    @property
+    def keys(self) -> Object:
+        """The keys that verify the tokens, as a JSON web key set."""
+        return {"keys": [self._key.public]}
+
+    def issue(self, namespace: str, name: str, request: Object) -> Object:
+        """Return a TokenRequest with its token.
+
+        Raises:
+            StatusError: 400, 404, 409 or 422.
+        """
+        metadata, spec = metadata_of(request), request.get("spec") or {}
+        if (other := metadata.get("name")) not in (None, "", name):
+            why = "must match the service account name if specified"
+            raise invalid("TokenRequest", _GROUP, name, [field_invalid("metadata.name", other, why)])
+        account = self._cluster.get(SERVICE_ACCOUNTS, namespace, name)
+        seconds, audiences = _seconds(spec), spec.get("audiences") or [ISSUER]
+        bound = self._bound(namespace, name, spec.get("boundObjectRef"))
+        now = int(self._cluster.time())
+        token = self._key.sign(
+            {
+                "aud": audiences,
+                "exp": now + seconds,
+                "iat": now,
+                "iss": ISSUER,
+                "jti": str(uuid.uuid4()),
+                "kubernetes.io": {
+                    "namespace": namespace,
+                    "serviceaccount": {"name": name, "uid": account.uid},
+                    **bound,
+                },
+                "nbf": now,
+                "sub": f"system:serviceaccount:{namespace}:{name}",
+            }
+        )
+        given = {
+            "name": name,
+            "namespace": namespace,
+            "uid": account.uid,
+            "creationTimestamp": timestamp(now),
+        }
+        return {
+            "kind": "TokenRequest",
+            "apiVersion": f"{_GROUP}/v1",
+            "metadata": {**given, **metadata},
+            "spec": {
+                "audiences": audiences,
+                "expirationSeconds": seconds,
+                "boundObjectRef": spec.get("boundObjectRef"),
+            },
+            "status": {"token": token, "expirationTimestamp": timestamp(now + seconds)},
+        }
+
+    def user(self, token: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]]:
+        """Return the user of a token, and those of the audiences that the token is for.
+
+        Args:
+            token: The token.
+            audiences: The audiences that may use it; the API server's own if empty.
+
+        Raises:
+            TokenError: It is no token of this server, or it has expired, is for other audiences, or bound to an object
+                that is gone.
+        """
+        claims = self._key.claims(token) if token.count(".") == 2 else None
+        if claims is None:
+            raise TokenError("invalid bearer token")
+        wanted = audiences or [ISSUER]
+        shared = [each for each in claims["aud"] if each in wanted]
+        if not shared:
+            ours, theirs = _quoted(wanted), _quoted(claims["aud"])
+            raise _refused(f"token audiences {theirs} is invalid for the target audiences {ours}")
+        if claims["exp"] <= self._cluster.time():
+            raise _refused("service account token has expired")
+        own = claims["kubernetes.io"]
+        self._check_account(own["namespace"], own["serviceaccount"])
+        extra = {f"{_EXTRA}/credential-id": (f"JTI={claims['jti']}",)}
+        for kind, resource in _BOUND.items():
+            if kind not in own:
+                continue
+            if kind != "node" or "pod" not in own:  # the node of a pod only informs
+                self._check_bound(resource, own["namespace"], own[kind])
+            if kind != "secret":
+                extra |= {f"{_EXTRA}/{kind}-{part}": (value,) for part, value in own[kind].items()}
+        return user_of(claims["sub"], uid=own["serviceaccount"]["uid"], extra=extra), shared
+
+    def _check_account(self, namespace: str, claim: dict[str, str]) -> None:
+        found = self._cluster.find(SERVICE_ACCOUNTS, namespace, claim["name"])
+        if found is None:
+            raise _refused(f'serviceaccounts "{claim["name"]}" not found')
+        if found.uid != claim["uid"]:
+            raise _refused(f"service account UID ({found.uid}) does not match claim ({claim['uid']})")
+
+    def _check_bound(self, resource: ResourceType, namespace: str, claim: dict[str, str]) -> None:
+        found = self._cluster.find(resource, namespace if resource.namespaced else "", claim["name"])
+        if found is None:
+            raise _refused("service account token has been invalidated")
+        if found.uid != claim["uid"]:
+            kind = resource.kind.lower()
+            raise _refused(
+                f"{kind} UID ({found.uid}) does not match service account {kind} ref claim ({claim['uid']})"
+            )
+
+    def _bound(self, namespace: str, account: str, reference: Any) -> dict[str, dict[str, str]]:
+        """Return the claims about the object that a token is bound to."""
+        if not reference:
+            return {}
+        kind, api_version = reference.get("kind") or "", reference.get("apiVersion") or ""
+        resource = _BOUND.get(kind.lower())
+        if resource is None or resource.kind != kind or "/" in api_version:
+            group_version = api_version if "/" in api_version else f"/{api_version}"
+            raise bad_request(f"cannot bind token to object of type {group_version}, Kind={kind}")
+        if not (name := reference.get("name")):
+            raise bad_request("Name parameter required.")
+        found = self._cluster.get(resource, namespace if resource.namespaced else "", name)
+        claims = {kind.lower(): {"name": name, "uid": found.uid}}
+        if resource is PODS:
+            spec = load(PODS, found).get("spec") or {}
+            if spec.get("serviceAccountName") != account:
+                raise bad_request(
+                    f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount '
+                    "name."
+                )
+            if node := spec.get("nodeName"):
+                at = self._cluster.find(NODES, "", node)
+                claims["node"] = {"name": node, **({} if at is None else {"uid": at.uid})}
+        if (uid := reference.get("uid")) and uid != found.uid:
+            raise _replaced(kind, name, uid)
+        return claims
+
+
+def _seconds(spec: Object) -> int:
+    """Return for how long a token is wanted."""
+    seconds = spec.get("expirationSeconds", 3600)
+    if not isinstance(seconds, int):
+        why = wrong_type("TokenRequestSpec.spec.expirationSeconds", "int64", seconds)
+        raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {why}')
+    why = ""
+    if seconds < _SHORTEST:
+        why = "may not specify a duration less than 10 minutes"
+    elif seconds > _LONGEST:
+        why = "may not specify a duration larger than 2^32 seconds"
+    if why:
+        raise invalid("TokenRequest", _GROUP, "", [field_invalid("spec.expirationSeconds", seconds, why)])
+    return seconds
+
+
+def _replaced(kind: str, name: str, uid: str) -> StatusError:
+    return StatusError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {kind} "{name}": the UID in the bound object reference ({uid}) does not '
+        "match the UID in record. The object might have been deleted and then recreated",
+        details={"name": name, "kind": kind},
+    )
+
+
+def _refused(why: str) -> TokenError:
+    return TokenError(f"[invalid bearer token, {why}]")
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    quoted = [f'"{text}"' for text in texts]
+    return f"[{' '.join(quoted)}]"

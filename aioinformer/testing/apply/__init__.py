@@ -1,0 +1,1 @@
+"""Patches, server-side apply and the owners of fields."""

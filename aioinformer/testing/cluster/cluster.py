@@ -1,0 +1,761 @@
+"""The cluster behind the server: resources, objects and the rules for changing them.
+
+It takes and returns decoded JSON and stores bytes. The HTTP layer calls the coroutines, which wait for webhooks and for
+nothing else. The server's Python API and the controllers call the functions, which ask no webhooks.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import uuid
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import UNSET
+from msgspec.structs import replace as replaced
+
+from aioinformer.testing import errors
+from aioinformer.testing.apply.apply import (
+    apply_configuration,
+    check_type,
+    is_tracked,
+    owners_of,
+    track_write,
+    without_times,
+)
+from aioinformer.testing.apply.last_applied import KUBECTL, synchronize
+from aioinformer.testing.apply.typed import check_typed
+from aioinformer.testing.cluster.seeds import seeded_objects
+from aioinformer.testing.objects import Object, metadata_of, timestamp, value_at
+from aioinformer.testing.resources import Registry, ResourceType
+from aioinformer.testing.rules.addresses import Addresses
+from aioinformer.testing.rules.custom import custom_faults
+from aioinformer.testing.rules.defaults import admit, fill_in, on_write, qos_class
+from aioinformer.testing.rules.immutable import ephemeral_container_faults, immutable_faults
+from aioinformer.testing.rules.limits import limit
+from aioinformer.testing.rules.merging import (
+    counted,
+    keep_owners,
+    keep_system_fields,
+    metadata_with_status,
+    with_ephemeral_containers,
+    with_resources,
+    with_status_of,
+)
+from aioinformer.testing.rules.spec_rules import spec_faults
+from aioinformer.testing.rules.validation import (
+    check_finalizers,
+    check_immutable,
+    check_kind,
+    check_object,
+    check_place,
+)
+from aioinformer.testing.rules.values import decoded, unapplied, unhandled, unpatched
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.checks import in_order, schema_faults
+from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.unknown import FieldCheck
+from aioinformer.testing.schema.zeros import missing
+from aioinformer.testing.storage.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
+from aioinformer.testing.storage.codec import load, reversioned, store
+from aioinformer.testing.storage.events import check_event
+from aioinformer.testing.storage.storage import Collection, Storage, StoredEvent, StoredObject, Write, noted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from aioinformer.testing.webhooks.admission import Admission
+    from aioinformer.testing.webhooks.conversion import Conversions
+
+T = TypeVar("T")
+
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_MAX_GENERATED_BASE = 58
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The options of a write.
+
+    Attributes:
+        subresource: `"status"` or another; empty for the object itself.
+        whole: Write object and status in one step, as the Python API does for tests that act as user and controller.
+        dry_run: Check everything, change nothing.
+        field_manager: The field manager.
+        applied: The write is an apply, which has already set `managedFields`.
+        strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
+        fields: Collects the unknown fields.
+        strategic: The strategic merge patch that the write comes from.
+        admission: Asks the admission webhooks; None if there are none. For the coroutines only.
+    """
+
+    subresource: str = ""
+    whole: bool = False
+    dry_run: bool = False
+    field_manager: str = "unknown"
+    applied: bool = False
+    strict: bool = False
+    fields: FieldCheck = field(default_factory=FieldCheck)
+    strategic: Object | None = None
+    admission: Admission | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """The options of a delete."""
+
+    grace_period_seconds: int | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    propagation_policy: str | None = None
+    dry_run: bool = False
+
+
+_DEFAULT_WRITE = WriteOptions()
+
+
+class ChangedMeanwhileError(Exception):
+    """An object changed while a webhook was asked about it, so the write has to start again."""
+
+
+def _completed(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise RuntimeError("this write would wait for a webhook")
+
+
+class Cluster:
+    """Resources, objects and the rules for changing them.
+
+    Args:
+        history: How many changes of each resource a watch can go back.
+        watch_buffer: How many changes a slow watch may lag behind.
+        seed: Makes uids and generated names repeatable.
+        clock: Returns the time for timestamps, in seconds.
+        dates_tokens: Whether kube-system has the ConfigMap with the date since when old tokens are tracked.
+
+    Attributes:
+        conversions: Asks the conversion webhooks of definitions; for the coroutines only.
+    """
+
+    conversions: Conversions
+
+    def __init__(
+        self,
+        *,
+        history: int = 10_000,
+        watch_buffer: int = 10_000,
+        seed: int | None = None,
+        clock: Callable[[], float] = time.time,
+        dates_tokens: bool = False,
+    ) -> None:
+        self.registry = Registry(BUILTIN)
+        self.storage = Storage(history, watch_buffer)
+        self.observers: list[Callable[[ResourceType, StoredEvent], None]] = []
+        self._random = Random(seed)
+        self._addresses = Addresses()
+        self._clock = clock
+        self._seed(() if dates_tokens else ("v1/configmaps",))
+
+    @property
+    def resource_version(self) -> int:
+        """The number of the latest change."""
+        return self.storage.resource_version
+
+    def collection(self, resource: ResourceType) -> Collection:
+        """Return the collection of a resource, shared by all its versions."""
+        return self.storage.collection(resource.stored_group, resource.plural)
+
+    def now(self) -> str:
+        """Return the time in the format of metadata."""
+        return timestamp(self._clock())
+
+    def time(self) -> float:
+        """Return the time in seconds."""
+        return self._clock()
+
+    def schema_of(self, resource: ResourceType) -> Node:
+        """Return the schema of a resource's objects; without one only metadata has a schema."""
+        if resource.schema is not None:
+            node = resource.schema.node
+            return replaced(node, properties={**node.properties, **_metadata_only().properties})
+        found = None if resource.custom else node_of(resource.api_version, resource.kind)
+        return found or _metadata_only()
+
+    # Reading
+
+    def find(self, resource: ResourceType, namespace: str, name: str) -> StoredObject | None:
+        """Return an object, or None."""
+        return self.collection(resource).objects.get(f"{namespace}/{name}" if namespace else name)
+
+    def get(self, resource: ResourceType, namespace: str, name: str) -> StoredObject:
+        """Return an object.
+
+        Raises:
+            StatusError: 404.
+        """
+        stored = self.find(resource, namespace, name)
+        if stored is None:
+            raise errors.not_found(resource, name)
+        return stored
+
+    # Writing
+
+    def create(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
+        """Create an object without webhooks, in the stored version; see `create_async`."""
+        return _completed(self.create_async(resource.stored_type, namespace, obj, options))
+
+    async def create_async(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
+        """Create an object.
+
+        Raises:
+            StatusError: 400, 403 (namespace or definition is terminating), 404 (no such namespace), 409 (exists), 422,
+                or what a webhook says.
+        """
+        metadata = metadata_of(obj, unhandled(resource))
+        check_kind(resource, obj, strict=not options.whole)
+        obj = decoded(resource, {**obj, "metadata": metadata}, fields=options.fields)
+        metadata = obj["metadata"]
+        check_place(resource, metadata, namespace, None)
+        version = metadata.pop("resourceVersion", "")
+        if version.isdecimal() and options.dry_run:
+            metadata["resourceVersion"] = version  # a dry run does not reach the real server's storage
+        elif version.isdecimal() and int(version) and not options.whole:
+            raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        if resource.custom:
+            self._check_definition(resource, metadata.get("name", ""))
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+            shown = metadata.get("name") or metadata.get("generateName", "")
+            self._check_namespace(resource, namespace, shown)
+        else:
+            metadata.pop("namespace", None)
+        if options.admission is not None:
+            changed = await options.admission.mutate(resource, obj, None, dry_run=options.dry_run)
+            if changed is not obj:
+                obj = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                metadata = obj["metadata"]
+                check_place(resource, metadata, namespace, None)
+        generated = not metadata.get("name") and bool(metadata.get("generateName"))
+        if generated:
+            metadata["name"] = self._generate_name(metadata["generateName"])
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            metadata.pop(name, None)
+        new = obj
+        if resource.has_status and not options.whole:
+            new.pop("status", None)
+        check_object(resource, metadata, self._faults(resource, None, new, options))
+        metadata["uid"] = self._new_uid()
+        metadata["creationTimestamp"] = self.now()
+        if resource.generation:
+            metadata["generation"] = 1
+        if not resource.custom:
+            if (
+                "status" not in new
+                and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
+            ):
+                new["status"] = copy.deepcopy(status)
+            if options.strict and resource.kind == "Pod" and (found := self.collection(LIMIT_RANGES).objects):
+                ranges = [each for each in found.values() if each.namespace == namespace]
+                limit(new, [load(LIMIT_RANGES, each) for each in ranges])
+            fill_in(new, resource.kind)
+            on_write(new, resource.kind)
+            if options.strict:
+                admit(new, resource.kind)
+            if resource.kind == "Service":
+                self._addresses.fill_in(new, None)
+        if resource.kind == "Event" and not resource.custom:
+            check_event(resource, new, None)
+        if resource is DEFINITIONS:
+            _check_definition(new, None, options)
+        if options.admission is not None:
+            await options.admission.validate(resource, new, None, dry_run=options.dry_run)
+        writes = self._track(resource, None, None, new, options)
+        converted = await self._converted(resource, new)
+        existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
+        if existing is not None:
+            raise errors.already_exists(
+                resource, metadata["name"], generated=generated, terminating=existing.terminating
+            )
+        return self._commit(resource, None, new, writes, dry_run=options.dry_run, converted=converted)
+
+    def modify(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Callable[[Object], Object],
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
+        """Modify an object without webhooks, in the stored version; see `modify_async`."""
+        return _completed(self.modify_async(resource.stored_type, namespace, name, change, options))
+
+    async def modify_async(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Callable[[Object], Object],
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
+        """Modify an object: `change` gets a decoded copy and returns the new object.
+
+        Without a difference the resourceVersion stays the same. Removing the last finalizer of a terminating object
+        removes the object.
+
+        Raises:
+            StatusError: 400, 404, 409 (another version, another uid), 422, or what a webhook says.
+            ChangedMeanwhileError: The object changed while a webhook was asked.
+        """
+        stored = self.get(resource, namespace, name)
+        old = await self.shown(resource, stored)
+        new = change(load(resource, old))
+        refused = unpatched(resource, new, options.strategic)
+        metadata_of(new, refused)
+        new = decoded(resource, new, refused, options.fields)
+        return await self._replace(resource, stored, old, new, options)
+
+    def update(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> tuple[StoredObject, bool]:
+        """Replace an object without webhooks, in the stored version; see `update_async`."""
+        return _completed(self.update_async(resource.stored_type, namespace, name, obj, options))
+
+    async def update_async(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> tuple[StoredObject, bool]:
+        """Replace an object; return it and whether it was created, which some resources allow.
+
+        Raises:
+            StatusError: As for `modify_async` and `create_async`.
+            ChangedMeanwhileError: As for `modify_async`.
+        """
+        metadata = metadata_of(obj, unhandled(resource))
+        obj = decoded(resource, obj, fields=options.fields)
+        check_place(resource, metadata, namespace, name)
+        stored = self.find(resource, namespace, name)
+        if stored is None and (options.subresource or not resource.create_on_update):
+            raise errors.not_found(resource, name)
+        _check_uid(resource, namespace, name, metadata, "" if stored is None else stored.uid)
+        if stored is not None:
+            old = await self.shown(resource, stored)
+            return await self._replace(resource, stored, old, obj, options), False
+        fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
+        obj = {**obj, "metadata": fresh}
+        return await self.create_async(resource, namespace, obj, options), True
+
+    def apply(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        applied: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+        *,
+        force: bool = False,
+    ) -> tuple[StoredObject, bool]:
+        """Apply a configuration without webhooks, in the stored version; see `apply_async`."""
+        write = self.apply_async(resource.stored_type, namespace, name, applied, options, force=force)
+        return _completed(write)
+
+    async def apply_async(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        applied: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+        *,
+        force: bool = False,
+    ) -> tuple[StoredObject, bool]:
+        """Apply a configuration (server-side apply); return the object and whether it was created.
+
+        Raises:
+            StatusError: 409 if another manager owns an applied field, 500 for a value that does not fit its field;
+                otherwise as for `modify_async` and `create_async`.
+            ChangedMeanwhileError: As for `modify_async`.
+        """
+        options, configuration = replace(options, applied=True), applied
+        stored = self.find(resource, namespace, name)
+        if value_at(applied, ("metadata", "managedFields")) is not None:
+            raise errors.bad_request("metadata.managedFields must be nil")
+        check_type(applied, resource.api_version, resource.kind)
+        check_typed(resource, self.schema_of(resource), applied, name)
+        metadata = metadata_of(applied, unapplied(resource, name))
+        if stored is not None:
+            metadata = {"name": name, **metadata}
+        for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():
+            metadata.setdefault(part, {})  # an empty map can be owned
+        applied = {**applied, "metadata": metadata}
+        decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
+        check_place(resource, applied["metadata"], namespace, name)
+        if stored is None and options.subresource:
+            raise errors.not_found(resource, name)
+        if stored is None and (uid := metadata.get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise errors.conflict(resource, name, why)
+        if stored is None:
+            metadata.pop("resourceVersion", None)
+        if resource.has_status:  # fields that this write ignores get no owner
+            about_status = options.subresource == "status"
+            if about_status:
+                applied["metadata"] = metadata_with_status(resource, metadata)
+            applied = {
+                key: value
+                for key, value in applied.items()
+                if key in ("apiVersion", "kind", "metadata") or (key == "status") is about_status
+            }
+        old = None if stored is None else await self.shown(resource, stored)
+        live = None if old is None else load(resource, old)
+        if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
+            live["metadata"]["managedFields"] = owners_of(resource, self.schema_of(resource), writes, stored)
+        result = apply_configuration(
+            resource,
+            self.schema_of(resource),
+            live,
+            applied,
+            manager=options.field_manager,
+            subresource=options.subresource,
+            force=force,
+            now=self.now(),
+        )
+        if options.field_manager == KUBECTL:
+            synchronize(result, configuration)
+        result = decoded(resource, result)
+        if stored is None or old is None:
+            return await self.create_async(resource, namespace, result, options), True
+        return await self._replace(resource, stored, old, result, options), False
+
+    def remove(
+        self, resource: ResourceType, stored: StoredObject, *, dry_run: bool = False
+    ) -> StoredEvent | None:
+        """Remove an object from the storage, regardless of its finalizers."""
+        return None if dry_run else self._emit(resource.stored_type, None, stored)
+
+    def commit(self, resource: ResourceType, stored: StoredObject, obj: Object) -> StoredObject:
+        """Store a new version of an object without applying any rules."""
+        return self._commit(resource, stored, obj, stored.writes, dry_run=False)
+
+    async def shown(self, resource: ResourceType, stored: StoredObject) -> StoredObject:
+        """Return a stored object as the version of a resource has it.
+
+        Raises:
+            StatusError: 500 if its conversion webhook fails.
+        """
+        if not resource.is_converted:
+            return stored
+        (found,) = await self.conversions.shown(resource, [stored])
+        return found
+
+    # Private
+
+    async def _converted(self, resource: ResourceType, obj: Object) -> Object | None:
+        """Return an object as it is stored, if a webhook has to convert it."""
+        if not resource.is_converted:
+            return None
+        return await self.conversions.convert(resource, resource.stored_type, obj)
+
+    def _seed(self, left_out: tuple[str, ...]) -> None:
+        """Create what a new server has, without applying rules: the objects are the real server's.
+
+        Only namespaces get versions of their own. So a test's versions do not depend on the number of seeded objects.
+        """
+        for path, objects in seeded_objects(self.now()).items():
+            if path in left_out:
+                continue
+            resource = self.registry.find(*f"/{path}".split("/")[-3:])
+            assert resource is not None
+            for obj in objects:
+                version = self.storage.next_version() if resource is NAMESPACES else self.resource_version
+                obj["metadata"] |= {"uid": self._new_uid(), "resourceVersion": str(version)}
+                event = StoredEvent(version, store(resource, obj), None, partial(reversioned, resource))
+                self.collection(resource).apply(event)
+
+    def _new_uid(self) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
+    async def _replace(
+        self,
+        resource: ResourceType,
+        stored: StoredObject,
+        shown: StoredObject,
+        new: Object,
+        options: WriteOptions,
+    ) -> StoredObject:
+        """Replace an object; `shown` is it in the version of the write."""
+        old = load(resource, shown)
+        if resource.custom:
+            new = decoded(resource, new)
+        metadata = metadata_of(new)
+        check_kind(resource, new, strict=not options.whole)
+        check_place(resource, metadata, stored.namespace, stored.name)
+        self._check_version(resource, stored, metadata, options)
+        check_immutable(resource, old["metadata"], metadata)
+        if options.admission is not None:
+            new = {**new, "metadata": metadata}
+            changed = await options.admission.mutate(resource, new, old, dry_run=options.dry_run)
+            if changed is not new:
+                new = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                metadata = new["metadata"]
+                check_place(resource, metadata, stored.namespace, stored.name)
+                check_immutable(resource, old["metadata"], metadata)
+        result = self._merge(resource, old, {**new, "metadata": metadata}, options)
+        check_object(resource, result["metadata"], self._faults(resource, old, result, options))
+        check_finalizers(resource, old["metadata"], result["metadata"])
+        if resource.kind == "Event" and not resource.custom:
+            check_event(resource, result, old)
+        if resource is DEFINITIONS:
+            _check_definition(result, old, options)
+        if options.admission is not None:
+            await options.admission.validate(resource, result, old, dry_run=options.dry_run)
+        if result == old or (options.applied and without_times(result) == without_times(old)):
+            return shown
+        writes = self._track(resource, stored, old, result, options)
+        converted = await self._converted(resource, result)
+        if self.find(resource, stored.namespace, stored.name) is not stored:
+            raise ChangedMeanwhileError
+        ready = (
+            stored.terminating
+            and not result["metadata"].get("finalizers")
+            and not result["metadata"].get("deletionGracePeriodSeconds")
+            and not (resource is NAMESPACES and (result.get("spec") or {}).get("finalizers"))
+        )
+        if ready:
+            self.remove(resource, stored, dry_run=options.dry_run)
+            return store(resource, result)
+        return self._commit(resource, stored, result, writes, dry_run=options.dry_run, converted=converted)
+
+    def _track(
+        self,
+        resource: ResourceType,
+        stored: StoredObject | None,
+        old: Object | None,
+        new: Object,
+        options: WriteOptions,
+    ) -> tuple[Write, ...]:
+        """Set the `managedFields` of a written object, or return the writes that they can come from later."""
+        if options.applied:  # which has set them
+            return ()
+        writes = () if stored is None else _writes_of(resource, stored)
+        if is_tracked(old, options.field_manager):
+            if stored is not None and writes and "managedFields" not in new["metadata"]:
+                new["metadata"]["managedFields"] = owners_of(
+                    resource, self.schema_of(resource), writes, stored
+                )
+            new["metadata"]["managedFields"] = track_write(
+                resource,
+                self.schema_of(resource),
+                old,
+                new,
+                manager=options.field_manager,
+                subresource=options.subresource,
+                now=self.now(),
+            )
+            return ()
+        if not options.strict or resource.is_converted or (stored is not None and not writes):
+            return writes
+        now = new["metadata"]["creationTimestamp"] if stored is None else self.now()
+        return noted(writes, Write(options.field_manager, options.subresource, now, stored))
+
+    def _commit(
+        self,
+        resource: ResourceType,
+        previous: StoredObject | None,
+        obj: Object,
+        writes: tuple[Write, ...],
+        *,
+        dry_run: bool,
+        converted: Object | None = None,
+    ) -> StoredObject:
+        """Store an object, or `converted`, what it is in the stored version; return it in its own."""
+        if dry_run:
+            return store(resource, obj)
+        obj["metadata"]["resourceVersion"] = str(self.resource_version + 1)
+        current = store(resource, obj)
+        if converted is None:
+            current.writes = writes
+            self._emit(resource, current, previous)
+            return current
+        converted["metadata"]["resourceVersion"] = obj["metadata"]["resourceVersion"]
+        self._emit(resource.stored_type, store(resource.stored_type, converted), previous)
+        return current
+
+    def _emit(
+        self, resource: ResourceType, current: StoredObject | None, previous: StoredObject | None
+    ) -> StoredEvent:
+        event = StoredEvent(self.storage.next_version(), current, previous, partial(reversioned, resource))
+        self.collection(resource).apply(event)
+        for observer in self.observers:
+            observer(resource, event)
+        return event
+
+    def _merge(self, resource: ResourceType, old: Object, new: Object, options: WriteOptions) -> Object:
+        """Return the new object, with the parts that this write cannot change from the old object."""
+        if options.subresource in ("status", "approval"):
+            result = with_status_of(resource, old, new)
+        elif options.subresource == "ephemeralcontainers":
+            result = with_ephemeral_containers(old, new)
+        elif options.subresource == "resize":
+            result = with_resources(old, new)
+        elif resource.has_status and not options.whole:
+            result = {key: value for key, value in new.items() if key != "status"}
+            if "status" in old:
+                result["status"] = old["status"]
+        else:
+            result = dict(new)
+        if (
+            resource is NAMESPACES
+            and "spec" in old
+            and not options.whole
+            and options.subresource != "finalize"
+        ):
+            result["spec"] = old["spec"]
+        if resource.namespaced:
+            result["metadata"]["namespace"] = old["metadata"]["namespace"]
+        result["apiVersion"], result["kind"] = old["apiVersion"], old["kind"]
+        if not resource.custom:
+            on_write(result, resource.kind, old)
+            if options.strict and resource.kind == "Pod" and not options.subresource:
+                admit(result, resource.kind)
+            if resource.kind == "Service":
+                self._addresses.fill_in(result, old)
+        keep_system_fields(old["metadata"], result["metadata"])
+        keep_owners(old["metadata"], new["metadata"], result["metadata"], applied=options.applied)
+        counts = resource.generation and options.subresource != "status"
+        if counts and counted(resource, old) != counted(resource, result):
+            result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        return result
+
+    def _faults(
+        self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
+    ) -> list[dict[str, str]]:
+        """Return what the server says against an object, besides its metadata."""
+        kind = resource.kind
+        if resource.custom:
+            return custom_faults(resource, new, old, options.subresource)
+        if old is not None and options.subresource == "ephemeralcontainers":
+            return [*schema_faults(self.schema_of(resource), new), *ephemeral_container_faults(old, new)]
+        if old is not None and options.subresource == "resize" and qos_class(old) != qos_class(new):
+            why = "Pod QOS Class may not change as a result of resizing"
+            return [errors.field_invalid("spec", new["status"]["qosClass"], why)]
+        has_own_checks = resource is DEFINITIONS or kind == "Event"
+        if has_own_checks or not options.strict or options.subresource:
+            return []
+        faults = in_order([*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)])
+        return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
+
+    def _check_version(
+        self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
+    ) -> None:
+        """Refuse a write based on another resourceVersion."""
+        version = _version_number(metadata.get("resourceVersion", ""))
+        if version:
+            if version != stored.resource_version:
+                raise errors.conflict(resource, stored.name)
+        elif not resource.unconditional_update and not options.whole:
+            why = "must be specified for an update"
+            causes = [errors.field_invalid("metadata.resourceVersion", 0, why)]
+            raise errors.invalid(resource.plural, resource.group, stored.name, causes)
+
+    def _check_namespace(self, resource: ResourceType, namespace: str, name: str) -> None:
+        found = self.collection(NAMESPACES).objects.get(namespace)
+        if found is None:
+            raise errors.not_found(NAMESPACES, namespace)
+        if found.terminating:
+            error = errors.forbidden(
+                resource,
+                name,
+                f"unable to create new content in namespace {namespace} because it is being terminated",
+            )
+            why = f"namespace {namespace} is being terminated"
+            assert error.details is not None
+            error.details["causes"] = [errors.cause("NamespaceTerminating", why, "metadata.namespace")]
+            raise error
+
+    def _check_definition(self, resource: ResourceType, name: str) -> None:
+        found = self.collection(DEFINITIONS).objects.get(resource.group_resource)
+        if found is not None and found.terminating:
+            why = "create not allowed while custom resource definition is terminating"
+            raise errors.forbidden(resource, name, why)
+
+    def _generate_name(self, base: str) -> str:
+        suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
+        return base[:_MAX_GENERATED_BASE] + suffix
+
+
+@cache
+def _new_status(api_version: str, kind: str) -> Any:
+    """Return the status of a new object of a built-in kind, or UNSET if it has none."""
+    node = node_of(api_version, kind)
+    return UNSET if node is None or "status" not in node.properties else missing(node.properties["status"])
+
+
+@cache
+def _metadata_only() -> Node:
+    config_map = node_of("v1", "ConfigMap")
+    assert config_map is not None
+    return Node(preserves_unknown=True, properties={"metadata": config_map.properties["metadata"]})
+
+
+def _version_number(version: str) -> int:
+    """Return a resourceVersion as a number; 0 or empty matches any version."""
+    if version and not version.isdecimal():
+        raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    return int(version or 0)
+
+
+def _check_definition(new: Object, old: Object | None, options: WriteOptions) -> None:
+    """Refuse an invalid CustomResourceDefinition; warn about rules that are not enforced."""
+    from aioinformer.testing.rules.definition_rules import check_definition, not_enforced_in  # slow to import
+
+    check_definition(new, old)
+    options.fields.note(not_enforced_in(new))
+
+
+def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:
+    """Refuse an update whose uid belongs to another object of the same name."""
+    uid = metadata.get("uid")
+    if uid and uid != current:
+        place = f"{namespace}/{name}" if namespace else name
+        raise errors.conflict(
+            resource,
+            name,
+            f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{place}, "
+            "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
+            f"{uid}, UID in object meta: {current}",
+        )
+
+
+def _writes_of(resource: ResourceType, stored: StoredObject) -> tuple[Write, ...]:
+    """Return the writes that an object's owners can be computed from: none if it is stored in another version."""
+    return () if resource.is_converted else stored.writes

@@ -1,0 +1,1 @@
+"""The control plane that every cluster has: garbage collection, namespaces, definitions, protection."""

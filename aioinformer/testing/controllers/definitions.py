@@ -1,0 +1,204 @@
+"""CustomResourceDefinitions: add the resource of a definition, and remove it with its objects.
+
+The API server does this itself, with or without a control plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from aioinformer.testing.cluster.deletion import CLEANUP
+from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.objects import Object
+from aioinformer.testing.resources import (
+    FieldLabel,
+    PrinterColumn,
+    ResourceType,
+    ScalePaths,
+    WebhookStorage,
+)
+from aioinformer.testing.rules.custom import read_custom
+from aioinformer.testing.rules.naming import accepted_names, is_established, with_names
+from aioinformer.testing.storage.builtin import DEFINITIONS
+from aioinformer.testing.storage.codec import load, store
+from aioinformer.testing.storage.conditions import with_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.schema.definition import Schema
+    from aioinformer.testing.storage.storage import StoredEvent, StoredObject
+
+_NOT_ENFORCED = "ValidationRulesNotEnforced"
+
+
+class Definitions(Controller):
+    """Serves the resources of definitions."""
+
+    def observe(self, resource: ResourceType, event: StoredEvent) -> None:
+        """Register the served versions of a definition; remove those of a deleted definition."""
+        if resource is DEFINITIONS:
+            self._observe_definition(event.current, event.previous)
+        elif event.current is None and resource.custom:
+            self.add(self._finish_definition, f"{resource.plural}.{resource.group}")
+
+    def _observe_definition(self, current: StoredObject | None, previous: StoredObject | None) -> None:
+        registry, storage = self.cluster.registry, self.cluster.storage
+        plural, _, group = (current or cast("StoredObject", previous)).name.partition(".")
+        if current is None:
+            registry.remove(group, plural)
+            storage.drop(group, plural)
+            self._settle_group(group)
+            return
+        definition = load(DEFINITIONS, current)
+        before = {} if previous is None else load(DEFINITIONS, previous)
+        if current.terminating:
+            self.add(self._finish_definition, current.name)
+        else:
+            self.add(self._settle_names, current.name)
+        if (served := _served(definition)) is not None and served != _served(before):
+            registry.remove(group, plural)
+            resources = resource_types(definition)
+            for resource in resources:
+                registry.add(resource)
+            storage.begin(group, plural)  # as upstream, for any change
+            for resource in resources[:1]:
+                self._read_again(resource)
+
+    def _read_again(self, resource: ResourceType) -> None:
+        """Set new defaults and drop unknown fields in stored objects, which upstream does for each reader."""
+        objects = self.cluster.collection(resource).objects
+        for key, stored in objects.items():
+            obj, _ = read_custom(resource, load(resource, stored))
+            objects[key] = store(resource, obj)
+
+    def _settle_names(self, name: str) -> Iterator[None]:
+        """Accept a definition's names unless another definition of its group has them, then serve it."""
+        stored = self.cluster.find(DEFINITIONS, "", name)
+        if stored is None or stored.terminating:
+            return
+        _, _, group = name.partition(".")
+        definition = load(DEFINITIONS, stored)
+        taken = [accepted_names(load(DEFINITIONS, each)) for each in self._of_group(group)]
+        named = with_names(definition, taken, self.cluster.now())
+        named["status"] = _with_enforcement(named, self.cluster.now())
+        if named != definition:
+            self.cluster.commit(DEFINITIONS, stored, named)
+            self._settle_group(group)  # a name may have become free
+            yield
+
+    def _settle_group(self, group: str) -> None:
+        for stored in self._of_group(group):
+            self.add(self._settle_names, stored.name)
+
+    def _of_group(self, group: str) -> list[StoredObject]:
+        definitions = self.cluster.collection(DEFINITIONS).objects.values()
+        return [stored for stored in definitions if stored.name.partition(".")[2] == group]
+
+    def _finish_definition(self, name: str) -> Iterator[None]:
+        definition = self.cluster.find(DEFINITIONS, "", name)
+        if definition is None or not definition.terminating:
+            return
+        obj = load(DEFINITIONS, definition)
+        now, why = self.cluster.now(), "CustomResource deletion is in progress"
+        before = obj.get("status") or {}
+        status = with_condition(before, "Terminating", True, "InstanceDeletionInProgress", why, now)
+        if status != before:
+            definition = self.cluster.commit(DEFINITIONS, definition, {**obj, "status": status})
+            yield
+        for resource in resource_types(obj, every=True)[:1]:
+            for stored in list(self.cluster.collection(resource).objects.values()):
+                if not stored.terminating:
+                    self.delete(resource, stored)
+                    yield
+            if self.cluster.collection(resource).objects:
+                return
+        self.drop_finalizer(DEFINITIONS, definition, CLEANUP)
+        yield
+
+
+def _with_enforcement(definition: Object, now: str) -> Object:
+    """Return the status of a definition with a condition if a part of its schemas is not enforced."""
+    from aioinformer.testing.rules.definition_rules import not_enforced_in  # slow to import
+
+    status: Object = definition["status"]
+    missing = not_enforced_in(definition)
+    has_condition = any(each.get("type") == _NOT_ENFORCED for each in status.get("conditions") or ())
+    if not missing and not has_condition:
+        return status
+    message = "; ".join(missing) or "all rules are enforced"
+    reason = "NotSupported" if missing else "Supported"
+    return with_condition(status, _NOT_ENFORCED, bool(missing), reason, message, now)
+
+
+def _served(definition: Object) -> tuple[Object, Object] | None:
+    """Return the parts of a definition that determine its resource; None if it is not served."""
+    if not is_established(definition):
+        return None
+    return definition["spec"], accepted_names(definition)
+
+
+def resource_types(definition: Object, *, every: bool = False) -> list[ResourceType]:
+    """Return the resource in each served version, or in every version, with the accepted names.
+
+    The storage version comes first.
+    """
+    spec = definition["spec"]
+    accepted = accepted_names(definition)
+    names = accepted if accepted.get("plural") else spec["names"]
+    versions = sorted(spec.get("versions") or [], key=lambda version: not version.get("storage"))
+    types = [
+        ResourceType(
+            group=str(spec.get("group", "")),
+            version=str(version.get("name", "")),
+            plural=str(names.get("plural", "")),
+            kind=str(names.get("kind", "")),
+            namespaced=spec.get("scope") != "Cluster",
+            short_names=tuple(names.get("shortNames") or ()),
+            singular=str(names.get("singular") or ""),
+            categories=tuple(names.get("categories") or ()),
+            subresources=tuple(sorted(version.get("subresources") or ())),
+            scale_paths=_scale_paths((version.get("subresources") or {}).get("scale") or {}),
+            fields=tuple(_field(entry) for entry in version.get("selectableFields") or ()),
+            columns=tuple(_column(entry) for entry in version.get("additionalPrinterColumns") or ()),
+            schema=_schema(version),
+        )
+        for version in versions
+    ]
+    webhook = (spec.get("conversion") or {}).get("webhook")
+    if webhook is not None and spec["conversion"].get("strategy") == "Webhook":
+        stored = WebhookStorage(types[0], webhook.get("clientConfig") or {})
+        types = [replace(each, storage=stored) for each in types]
+    return [
+        each for each, version in zip(types, versions, strict=True) if every or version.get("served", True)
+    ]
+
+
+def _schema(version: dict[str, Any]) -> Schema:
+    from aioinformer.testing.schema.definition import compiled  # slow to import
+
+    return compiled(version["schema"]["openAPIV3Schema"])
+
+
+def _field(entry: dict[str, Any]) -> FieldLabel:
+    return FieldLabel(str(entry.get("jsonPath", "")).lstrip("."))
+
+
+def _scale_paths(entry: dict[str, Any]) -> ScalePaths:
+    return ScalePaths(
+        str(entry.get("specReplicasPath", ".spec.replicas")),
+        str(entry.get("statusReplicasPath", ".status.replicas")),
+        str(entry.get("labelSelectorPath", "")),
+    )
+
+
+def _column(entry: dict[str, Any]) -> PrinterColumn:
+    return PrinterColumn(
+        str(entry.get("name", "")),
+        str(entry.get("jsonPath", "")),
+        str(entry.get("type", "string")),
+        int(entry.get("priority") or 0),
+        str(entry.get("format", "")),
+        str(entry.get("description", "")),
+    )

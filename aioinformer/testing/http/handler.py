@@ -1,0 +1,356 @@
+"""The HTTP handler: it turns requests into calls of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from aioinformer.testing import errors
+from aioinformer.testing.access.impersonation import impersonated
+from aioinformer.testing.apply.patches import APPLY_PATCH
+from aioinformer.testing.errors import StatusError
+from aioinformer.testing.http.answers import accept_of, hang_up, headers_of, refusal, show, warn
+from aioinformer.testing.http.connect import CONNECTING, connect
+from aioinformer.testing.http.listing import ListOptions, Page, list_page, parse_resource_version
+from aioinformer.testing.http.metrics import Metrics
+from aioinformer.testing.http.negotiation import negotiate
+from aioinformer.testing.http.paths import Paths
+from aioinformer.testing.http.reviews import Reviews
+from aioinformer.testing.http.selection import Selection
+from aioinformer.testing.http.watches import OpenWatch, WatchCursor, WatchOptions, in_stream
+from aioinformer.testing.http.writing import Writer
+from aioinformer.testing.requests import Request, parse_request
+from aioinformer.testing.resources import verbs_of
+from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
+from aioinformer.testing.users import user_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aioinformer.testing.access.accounts import Accounts
+    from aioinformer.testing.access.authentication import Authenticator
+    from aioinformer.testing.access.authorization import Authorizer
+    from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.faults import Faults, Truncation
+    from aioinformer.testing.http.views import View
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.webhooks import Admission, Webhooks
+
+_logger = logging.getLogger(__name__)
+
+_WRITE_SIZE = 1 << 18
+"""About how many bytes of a list a write takes; a smaller list is sent with its length."""
+
+_ITEMS_PER_SLICE = 100
+"""Items of a list after which the handler yields to other tasks."""
+
+
+class Handler:
+    """Answers requests.
+
+    Args:
+        cluster: The cluster.
+        faults: The faults to inject.
+        authenticator: Knows the users of bearer tokens.
+        accounts: Issues the tokens of service accounts.
+        webhooks: The webhooks that configurations and definitions name.
+        authorizer: Decides which requests are permitted.
+        record: Called with each request on arrival.
+        changed: Called after each write.
+        bookmark_interval: Seconds between the bookmarks of a watch.
+        watch_list: Whether watches can send the initial events.
+
+    Attributes:
+        watches: The open watches.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        faults: Faults,
+        *,
+        authenticator: Authenticator,
+        accounts: Accounts,
+        webhooks: Webhooks,
+        authorizer: Authorizer,
+        record: Callable[[Request], None],
+        changed: Callable[[], None],
+        bookmark_interval: float,
+        watch_list: bool,
+    ) -> None:
+        self._cluster = cluster
+        self._faults = faults
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._record = record
+        self._bookmark_interval = bookmark_interval
+        self._watch_list = watch_list
+        self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
+        self._paths = Paths(cluster, accounts, self._metrics)
+        self._webhooks = webhooks
+        self._writer = Writer(cluster, changed, Reviews(authenticator, authorizer), accounts)
+        self.watches: dict[OpenWatch, None] = {}
+
+    async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request."""
+        query = http.query
+        request = parse_request(http.method, http.path, {name: query[name] for name in query})
+        token = _bearer_token(http)
+        request.time = self._cluster.time()
+        request.act_as(user := self._authenticator.identify(token))
+        if (wanted := impersonated(http.headers)) is not None:
+            request.impersonator = request.user
+            request.act_as(user_of(*wanted))
+        self._record(request)
+        while (frozen := self._faults.thawed(request)) is not None:
+            await frozen.wait()
+        if seconds := self._faults.delay_for(request):
+            await asyncio.sleep(seconds)
+        try:
+            failure = self._faults.failure_for(request)
+            if failure is not None and not (failure.in_stream and request.verb == "watch"):
+                raise failure.error
+            may_create = request.verb == "update" or http.content_type == APPLY_PATCH
+            self._authorizer.check(request, token, user, wanted, may_create=may_create)
+            response = await self._answer(http, request, None if failure is None else failure.error)
+        except StatusError as error:
+            response = refusal(http, error)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            _logger.exception("%s %s failed", request.method, request.path)
+            if request.status:  # too late for an error status: the answer has begun
+                hang_up(http, flush=False)
+                raise
+            response = refusal(http, StatusError(500, "InternalError", f"Internal error occurred: {error}"))
+        request.status = response.status
+        self._metrics.count(request, applied=request.verb == "patch" and http.content_type == APPLY_PATCH)
+        return response
+
+    async def _answer(
+        self, http: web.BaseRequest, request: Request, in_watch: StatusError | None
+    ) -> web.StreamResponse:
+        """Answer a request; send `in_watch` as the first event of a watch."""
+        if not request.resource:
+            return self._paths.answer(request, accept_of(http), f"{http.scheme}://{http.host}")
+        resource = self._cluster.registry.find(request.group, request.version, request.resource)
+        if resource is None:
+            if self._cluster.registry.has_builtin(request.group):
+                raise errors.path_not_found()
+            return web.Response(status=404, text="404 page not found\n")
+        if request.namespace and not resource.namespaced:
+            raise errors.path_not_found()
+        if request.subresource and request.subresource not in resource.subresources:
+            raise errors.path_not_found()
+        if request.name and not resource.stored:
+            raise errors.path_not_found()
+        if request.subresource and request.verb not in verbs_of(request.subresource):
+            raise errors.method_not_allowed()
+        if not request.subresource and request.verb not in resource.verbs:
+            raise errors.method_not_allowed()
+        if request.subresource in CONNECTING:
+            return connect(self._cluster, resource, request)
+        view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""), request.verb)
+        match request.verb:
+            case "watch":
+                return await self._watch(http, request, view, in_watch)
+            case "list":
+                return await self._list(http, request, view)
+            case "get":
+                return await self._get(request, view)
+        if resource.namespaced and not request.namespace:
+            raise errors.method_not_allowed() if resource.stored else errors.path_not_found()
+        admission = self._webhooks.admission(request)
+        try:
+            response = await self._write(http, request, view, admission)
+        except StatusError as error:
+            if admission is not None:
+                error.warnings = admission.warnings
+            raise
+        except RecursionError as error:
+            raise errors.bad_request(
+                "the request or the resulting object is nested too deeply for the embedded API server"
+            ) from error
+
+        if admission is not None:
+            warn(response, admission.warnings)
+        return response
+
+    async def _write(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
+        writer, resource = self._writer, view.resource
+        match request.verb:
+            case "create" if not request.name:
+                return await writer.create(http, request, view, admission)
+            case "create" if request.subresource:
+                return await writer.create_subresource(http, request, view, admission)
+            case "update" if request.name:
+                return await writer.update(http, request, view, admission)
+            case "patch" if request.name:
+                return await writer.patch(http, request, view, admission)
+            case "delete" if not request.subresource:
+                return await writer.delete(http, request, view, admission)
+            case "deletecollection":
+                options = _list_options(request, resource)
+                collection = self._cluster.collection(resource)
+                page = list_page(collection, options, self._cluster.resource_version)
+                deleted = await writer.delete_collection(http, request, resource, page.items, admission)
+                deleted = await self._webhooks.conversions.shown(resource, deleted)
+                version = self._cluster.resource_version
+                page = replace(page, items=deleted, resource_version=version)
+                return await _send_page(http, request, view, page)
+        raise errors.method_not_allowed()
+
+    async def _get(self, request: Request, view: View) -> web.Response:
+        version = parse_resource_version(request.query.get("resourceVersion", ""))
+        if version > self._cluster.resource_version:
+            raise errors.resource_version_too_large(version, self._cluster.resource_version)
+        stored = self._cluster.get(view.resource, request.namespace, request.name)
+        return show(request, view, await self._cluster.shown(view.resource, stored))
+
+    async def _list(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+        resource = view.resource
+        options = _list_options(request, resource)
+        collection, current = self._cluster.collection(resource), self._cluster.resource_version
+        version = self._faults.replica_version(request, current, collection.log.floor)
+        page = list_page(collection, options, version)
+        if resource.is_converted:
+            page = replace(page, items=await self._webhooks.conversions.shown(resource, page.items))
+        truncation = self._faults.truncation_for(request)
+        if truncation is not None:
+            return await _send_truncated(http, view, page, truncation)
+        return await _send_page(http, request, view, page)
+
+    async def _watch(
+        self, http: web.BaseRequest, request: Request, view: View, in_watch: StatusError | None
+    ) -> web.StreamResponse:
+        """Run a watch; if `in_watch` is set, send only this error."""
+        if in_watch is not None:
+            return await _error_stream(http, request, view, in_watch)
+        options = WatchOptions(
+            resource_version=request.query.get("resourceVersion", ""),
+            resource_version_match=request.query.get("resourceVersionMatch", ""),
+            allow_bookmarks=bool(request.flag("allowWatchBookmarks")),
+            send_initial_events=request.flag("sendInitialEvents"),
+            timeout_seconds=request.number("timeoutSeconds"),
+            continue_token=request.query.get("continue", ""),
+        )
+        options.validate(watch_list=self._watch_list)
+        collection = self._cluster.collection(view.resource)
+        try:
+            cursor = WatchCursor(
+                view,
+                collection,
+                _selection(request, view.resource),
+                options,
+                current=lambda: self._cluster.resource_version,
+                shown=self._webhooks.conversions.shown,
+                watch_list=self._watch_list,
+            )
+        except StatusError as error:
+            if in_stream(error) and not self._faults.expired_as_status:
+                return await _error_stream(http, request, view, error)
+            raise
+        watch = OpenWatch(
+            request,
+            cursor,
+            timeout=options.timeout_seconds or None,  # 0 means the server's default, here no timeout
+            bookmark_interval=self._bookmark_interval,
+            hang_up=lambda flush: hang_up(http, flush=flush),
+            keep_bookmark=self._faults.keep_bookmark,
+            thawed=self._faults.thawed,
+        )
+        response = web.StreamResponse(headers=headers_of(view, stream=True))
+        request.status = 200
+        self.watches[watch] = None
+        collection.watchers[watch.wake] = None
+        try:
+            await response.prepare(http)
+            await watch.run(response)
+        except ConnectionError:
+            pass  # the client has disconnected; aiohttp handles this itself
+        finally:
+            collection.watchers.pop(watch.wake, None)
+            del self.watches[watch]
+        return response
+
+
+def _bearer_token(http: web.BaseRequest) -> str | None:
+    scheme, _, token = http.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _selection(request: Request, resource: ResourceType) -> Selection:
+    labels = parse_labels(request.query.get("labelSelector", ""))
+    fields = FieldSelector.parse(request.query.get("fieldSelector", ""), resource)
+    if request.name:
+        if fields and fields.exact("metadata.name") != request.name:
+            raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
+        fields = fields or FieldSelector.name(request.name)
+    return Selection(request.namespace, labels, fields)
+
+
+def _list_options(request: Request, resource: ResourceType) -> ListOptions:
+    request.number("timeoutSeconds")
+    return ListOptions(
+        selection=_selection(request, resource),
+        resource_version=request.query.get("resourceVersion", ""),
+        resource_version_match=request.query.get("resourceVersionMatch", ""),
+        limit=max(request.number("limit") or 0, 0),
+        continue_token=request.query.get("continue", ""),
+        send_initial_events=request.flag("sendInitialEvents"),
+    )
+
+
+async def _send_page(http: web.BaseRequest, request: Request, view: View, page: Page) -> web.StreamResponse:
+    """Send a list: a small list at once, a large list in pieces, yielding to other tasks between them."""
+    response: web.StreamResponse | None = None
+    pending: list[bytes] = []
+    size = 0
+    for number, piece in enumerate(view.page(page), 1):
+        pending.append(piece)
+        size += len(piece)
+        if size >= _WRITE_SIZE:
+            if response is None:
+                response = web.StreamResponse(headers=headers_of(view))
+                request.status = 200
+                await response.prepare(http)
+            await response.write(b"".join(pending))
+            pending, size = [], 0
+        if number % _ITEMS_PER_SLICE == 0:
+            await asyncio.sleep(0)
+    if response is None:
+        return web.Response(body=b"".join(pending), headers=headers_of(view))
+    await response.write(b"".join(pending))
+    return response
+
+
+async def _send_truncated(
+    http: web.BaseRequest, view: View, page: Page, truncation: Truncation
+) -> web.StreamResponse:
+    """Send a fraction of the objects and half of the next, then close the connection."""
+    response = web.StreamResponse(headers=headers_of(view))
+    await response.prepare(http)
+    kept = min(int(len(page.items) * truncation.fraction), max(len(page.items) - 1, 0))
+    head, *rest = filter(None, view.page(page))
+    await response.write(b"".join([head, *rest[:kept]]))
+    for piece in rest[kept : kept + 1]:
+        await response.write(piece[: len(piece) // 2])
+    hang_up(http, flush=True)
+    return response
+
+
+async def _error_stream(
+    http: web.BaseRequest, request: Request, view: View, error: StatusError
+) -> web.StreamResponse:
+    """Send a watch that contains only an error."""
+    response = web.StreamResponse(headers=headers_of(view, stream=True))
+    request.status = 200
+    await response.prepare(http)
+    await response.write(view.error(error.status))
+    return response

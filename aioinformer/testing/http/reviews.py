@@ -1,0 +1,86 @@
+"""Reviews: a client creates an object, and its status has the answer; nothing is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.errors import bad_request, field_invalid, invalid
+from aioinformer.testing.objects import Object, metadata_of, timestamp
+from aioinformer.testing.requests import Request
+from aioinformer.testing.rules.validation import check_kind
+from aioinformer.testing.users import User
+
+if TYPE_CHECKING:
+    from aioinformer.testing.access.authentication import Authenticator
+    from aioinformer.testing.access.authorization import Authorizer
+    from aioinformer.testing.resources import ResourceType
+
+_ATTRIBUTES = ("resourceAttributes", "nonResourceAttributes")
+
+
+class Reviews:
+    """Answers reviews.
+
+    Args:
+        authenticator: Knows the users of bearer tokens.
+        authorizer: Decides which requests are permitted.
+    """
+
+    def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+
+    def answer(self, request: Request, resource: ResourceType, review: Object) -> Object:
+        """Return a review with its status.
+
+        Raises:
+            StatusError: 400, 422.
+        """
+        check_kind(resource, review)
+        metadata = metadata_of(review)
+        if resource.namespaced:
+            metadata["namespace"] = request.namespace
+        if resource.kind == "SelfSubjectReview":
+            metadata["creationTimestamp"] = timestamp(request.time)
+        spec = review.get("spec") or {}
+        return {
+            "kind": resource.kind,
+            "apiVersion": resource.api_version,
+            "metadata": metadata,
+            **({"spec": spec} if spec else {}),
+            "status": self._status(request, resource, spec),
+        }
+
+    def _status(self, request: Request, resource: ResourceType, spec: Object) -> Object:
+        match resource.kind:
+            case "SelfSubjectReview":
+                return {"userInfo": User(request.user, request.groups, request.uid, request.extra).info}
+            case "TokenReview":
+                if not (token := spec.get("token")):
+                    raise bad_request("token is required for TokenReview in authentication")
+                return self._authenticator.review(str(token), spec.get("audiences") or ())
+            case "SelfSubjectRulesReview":
+                if not (namespace := spec.get("namespace")):
+                    raise bad_request("no namespace on request")
+                resources, paths = self._authorizer.rules(request, namespace)
+                return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
+        asked = _asked(resource, spec)
+        if resource.kind == "SelfSubjectAccessReview":
+            asked.user, asked.groups = request.user, request.groups
+        else:
+            asked.user, asked.groups = spec.get("user") or "", tuple(spec.get("groups") or ())
+        return self._authorizer.review(asked)
+
+
+def _asked(resource: ResourceType, spec: Object) -> Request:
+    """Return the request that a review asks about."""
+    given = [spec[name] for name in _ATTRIBUTES if spec.get(name) is not None]
+    if len(given) != 1 or not isinstance(given[0], dict):
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes = [field_invalid("spec.resourceAttributes", None, why)]
+        raise invalid(resource.kind, resource.group, "", causes)
+    wanted: dict[str, Any] = given[0]
+    request = Request(method="", path=str(wanted.get("path") or ""))
+    for name in ("verb", "group", "version", "resource", "namespace", "name", "subresource"):
+        setattr(request, name, str(wanted.get(name) or ""))
+    return request

@@ -1,0 +1,460 @@
+"""The writing requests: POST, PUT, PATCH, DELETE."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from aioinformer.testing import errors
+from aioinformer.testing.apply.patches import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    apply_patch,
+    unsupported_patch,
+)
+from aioinformer.testing.cluster.binding import bind
+from aioinformer.testing.cluster.cluster import ChangedMeanwhileError, DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.deletion import check_preconditions, delete, delete_collection, warning
+from aioinformer.testing.cluster.eviction import evict
+from aioinformer.testing.errors import StatusError
+from aioinformer.testing.http.answers import respond, show, success
+from aioinformer.testing.http.bodies import object_in, parse, parse_yaml, read_body, unrecognized, value_in
+from aioinformer.testing.http.encodings import JSON
+from aioinformer.testing.objects import Object, metadata_of
+from aioinformer.testing.rules.scale import applied_scale, rescaled
+from aioinformer.testing.schema.unknown import FieldCheck, duplicate_fields
+from aioinformer.testing.storage.builtin import BINDINGS
+from aioinformer.testing.storage.codec import load
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from aiohttp import web
+
+    from aioinformer.testing.access.accounts import Accounts
+    from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.http.reviews import Reviews
+    from aioinformer.testing.http.views import View
+    from aioinformer.testing.requests import Request
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.storage.storage import StoredObject
+    from aioinformer.testing.webhooks import Admission
+
+T = TypeVar("T")
+
+_DELETES_PER_SLICE = 100
+"""How many objects of a collection are deleted before the handler yields to other tasks."""
+
+_RETURNS_DELETED = frozenset(
+    [
+        "CSIDriver",
+        "CSINode",
+        "DeviceClass",
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourceQuota",
+        "ResourceSlice",
+        "Service",
+        "ServiceAccount",
+        "StorageClass",
+        "VolumeAttachment",
+    ]
+)
+
+
+_IDENTITY = "authentication.k8s.io"
+_LONGEST_MANAGER = 128
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_POLICIES = ("Foreground", "Background", "Orphan")
+
+_OPTIONS = {
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+    "PATCH": "PatchOptions",
+    "DELETE": "DeleteOptions",
+}
+
+
+class Writer:
+    """Answers writing requests.
+
+    Args:
+        cluster: The cluster.
+        changed: Called after each change.
+        reviews: Answers reviews, which are not stored.
+        accounts: Issues the tokens of service accounts.
+    """
+
+    def __init__(
+        self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews, accounts: Accounts
+    ) -> None:
+        self._cluster = cluster
+        self._accounts = accounts
+        self._changed = changed
+        self._reviews = reviews
+
+    async def create(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
+        """Answer a POST to a collection."""
+        resource = view.resource
+        body = await read_body(http)
+        obj = object_in(body, http, resource)
+        if resource is BINDINGS:
+            given = _named(obj, None, request, "Binding", "core")
+            given["metadata"].pop("uid", None)  # wiped, except in a POST to the subresource
+            if admission is not None:
+                given = await admission.admit(resource, given, dry_run=_dry_run(request))
+            bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
+            self._changed()
+            return success(view.encoding, 201)
+        if not resource.stored:
+            if admission is not None:
+                obj = await admission.admit(resource, obj, dry_run=_dry_run(request))
+            return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
+        options = _options(http, request, _field_check(http, request, body, obj), admission)
+        stored = await self._cluster.create_async(resource, request.namespace, obj, options)
+        self._changed()
+        return _warned(show(request, view, stored, 201), options)
+
+    async def create_subresource(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
+        """Answer a POST to a subresource: a pod's binding or eviction, a service account's token.
+
+        Raises:
+            StatusError: 405 for any other subresource.
+        """
+        body, resource = await read_body(http), view.resource
+
+        async def admitted(obj: Object, *, dry_run: bool) -> Object:
+            return obj if admission is None else await admission.admit(resource, obj, dry_run=dry_run)
+
+        match request.subresource:
+            case "binding":
+                given = value_in(body or b"{}", http, "v1", "Binding")
+                given = _named(given, request.name, request, "Binding", "core")
+                given = await admitted(given, dry_run=_dry_run(request))
+                bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
+            case "eviction":
+                given = value_in(body or b"{}", http, "policy/v1", "Eviction")
+                given = _named(given, request.name, request, "Eviction", "policy")
+                options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
+                await admitted(given, dry_run=options.dry_run)
+                evict(self._cluster, request.namespace, request.name, options)
+            case "token":
+                refusal = unrecognized("TokenRequest")
+                given = value_in(body, http, f"{_IDENTITY}/v1", "TokenRequest", refusal)
+                given = _named(given, None, request, "TokenRequest", "authentication")
+                given = await admitted(given, dry_run=_dry_run(request))
+                issued = self._accounts.issue(request.namespace, request.name, given)
+                return respond(view.encoding, issued, 201)
+            case _:
+                raise errors.method_not_allowed()
+        self._changed()
+        return success(view.encoding, 201)
+
+    async def update(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
+        """Answer a PUT."""
+        resource = view.resource
+        if request.subresource == "scale":
+            scale = value_in(await read_body(http), http, "autoscaling/v1", "Scale")
+            return await self._rescale(http, request, view, lambda _: scale, admission)
+        body = await read_body(http)
+        obj = object_in(body, http, resource)
+        options = _options(http, request, _field_check(http, request, body, obj), admission)
+        stored, created = await _until_unchanged(
+            lambda: self._cluster.update_async(resource, request.namespace, request.name, obj, options)
+        )
+        self._changed()
+        return _warned(show(request, view, stored, 201 if created else 200), options)
+
+    async def patch(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
+        """Answer a PATCH of any type."""
+        resource, content_type, body = view.resource, http.content_type, await read_body(http)
+        if content_type == APPLY_PATCH:
+            return await self._apply(http, request, view, body, admission)
+        if content_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
+            raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+        if content_type == STRATEGIC_PATCH and resource.custom:  # even for a missing object
+            raise unsupported_patch(resource)
+        patch = parse(body, "error decoding patch")
+        fields = _field_check(http, request, body, patch)
+
+        def change(obj: Object) -> Object:
+            return apply_patch(resource, obj, patch, content_type)
+
+        if request.subresource == "scale":
+            return await self._rescale(http, request, view, change, admission)
+        options = _options(http, request, fields, admission)
+        if content_type == STRATEGIC_PATCH:
+            options = replace(options, strategic=patch)
+        stored = await _until_unchanged(
+            lambda: self._cluster.modify_async(resource, request.namespace, request.name, change, options)
+        )
+        self._changed()
+        return _warned(show(request, view, stored), options)
+
+    async def _apply(
+        self, http: web.BaseRequest, request: Request, view: View, body: bytes, admission: Admission | None
+    ) -> web.StreamResponse:
+        resource = view.resource
+        options = _options(http, request, admission=admission, applying=True)
+
+        def configuration() -> Object:
+            """Return the configuration; each attempt gets its own, which it changes."""
+            applied = parse_yaml(body)
+            if not isinstance(applied, dict):
+                raise errors.bad_request("error decoding YAML: the configuration is no object")
+            return (
+                applied_scale(resource, applied, request.name) if request.subresource == "scale" else applied
+            )
+
+        stored, created = await _until_unchanged(
+            lambda: self._cluster.apply_async(
+                resource,
+                request.namespace,
+                request.name,
+                configuration(),
+                options,
+                force=bool(request.flag("force")),
+            )
+        )
+        self._changed()
+        return show(request, view, stored, 201 if created else 200)
+
+    async def _rescale(
+        self,
+        http: web.BaseRequest,
+        request: Request,
+        view: View,
+        change: Callable[[Object], Any],
+        admission: Admission | None,
+    ) -> web.Response:
+        resource, options = view.resource, _options(http, request, admission=admission)
+        stored = await _until_unchanged(
+            lambda: self._cluster.modify_async(
+                resource,
+                request.namespace,
+                request.name,
+                lambda obj: rescaled(resource, obj, change),
+                options,
+            )
+        )
+        self._changed()
+        return show(request, view, stored)
+
+    async def delete(
+        self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
+    ) -> web.StreamResponse:
+        """Answer a DELETE of an object."""
+        resource = view.resource
+        options = await _options_of_delete(http, request)
+        if admission is not None:
+            await self._admit_delete(admission, resource, request.namespace, request.name, options)
+        outcome = delete(self._cluster, resource.stored_type, request.namespace, request.name, options)
+        self._changed()
+        if not outcome.gone:
+            answer = show(request, view, await self._cluster.shown(resource, outcome.stored))
+            if text := warning(resource, options):
+                answer.headers["Warning"] = f'299 - "{text}"'
+            return answer
+        if resource.kind in _RETURNS_DELETED and not resource.custom:
+            last = outcome.event.last if outcome.event is not None else outcome.stored
+            return show(request, view, last)
+        return success(
+            view.encoding,
+            name=outcome.stored.name,
+            group=resource.group,
+            kind=resource.plural,
+            uid=outcome.stored.uid,
+        )
+
+    async def delete_collection(
+        self,
+        http: web.BaseRequest,
+        request: Request,
+        resource: ResourceType,
+        objects: Iterable[StoredObject],
+        admission: Admission | None,
+    ) -> list[StoredObject]:
+        """Delete a collection or a page of it; return the deleted objects."""
+        options = await _options_of_delete(http, request)
+        deleted: list[StoredObject] = []
+        for stored in objects:
+            if (
+                admission is not None
+                and self._cluster.find(resource, stored.namespace, stored.name) is not None
+            ):
+                await self._admit_delete(admission, resource, stored.namespace, stored.name, options)
+            deleted += delete_collection(self._cluster, resource.stored_type, [stored], options)
+            if len(deleted) % _DELETES_PER_SLICE == 0:
+                await asyncio.sleep(0)
+        self._changed()
+        return deleted
+
+    async def _admit_delete(
+        self,
+        admission: Admission,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+    ) -> None:
+        """Ask the webhooks about a deletion, again if the object changes meanwhile."""
+        stored: StoredObject | None = None
+        while (found := self._cluster.get(resource, namespace, name)) is not stored:
+            stored = found
+            check_preconditions(resource, stored, options)
+            old = load(resource, await self._cluster.shown(resource, stored))
+            await admission.admit_delete(resource, old, dry_run=options.dry_run)
+
+
+async def _until_unchanged(write: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of a write; repeat it while others change its object before its webhooks have answered."""
+    while True:
+        try:
+            return await write()
+        except ChangedMeanwhileError:
+            continue
+
+
+def _named(posted: Any, name: str | None, request: Request, kind: str, group: str) -> Object:
+    """Return the posted object with its metadata; refuse another kind, namespace or name (None: any)."""
+    given: Object = posted if isinstance(posted, dict) else {}
+    other, api_version = given.get("kind") or kind, given.get("apiVersion")
+    if other != kind:
+        raise errors.unknown_conversion(other, api_version, kind, group)
+    metadata = metadata_of(given)
+    if metadata.get("namespace") not in (None, "", request.namespace):
+        why = "the namespace of the provided object does not match the namespace sent on the request"
+        raise errors.bad_request(why)
+    if name is not None and metadata.get("name") != name:
+        raise errors.bad_request(f"name in URL does not match name in {kind} object")
+    return {**given, "metadata": metadata}
+
+
+def _dry_run(request: Request) -> bool:
+    asked = request.query.get("dryRun")
+    return _is_dry([] if asked is None else [asked], _OPTIONS[request.method])
+
+
+def _is_dry(asked: list[str], kind: str) -> bool:
+    if any(each != "All" for each in asked):
+        causes = [errors.field_not_supported("dryRun", asked, ["All"])]
+        raise errors.invalid(kind, "meta.k8s.io", "", causes)
+    return bool(asked)
+
+
+def _field_check(http: web.BaseRequest, request: Request, body: bytes, given: Any) -> FieldCheck:
+    """Return the check that the request's `fieldValidation` asks for."""
+    validation = request.query.get("fieldValidation", "")
+    if validation == "Ignore":
+        return FieldCheck(validation)
+    if http.content_type == JSON_PATCH:
+        return FieldCheck(validation, [f"json patch {fault}" for fault in duplicate_fields(body, given)])
+    is_json = http.content_type in (JSON.media_type, MERGE_PATCH, STRATEGIC_PATCH)
+    return FieldCheck(validation, duplicate_fields(body, given) if is_json else [])
+
+
+def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
+    for text in options.fields.warnings:
+        answer.headers.add("Warning", text)
+    return answer
+
+
+def _options(
+    http: web.BaseRequest,
+    request: Request,
+    fields: FieldCheck | None = None,
+    admission: Admission | None = None,
+    *,
+    applying: bool = False,
+) -> WriteOptions:
+    manager = request.query.get("fieldManager", "")
+    causes = []
+    if applying and not manager:
+        causes.append(errors.field_required("fieldManager", "is required for apply patch"))
+    if request.method == "PATCH" and not applying and request.flag("force") is not None:
+        causes.append(errors.field_forbidden("force", "may not be specified for non-apply patch"))
+    if len(manager.encode()) > _LONGEST_MANAGER:
+        causes.append(errors.field_too_long("fieldManager", _LONGEST_MANAGER))
+    validation = request.query.get("fieldValidation", "")
+    if validation not in _VALIDATIONS:
+        causes.append(errors.field_not_supported("fieldValidation", validation, _VALIDATIONS))
+    if causes:
+        raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
+    agent = http.headers.get("User-Agent", "").partition("/")[0].strip()
+    return WriteOptions(
+        subresource=request.subresource,
+        dry_run=_dry_run(request),
+        field_manager=manager or agent or "unknown",
+        strict=True,
+        fields=fields or FieldCheck(),
+        admission=admission,
+    )
+
+
+async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOptions:
+    """Return the options from the body, or from the query if there is no body."""
+    body = await read_body(http)
+    if body.strip():
+        return _delete_options(value_in(body, http, "v1", "DeleteOptions"))
+    given = {
+        "gracePeriodSeconds": request.number("gracePeriodSeconds"),
+        "orphanDependents": request.flag("orphanDependents"),
+        "propagationPolicy": request.query.get("propagationPolicy"),
+    }
+    return _delete_options(given, dry_run=_dry_run(request))
+
+
+class _Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _DeleteOptions(msgspec.Struct, rename="camel"):
+    grace_period_seconds: int | None = None
+    preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: list[str] | None = None
+
+
+def _delete_options(given: Any, *, dry_run: bool = False) -> DeleteOptions:
+    try:
+        options = msgspec.convert(given, _DeleteOptions | None) or _DeleteOptions()
+    except msgspec.ValidationError as error:
+        raise errors.bad_request(f"json: cannot unmarshal into DeleteOptions: {error}") from error
+    policy = options.propagation_policy or None
+    if options.orphan_dependents is not None:
+        if policy is not None:
+            why = "orphanDependents and deletionPropagation cannot be both set"
+            causes = [errors.field_invalid("propagationPolicy", policy, why)]
+            raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy not in (None, *_POLICIES):
+        causes = [errors.field_not_supported("propagationPolicy", policy, [*_POLICIES, "nil"])]
+        raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
+    preconditions = options.preconditions or _Preconditions()
+    return DeleteOptions(
+        grace_period_seconds=options.grace_period_seconds,
+        uid=preconditions.uid,
+        resource_version=preconditions.resource_version,
+        propagation_policy=policy,
+        dry_run=_is_dry(options.dry_run or [], "DeleteOptions") or dry_run,
+    )

@@ -1,0 +1,44 @@
+"""Custom resources by the schemas of their definitions: read as Go would, checked, with all causes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from aioinformer.testing.rules.scale import scale_faults
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.unknown import unknown_fields
+
+if TYPE_CHECKING:
+    from aioinformer.testing.objects import Object
+    from aioinformer.testing.resources import ResourceType
+
+
+@cache
+def _metadata() -> Node:
+    """Return the schema of every object's metadata."""
+    return (node_of("v1", "ConfigMap") or Node()).properties.get("metadata", Node())
+
+
+def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]:
+    """Return a custom resource with its defaults and without unknown fields, and the paths of those.
+
+    A resource without a schema keeps all fields.
+    """
+    if resource.schema is None:
+        return obj, []
+    read, unknown = resource.schema.read(msgspec.to_builtins(obj))
+    return read, [*unknown_fields(_metadata(), obj.get("metadata"), "metadata"), *unknown]
+
+
+def custom_faults(
+    resource: ResourceType, new: Object, old: Object | None, subresource: str = ""
+) -> list[dict[str, str]]:
+    """Return the causes why a custom resource does not fit its schema; faults of unchanged values are tolerated."""
+    if resource.schema is None:
+        return []
+    counts = scale_faults(resource, new)
+    return [fault.cause for fault in resource.schema.faults(new, old, subresource, counts)]

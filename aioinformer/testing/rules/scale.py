@@ -1,0 +1,134 @@
+"""The scale subresource: the number of replicas, in the same form for every kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.apply.apply import check_type
+from aioinformer.testing.errors import StatusError, field_invalid, invalid
+from aioinformer.testing.objects import metadata_of, value_at
+from aioinformer.testing.schema.gotext import text, type_name
+from aioinformer.testing.schema.result import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aioinformer.testing.objects import Object
+    from aioinformer.testing.resources import ResourceType
+
+
+def scale_of(resource: ResourceType, obj: Object) -> Object:
+    """Return an object's Scale.
+
+    Raises:
+        StatusError: 500 for a custom resource without the replicas field.
+    """
+    path = resource.scale_paths.replicas
+    if resource.custom and value_at(obj, _steps(path)) is None:
+        why = f'the spec replicas field "{path}" does not exist'
+        causes = [{"message": why}]
+        raise StatusError(500, message=f"Internal error occurred: {why}", details={"causes": causes})
+    return _scale(resource, obj)
+
+
+def rescaled(resource: ResourceType, obj: Object, change: Callable[[Object], Any]) -> Object:
+    """Return an object with the replicas of the Scale that `change` returns.
+
+    Raises:
+        StatusError: 422 for an invalid number.
+    """
+    scale = change(_scale(resource, obj))
+    given = metadata_of(scale)
+    sent = {field: given.get(field) for field in ("name", "namespace", "resourceVersion")}
+    named = {field: value for field, value in sent.items() if value or field == "name"}
+    metadata = {**obj["metadata"], **named}
+    return _with_replicas(resource, {**obj, "metadata": metadata}, scale, obj["metadata"]["name"])
+
+
+def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
+    """Return the configuration of the object that applying its Scale means.
+
+    Raises:
+        StatusError: 400 if it is no Scale, 422 for an invalid number, 500 for a custom resource.
+    """
+    check_type(scale, "autoscaling/v1", "Scale")
+    if resource.custom:  # the real server fails
+        message = (
+            "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "
+            "Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+        )
+        raise StatusError(500, "", message)
+    applied: Object = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": scale.get("metadata"),
+    }
+    return _with_replicas(resource, applied, scale, name)
+
+
+def _scale(resource: ResourceType, obj: Object) -> Object:
+    paths, metadata = resource.scale_paths, obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    seen: dict[str, Any] = {"replicas": value_at(obj, _steps(paths.status_replicas)) or 0}
+    if selector := value_at(obj, _steps(paths.selector)):
+        seen["selector"] = selector if isinstance(selector, str) else _show(selector)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in kept if name in metadata},
+        "spec": {"replicas": wanted} if (wanted := value_at(obj, _steps(paths.replicas))) else {},
+        "status": seen,
+    }
+
+
+def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str) -> Object:
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or (replicas < 0 and not resource.custom):
+        causes = [field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+        raise invalid("Scale", "autoscaling", name, causes)
+    *parents, last = _steps(resource.scale_paths.replicas)
+    result = dict(obj)
+    place = result
+    for step in parents:
+        place[step] = dict(place.get(step) or {})
+        place = place[step]
+    place[last] = replicas
+    return result
+
+
+def scale_faults(resource: ResourceType, obj: Object) -> list[Fault]:
+    """Return the faults of the fields of a custom resource that its Scale shows."""
+    if "scale" not in resource.subresources:
+        return []
+    paths = resource.scale_paths
+    found = [_count_fault(path, obj) for path in (paths.replicas, paths.status_replicas)]
+    return [fault for fault in found if fault is not None]
+
+
+def _count_fault(path: str, obj: Object) -> Fault | None:
+    value: Any = obj
+    for step in _steps(path):
+        if not isinstance(value, dict):
+            return Fault("Invalid", path, 0, _accessor_error(path, value, "map[string]interface{}"))
+        if step not in value:
+            return None
+        value = value[step]
+    if not isinstance(value, int) or isinstance(value, bool):
+        return Fault("Invalid", path, 0, _accessor_error(path, value, "int64"))
+    if value < 0:
+        return Fault("Invalid", path, value, "should be a non-negative integer")
+    if value >= 2**31:
+        return Fault("Invalid", path, value, f"should be less than or equal to {2**31 - 1}")
+    return None
+
+
+def _accessor_error(path: str, value: Any, wanted: str) -> str:
+    return f"{path} accessor error: {text(value)} is of the type {type_name(value)}, expected {wanted}"
+
+
+def _show(labels: dict[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+def _steps(path: str) -> list[str]:
+    return path.removeprefix(".").split(".")

@@ -1,0 +1,229 @@
+"""JSON, merge and strategic merge patches."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import APIServer, MissingExtraError, ResourceType, StatusError
+from aioinformer.testing.apply.patches import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    apply_patch,
+    merge_patch,
+)
+from aioinformer.testing.apply.strategic import strategic_merge
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.node import Node
+from aioinformer.testing.storage.builtin import PODS
+from tests.testing.client import APIClient
+
+
+def schema(api_version: str, kind: str, *path: str) -> Node:
+    """Return the schema of a kind, or of a part of it; `*` is an item."""
+    node = node_of(api_version, kind)
+    assert node is not None
+    for name in path:
+        part = node.items if name == "*" else node.properties[name]
+        assert part is not None
+        node = part
+    return node
+
+
+POD_SPEC = schema("v1", "Pod", "spec")
+CONTAINER = schema("v1", "Pod", "spec", "containers", "*")
+SERVICE = schema("v1", "Service", "spec")
+MIXED = Node(
+    type="object",
+    properties={
+        **schema("v1", "Pod", "metadata").properties,
+        **POD_SPEC.properties,
+        **schema("apps/v1", "Deployment", "spec").properties,
+    },
+)
+
+POD: dict[str, Any] = {
+    "metadata": {"name": "a", "finalizers": ["x/y"]},
+    "spec": {
+        "containers": [
+            {"name": "app", "image": "app:1", "env": [{"name": "A", "value": "1"}], "args": ["-v"]},
+            {"name": "sidecar", "image": "side:1"},
+        ],
+        "volumes": [{"name": "data", "emptyDir": {}}],
+    },
+}
+
+
+def test_json_patch() -> None:
+    patch = [
+        {"op": "test", "path": "/metadata/name", "value": "a"},
+        {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"},
+        {"op": "add", "path": "/metadata/labels", "value": {"b": "c"}},
+    ]
+    result = apply_patch(PODS, POD, patch, JSON_PATCH)
+    assert result["spec"]["containers"][0]["image"] == "app:2"
+    assert result["metadata"]["labels"] == {"b": "c"}
+    assert POD["spec"]["containers"][0]["image"] == "app:1"
+
+
+def test_json_patch_replaces_a_missing_field() -> None:
+    patch = [{"op": "replace", "path": "/metadata/labels", "value": {"b": "c"}}]
+    assert apply_patch(PODS, POD, patch, JSON_PATCH)["metadata"]["labels"] == {"b": "c"}
+    whole = [{"op": "replace", "path": "", "value": {"metadata": {}}}]
+    assert apply_patch(PODS, POD, whole, JSON_PATCH)["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    ("patch", "code"),
+    [
+        ([{"op": "test", "path": "/metadata/name", "value": "b"}], 422),
+        ([{"op": "remove", "path": "/nope"}], 422),
+        ([{"op": "replace", "path": "/nope/below", "value": 1}], 422),
+        ([{"op": "replace", "path": "/spec/containers/2", "value": {}}], 422),
+        ([{"op": "replace", "path": "/spec"}], 422),
+        ([{"op": "nonsense", "path": "/a"}], 422),
+        ([{"path": "/a"}], 422),
+        ({"op": "add"}, 400),
+        ([{"op": "remove", "path": "/metadata"}], 400),
+    ],
+)
+def test_json_patches_that_are_refused(patch: Any, code: int) -> None:
+    with pytest.raises(StatusError) as refused:
+        apply_patch(PODS, POD, patch, JSON_PATCH)
+    assert refused.value.code == code
+
+
+def test_json_patch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonpatch", None)
+    with pytest.raises(MissingExtraError, match=r"pip install .aioinformer\[testing\]"):
+        apply_patch(PODS, POD, [], JSON_PATCH)
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "result"),
+    [  # from RFC 7386, appendix A
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch(target: Any, patch: Any, result: Any) -> None:
+    assert merge_patch(target, patch) == result
+
+
+def test_strategic_merge_joins_lists_by_their_keys() -> None:
+    patch = {
+        "spec": {
+            "containers": [
+                {"name": "app", "image": "app:2", "env": [{"name": "B", "value": "2"}], "args": ["-q"]},
+                {"name": "new", "image": "new:1"},
+            ],
+            "volumes": [{"name": "data", "$patch": "delete"}, {"name": "more", "emptyDir": {}}],
+        }
+    }
+    result = apply_patch(PODS, POD, patch, STRATEGIC_PATCH)
+    app, new, sidecar = result["spec"]["containers"]
+    assert app == {
+        "name": "app",
+        "image": "app:2",
+        "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}],
+        "args": ["-q"],
+    }
+    assert (sidecar["image"], new["image"]) == ("side:1", "new:1")
+    assert result["spec"]["volumes"] == [{"name": "more", "emptyDir": {}}]
+    assert len(POD["spec"]["containers"]) == 2
+
+
+def test_strategic_merge_directives() -> None:
+    def merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+        return strategic_merge(target, patch, MIXED)
+
+    target = {
+        "finalizers": ["a"],
+        "containers": [{"name": "a"}, {"name": "b"}],
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+        "labels": {"a": "1", "b": "2"},
+        "args": ["x"],
+    }
+    assert merged(target, {"finalizers": ["b", "a"]})["finalizers"] == ["b", "a"]
+    assert merged(target, {"$deleteFromPrimitiveList/finalizers": ["a"]})["finalizers"] == []
+    assert merged(target, {"containers": [{"$patch": "replace"}, {"name": "c"}]})["containers"] == [
+        {"name": "c"}
+    ]
+    assert merged(target, {"labels": {"$patch": "replace", "c": "3"}})["labels"] == {"c": "3"}
+    assert merged(target, {"labels": {"$patch": "delete"}})["labels"] == {}
+    assert merged(target, {"labels": {"a": None}})["labels"] == {"b": "2"}
+    kept = {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}
+    assert merged(target, kept)["strategy"] == {"type": "Recreate"}
+    ordered = {
+        "$setElementOrder/containers": [{"name": "c"}, {"name": "b"}, {"name": "a"}],
+        "containers": [{"name": "c"}],
+    }
+    assert [c["name"] for c in merged(target, ordered)["containers"]] == ["c", "b", "a"]
+    assert merged(target, {"args": ["y"]})["args"] == ["y"]
+    with pytest.raises(StatusError, match="Unknown patch type"):
+        merged(target, {"labels": {"$patch": "nonsense"}})
+    with pytest.raises(
+        StatusError, match=r"^500 : map: map\[image:c tty:yes\] does not contain declared merge key: name"
+    ):
+        merged(target, {"containers": [{"name": "a"}, {"tty": "yes", "image": "c"}]})
+    with pytest.raises(
+        StatusError, match=r"^500 : list element types are not identical: \[\[map\[name:a\] map"
+    ):
+        merged(target, {"containers": ["odd"]})
+
+
+def test_ports_merge_by_the_key_that_they_have() -> None:
+    service = {"ports": [{"port": 80, "name": "http"}, {"port": 443}]}
+    patch = {"ports": [{"port": 80, "name": "web"}]}
+    assert strategic_merge(service, patch, SERVICE)["ports"] == [{"port": 80, "name": "web"}, {"port": 443}]
+    assert strategic_merge(service, {"ports": [{"port": 443, "name": "tls"}]}, SERVICE)["ports"] == [
+        {"port": 80, "name": "http"},
+        {"port": 443, "name": "tls"},
+    ]
+    container = {"ports": [{"containerPort": 80}]}
+    assert strategic_merge(container, {"ports": [{"containerPort": 81}]}, CONTAINER)["ports"] == [
+        {"containerPort": 81},
+        {"containerPort": 80},
+    ]
+
+
+def test_lists_of_some_kinds_are_replaced_although_others_merge() -> None:
+    for kind, field, old, new in (
+        (schema("discovery.k8s.io/v1", "EndpointSlice"), "ports", {"port": 80}, {"port": 81}),
+        (schema("v1", "ServiceAccount"), "imagePullSecrets", {"name": "a"}, {"name": "b"}),
+    ):
+        assert strategic_merge({field: [old]}, {field: [new]}, kind) == {field: [new]}
+    secrets: tuple[Any, Any] = ({"imagePullSecrets": [{"name": "a"}]}, {"imagePullSecrets": [{"name": "b"}]})
+    assert len(strategic_merge(*secrets, POD_SPEC)["imagePullSecrets"]) == 2
+
+
+async def test_a_custom_resource_takes_no_strategic_merge_patch(api: APIClient, server: APIServer) -> None:
+    caves = server.register(ResourceType("example.com", "v1", "caves", "Cave"))
+    absent = "/apis/example.com/v1/namespaces/default/caves/absent"
+    assert (await api.patch(absent, {}, STRATEGIC_PATCH)).status == 415
+    with pytest.raises(StatusError) as refused:
+        apply_patch(caves, {"metadata": {}}, {}, STRATEGIC_PATCH)
+    assert refused.value.code == 415
+
+
+@pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_PATCH])
+def test_patch_and_result_must_be_objects(content_type: str) -> None:
+    patches: tuple[Any, ...] = ([], {"metadata": None})
+    for patch in patches:
+        with pytest.raises(StatusError) as refused:
+            apply_patch(PODS, POD, patch, content_type)
+        assert refused.value.code == 400

@@ -1,0 +1,119 @@
+"""Binding and eviction of pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import APIServer
+from tests.testing.client import APIClient
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> None:
+    server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
+    binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
+    assert (await api.post(f"{PODS}/a/binding", binding, dryRun="Some")).status == 422
+    assert (await api.post(f"{PODS}/a/binding", binding, dryRun="All")).status == 201
+    assert "nodeName" not in server.get("v1", "pods", "a")["spec"]
+    bound = await api.post(f"{PODS}/a/binding", binding)
+    assert bound.body == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": 201,
+    }
+    pod = server.get("v1", "pods", "a")
+    assert (pod["spec"]["nodeName"], pod["metadata"]["generation"]) == ("n1", 1)
+    assert (await api.post(f"{PODS}/a/binding", binding)).status == 409
+    assert (await api.post(f"{PODS}/a/status", {})).status == 405
+    assert (await api.post(f"{PODS}/a/eviction", {"metadata": {"name": "a"}})).status == 201
+    assert server.snapshot("v1", "pods") == {}
+
+
+async def test_binding_copies_labels_and_annotations(api: APIClient, server: APIServer) -> None:
+    old = {"type": "PodScheduled", "status": "False"}
+    status = {"nominatedNodeName": "n2", "conditions": [old, {"type": "Other", "status": "True"}]}
+    server.create("v1", "pods", {"metadata": {"name": "a", "labels": {"a": "1", "b": "1"}}, "status": status})
+    metadata = {"name": "a", "labels": {"b": "2"}, "annotations": {"c": "3"}}
+    assert (
+        await api.post(f"{PODS}/a/binding", {"metadata": metadata, "target": {"name": "n1"}})
+    ).status == 201
+    pod = server.get("v1", "pods", "a")
+    assert (pod["metadata"]["labels"], pod["metadata"]["annotations"]) == ({"a": "1", "b": "2"}, {"c": "3"})
+    assert [(each["type"], each["status"]) for each in pod["status"]["conditions"]] == [
+        ("Other", "True"),
+        ("PodScheduled", "True"),
+    ]
+    assert "nominatedNodeName" not in pod["status"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "metadata", "why"),
+    [
+        ({"nodeName": "n2"}, {}, 'pod a is already assigned to node "n2"'),
+        ({"schedulingGates": [{"name": "x"}]}, {}, "pod a has non-empty .spec.schedulingGates"),
+        ({}, {"finalizers": ["example.com/a"]}, "pod a is being deleted, cannot be assigned to a host"),
+    ],
+)
+async def test_pods_that_cannot_be_bound(
+    api: APIClient, server: APIServer, spec: dict[str, Any], metadata: dict[str, Any], why: str
+) -> None:
+    server.create("v1", "pods", {"metadata": {"name": "a", **metadata}, "spec": spec})
+    if metadata:
+        server.delete("v1", "pods", "a")
+    refused = await api.post(f"{PODS}/a/binding", {"metadata": {"name": "a"}, "target": {"name": "n1"}})
+    assert refused.status == 409
+    assert refused.body["message"] == f'Operation cannot be fulfilled on pods/binding "a": {why}'
+
+
+@pytest.mark.parametrize(
+    ("subresource", "body", "code", "why"),
+    [
+        ("binding", {}, 400, "name in URL does not match name in Binding object"),
+        ("binding", {"metadata": {"name": "b"}}, 400, "name in URL does not match name in Binding object"),
+        ("binding", {"metadata": {"name": "a"}}, 500, "target.name: Required value"),
+        ("binding", {"metadata": {"name": "a"}, "target": {"kind": "X"}}, 500, "target.kind: Unsupported"),
+        ("eviction", {}, 400, "name in URL does not match name in Eviction object"),
+        (
+            "eviction",
+            {"kind": "Pod", "apiVersion": "v1"},
+            400,
+            'Pod in version "v1" cannot be handled as a Ev',
+        ),
+    ],
+)
+async def test_binding_for_another_pod_is_refused(
+    api: APIClient, server: APIServer, subresource: str, body: object, code: int, why: str
+) -> None:
+    server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
+    refused = await api.post(f"{PODS}/a/{subresource}", body)
+    assert refused.status == code
+    assert refused.body["message"].startswith(why)
+
+
+@pytest.mark.parametrize(
+    "path", [f"{PODS}/a/eviction", f"{PODS}/a/binding", "/api/v1/namespaces/default/finalize"]
+)
+async def test_some_subresources_cannot_be_read(api: APIClient, path: str) -> None:
+    assert (await api.get(path)).status == 405
+    assert (await api.patch(path, {})).status == 405
+
+
+async def test_a_binding_is_posted_to_its_own_collection(api: APIClient, server: APIServer) -> None:
+    path = "/api/v1/namespaces/default/bindings"
+    created = server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
+    target = {"target": {"name": "n1"}}
+    assert (await api.post(path, target)).status == 400
+    assert (await api.post(path, {"metadata": {"name": "a", "namespace": "b"}, **target})).status == 400
+    outdated = await api.post(path, {"metadata": {"name": "a", "resourceVersion": "1"}, **target})
+    assert (outdated.status, "in object meta" in outdated.body["message"]) == (409, True)
+    version = created["metadata"]["resourceVersion"]
+    bound = await api.post(path, {"metadata": {"name": "a", "resourceVersion": version}, **target})
+    assert (bound.status, bound.body["status"]) == (201, "Success")
+    assert server.get("v1", "pods", "a")["spec"]["nodeName"] == "n1"
+    assert (await api.post("/api/v1/bindings", {"metadata": {"name": "a"}, **target})).status == 404
+    assert (await api.get(path)).status == 405

@@ -1,0 +1,87 @@
+"""DELETE: policies, warnings and refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioinformer.testing import APIServer, StatusError
+from tests.testing.client import APIClient
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+
+@pytest.mark.parametrize(
+    ("api_version", "plural", "kind"),
+    [("batch/v1", "jobs", "Job"), ("v1", "replicationcontrollers", "ReplicationController")],
+)
+def test_jobs_and_replication_controllers_orphan_by_default(api_version: str, plural: str, kind: str) -> None:
+    server = APIServer()
+    for policy, left in ((None, ["web"]), ("Orphan", ["web"]), ("Background", []), ("Foreground", [])):
+        owner = server.create(api_version, plural, {"metadata": {"name": "web"}})["metadata"]["uid"]
+        reference = {"apiVersion": api_version, "kind": kind, "name": "web", "uid": owner}
+        server.create("v1", "pods", {"metadata": {"name": "web", "ownerReferences": [reference]}})
+        server.delete(api_version, plural, "web", propagation_policy=policy)
+        assert server.list(api_version, plural) == []
+        assert [pod["metadata"]["name"] for pod in server.list("v1", "pods")] == left, policy
+        server.delete_collection("v1", "pods")
+
+
+def test_existing_finalizer_is_the_policy() -> None:
+    server = APIServer(control_plane=False)
+    server.create("batch/v1", "jobs", {"metadata": {"name": "web", "finalizers": ["foregroundDeletion"]}})
+    server.delete("batch/v1", "jobs", "web")
+    metadata = server.get("batch/v1", "jobs", "web")["metadata"]
+    assert metadata["finalizers"] == ["foregroundDeletion"]
+
+
+async def test_delete_of_a_job_without_a_policy_has_a_warning(api: APIClient, server: APIServer) -> None:
+    for body, warned in (
+        (None, True),
+        ({"orphanDependents": True}, False),
+        ({"propagationPolicy": "Orphan"}, False),
+        ({"propagationPolicy": "Foreground"}, False),
+    ):
+        server.create("batch/v1", "jobs", {"metadata": {"name": "web", "finalizers": ["example.com/held"]}})
+        answer = await api.delete(f"{JOBS}/web", body)
+        assert answer.body["kind"] == "Job"
+        warning = answer.headers.get("Warning", "")
+        assert warning.startswith('299 - "child pods are preserved by default') == warned, body
+        server.patch("batch/v1", "jobs", "web", {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
+def test_some_namespaces_stay(name: str) -> None:
+    with pytest.raises(StatusError, match=f'namespaces "{name}" is forbidden: this namespace may not be'):
+        APIServer().delete("v1", "namespaces", name)
+
+
+def test_a_namespace_is_deleted_in_the_foreground_too() -> None:
+    bare, server = APIServer(control_plane=False), APIServer()
+    for each in (bare, server):
+        each.create("v1", "configmaps", {"metadata": {"name": "a"}}, "going")
+        each.delete("v1", "namespaces", "going", propagation_policy="Foreground")
+    assert bare.get("v1", "namespaces", "going")["metadata"]["finalizers"] == ["foregroundDeletion"]
+    with pytest.raises(StatusError, match="not found"):
+        server.get("v1", "namespaces", "going")
+
+
+def test_a_namespace_keeps_the_label_with_its_name() -> None:
+    server = APIServer()
+    server.create("v1", "namespaces", {"metadata": {"name": "a"}})
+    for labels in (None, {"kubernetes.io/metadata.name": "b"}):
+        changed = server.patch("v1", "namespaces", "a", {"metadata": {"labels": labels}})
+        assert changed["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
+
+
+async def test_a_collection_is_deleted_page_by_page(api: APIClient, server: APIServer) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    for name in "abc":
+        server.create("v1", "configmaps", {"metadata": {"name": name}})
+    page = (await api.ask("DELETE", path, query={"limit": "2"})).body
+    assert [item["metadata"]["name"] for item in page["items"]] == ["a", "b"]
+    assert page["metadata"]["remainingItemCount"] == 1
+    assert list(server.snapshot("v1", "configmaps")) == ["default/c"]
+    token = page["metadata"]["continue"]
+    page = (await api.ask("DELETE", path, query={"limit": "2", "continue": token})).body
+    assert [item["metadata"]["name"] for item in page["items"]] == ["c"]
+    assert "continue" not in page["metadata"]

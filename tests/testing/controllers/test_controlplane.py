@@ -1,0 +1,486 @@
+"""Deletion: grace periods, finalizers and the control plane, without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import ResourceType, StatusError, UnknownNameError
+from aioinformer.testing.cluster.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.deletion import Deletion, delete, delete_collection
+from aioinformer.testing.controllers.controller import work_all
+from aioinformer.testing.controllers.controlplane import CONTROLLERS, control_plane
+from aioinformer.testing.controllers.definitions import Definitions
+from aioinformer.testing.objects import Object
+from aioinformer.testing.storage.builtin import BUILTIN, CLAIMS, DEFINITIONS, NAMESPACES, PODS, VOLUMES
+from aioinformer.testing.storage.codec import load
+
+KINDS = {resource.kind: resource for resource in BUILTIN}
+CONFIGMAPS, DEPLOYMENTS, REPLICASETS = KINDS["ConfigMap"], KINDS["Deployment"], KINDS["ReplicaSet"]
+WHOLE = WriteOptions(whole=True)
+SCHEMA = {"openAPIV3Schema": {"type": "object"}}
+
+
+class World:
+    """A cluster that keeps the events it saw, with a control plane if wanted."""
+
+    def __init__(self, controllers: Collection[str] = CONTROLLERS) -> None:
+        self.now = 1_700_000_000.0
+        self.cluster = Cluster(seed=1, clock=lambda: self.now)
+        self.events: list[tuple[str, str]] = []
+        self.cluster.observers.append(lambda _, event: self.events.append((event.type, event.key)))
+        self.controllers = [Definitions(self.cluster), *control_plane(self.cluster, controllers)]
+
+    def create(self, resource: ResourceType, name: str, namespace: str = "default", **content: Any) -> Object:
+        metadata = {"name": name, **content.pop("metadata", {})}
+        obj = {"metadata": metadata, **content}
+        stored = self.cluster.create(resource, namespace if resource.namespaced else "", obj, WHOLE)
+        self.work_all()
+        self.events.clear()
+        return load(resource, stored)
+
+    def delete(
+        self, resource: ResourceType, name: str, namespace: str = "default", **options: Any
+    ) -> Deletion:
+        where = namespace if resource.namespaced else ""
+        outcome = delete(self.cluster, resource, where, name, DeleteOptions(**options))
+        self.work_all()
+        return outcome
+
+    def patch(self, resource: ResourceType, name: str, namespace: str = "default", **content: Any) -> None:
+        where = namespace if resource.namespaced else ""
+        self.cluster.modify(resource, where, name, lambda obj: {**obj, **content}, WHOLE)
+        self.work_all()
+
+    def finalizers(self, resource: ResourceType, name: str, finalizers: list[str]) -> None:
+        def change(obj: Object) -> Object:
+            obj["metadata"]["finalizers"] = finalizers
+            return obj
+
+        self.cluster.modify(resource, "default" if resource.namespaced else "", name, change)
+        self.work_all()
+
+    def get(self, resource: ResourceType, name: str, namespace: str = "default") -> Object | None:
+        stored = self.cluster.find(resource, namespace if resource.namespaced else "", name)
+        return None if stored is None else load(resource, stored)
+
+    def work_all(self) -> None:
+        work_all(self.controllers)
+        assert not any(controller.busy for controller in self.controllers)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def bare() -> World:
+    return World(())
+
+
+def test_object_without_finalizers_is_deleted_immediately(world: World) -> None:
+    world.create(CONFIGMAPS, "a")
+    assert world.delete(CONFIGMAPS, "a").gone
+    assert world.events == [("DELETED", "default/a")]
+    with pytest.raises(StatusError, match="404 NotFound"):
+        world.delete(CONFIGMAPS, "a")
+
+
+def test_preconditions(world: World) -> None:
+    obj = world.create(CONFIGMAPS, "a")
+    for wrong in ({"uid": "x"}, {"resource_version": "1"}):
+        with pytest.raises(StatusError, match='409 Conflict: Operation cannot be fulfilled on ConfigMap "a"'):
+            world.delete(CONFIGMAPS, "a", **wrong)
+    metadata = obj["metadata"]
+    world.delete(CONFIGMAPS, "a", uid=metadata["uid"], resource_version=metadata["resourceVersion"])
+    assert world.get(CONFIGMAPS, "a") is None
+
+
+def test_a_dry_run_deletes_nothing(world: World) -> None:
+    world.create(CONFIGMAPS, "a")
+    world.create(PODS, "p")
+    world.create(NAMESPACES, "n")
+    assert world.delete(CONFIGMAPS, "a", dry_run=True).gone
+    world.delete(PODS, "p", dry_run=True)
+    world.delete(NAMESPACES, "n", dry_run=True)
+    assert world.events == []
+
+
+def test_finalizers_keep_an_object(world: World) -> None:
+    world.create(CONFIGMAPS, "a", metadata={"finalizers": ["x/y", "x/z"]})
+    assert not world.delete(CONFIGMAPS, "a").gone
+    marked = world.get(CONFIGMAPS, "a")
+    assert marked is not None
+    assert marked["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:20Z"
+    assert marked["metadata"]["deletionGracePeriodSeconds"] == 0
+    before = world.cluster.resource_version
+    assert not world.delete(CONFIGMAPS, "a").gone
+    assert world.cluster.resource_version == before
+    with pytest.raises(StatusError, match="no new finalizers can be added"):
+        world.finalizers(CONFIGMAPS, "a", ["x/y", "x/new"])
+    world.finalizers(CONFIGMAPS, "a", ["x/z"])
+    world.finalizers(CONFIGMAPS, "a", [])
+    assert world.get(CONFIGMAPS, "a") is None
+    assert [kind for kind, _ in world.events] == ["MODIFIED", "MODIFIED", "DELETED"]
+
+
+def test_pod_on_no_node_is_marked_and_deleted(bare: World) -> None:
+    bare.create(PODS, "a", spec={})
+    assert bare.delete(PODS, "a").gone
+    assert [kind for kind, _ in bare.events] == ["MODIFIED", "DELETED"]
+
+
+def test_a_pod_on_a_node_waits_for_its_kubelet(bare: World) -> None:
+    bare.create(PODS, "a", spec={"nodeName": "n"})
+    assert not bare.delete(PODS, "a").gone
+    pod = bare.get(PODS, "a")
+    assert pod is not None
+    assert pod["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:50Z"
+    assert (pod["metadata"]["deletionGracePeriodSeconds"], pod["metadata"]["generation"]) == (30, 2)
+    version = bare.cluster.resource_version
+    assert not bare.delete(PODS, "a").gone
+    assert not bare.delete(PODS, "a", grace_period_seconds=60).gone
+    assert bare.cluster.resource_version == version
+    assert not bare.delete(PODS, "a", grace_period_seconds=-1).gone
+    shortened = bare.get(PODS, "a")
+    assert shortened is not None
+    assert shortened["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:21Z"
+    assert bare.delete(PODS, "a", grace_period_seconds=0).gone
+    assert bare.get(PODS, "a") is None
+
+
+def test_ended_pod_is_deleted_immediately(bare: World) -> None:
+    bare.create(PODS, "a", spec={"nodeName": "n"}, status={"phase": "Succeeded"})
+    assert bare.delete(PODS, "a").gone
+
+
+def test_the_control_plane_ends_pods(world: World) -> None:
+    world.create(PODS, "a", spec={"nodeName": "n", "terminationGracePeriodSeconds": 5})
+    world.delete(PODS, "a")
+    assert world.get(PODS, "a") is None
+    assert [kind for kind, _ in world.events] == ["MODIFIED", "MODIFIED", "DELETED"]
+
+
+def test_a_pod_with_finalizers_stays(world: World) -> None:
+    world.create(PODS, "a", metadata={"finalizers": ["x/y"]}, spec={"nodeName": "n"})
+    world.delete(PODS, "a")
+    assert world.get(PODS, "a") is not None
+    world.finalizers(PODS, "a", [])
+    assert world.get(PODS, "a") is None
+
+
+def test_a_namespace_is_emptied_and_removed(world: World) -> None:
+    world.create(NAMESPACES, "team")
+    world.create(CONFIGMAPS, "a", "team")
+    world.create(PODS, "p", "team", spec={"nodeName": "n"})
+    world.create(CONFIGMAPS, "other")
+    world.delete(NAMESPACES, "team")
+    assert world.events[0] == ("MODIFIED", "team")
+    assert world.events[-1] == ("DELETED", "team")
+    assert ("DELETED", "team/a") in world.events
+    assert ("DELETED", "team/p") in world.events
+    assert world.get(CONFIGMAPS, "other") is not None
+
+
+def test_a_namespace_waits_for_what_is_in_it(world: World) -> None:
+    world.create(NAMESPACES, "team")
+    world.create(CONFIGMAPS, "a", "team", metadata={"finalizers": ["x/y"]})
+    world.delete(NAMESPACES, "team")
+    namespace = world.get(NAMESPACES, "team")
+    assert namespace is not None
+    assert namespace["status"]["phase"] == "Terminating"
+    with pytest.raises(StatusError) as refused:
+        world.create(CONFIGMAPS, "late", "team")
+    assert refused.value.status["details"]["causes"] == [
+        {
+            "reason": "NamespaceTerminating",
+            "message": "namespace team is being terminated",
+            "field": "metadata.namespace",
+        }
+    ]
+    assert not world.delete(NAMESPACES, "team").gone
+
+    def free(obj: Object) -> Object:
+        obj["metadata"]["finalizers"] = []
+        return obj
+
+    world.cluster.modify(CONFIGMAPS, "team", "a", free)
+    world.work_all()
+    assert world.get(NAMESPACES, "team") is None
+
+
+def test_a_namespace_with_finalizers_of_its_own(world: World) -> None:
+    world.create(NAMESPACES, "team", metadata={"finalizers": ["x/y"]})
+    world.delete(NAMESPACES, "team")
+    namespace = world.get(NAMESPACES, "team")
+    assert namespace is not None
+    assert "finalizers" not in namespace["spec"]
+    world.finalizers(NAMESPACES, "team", [])
+    assert world.get(NAMESPACES, "team") is None
+
+
+def test_without_a_control_plane_a_namespace_stays_until_it_is_finalized(bare: World) -> None:
+    bare.create(NAMESPACES, "team")
+    assert not bare.delete(NAMESPACES, "team").gone
+    empty: Object = {"spec": {"finalizers": []}}
+    bare.cluster.modify(
+        NAMESPACES, "", "team", lambda obj: {**obj, **empty}, WriteOptions(subresource="finalize")
+    )
+    assert bare.get(NAMESPACES, "team") is None
+
+
+def claim_volume(name: str) -> dict[str, Any]:
+    return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}
+
+
+def test_a_claim_in_use_stays_until_its_pods_are_gone(world: World) -> None:
+    claim = world.create(CLAIMS, "data")
+    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    world.create(PODS, "user", spec={**claim_volume("data"), "nodeName": "n"})
+    world.create(PODS, "ended", spec=claim_volume("data"), status={"phase": "Succeeded"})
+    world.delete(CLAIMS, "data")
+    assert world.get(CLAIMS, "data") is not None
+    world.delete(PODS, "user")
+    assert world.get(CLAIMS, "data") is None
+
+
+def test_unused_claim_and_unbound_volume_are_deleted(world: World) -> None:
+    world.create(CLAIMS, "data")
+    volume = world.create(VOLUMES, "disk")
+    assert volume["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
+    world.delete(CLAIMS, "data")
+    world.delete(VOLUMES, "disk")
+    assert world.get(CLAIMS, "data") is None
+    assert world.get(VOLUMES, "disk") is None
+
+
+def test_a_bound_volume_stays_until_its_claim_is_gone(world: World) -> None:
+    claim = world.create(CLAIMS, "data")
+    reference = {"namespace": "default", "name": "data", "uid": claim["metadata"]["uid"]}
+    world.create(VOLUMES, "disk", spec={"claimRef": reference}, status={"phase": "Bound"})
+    world.delete(VOLUMES, "disk")
+    assert world.get(VOLUMES, "disk") is not None
+    world.delete(CLAIMS, "data")
+    assert world.get(VOLUMES, "disk") is None
+
+
+def test_released_volume_is_deleted(world: World) -> None:
+    world.create(CLAIMS, "data")
+    world.create(
+        VOLUMES,
+        "disk",
+        spec={"claimRef": {"namespace": "default", "name": "data"}},
+        status={"phase": "Bound"},
+    )
+    world.delete(VOLUMES, "disk")
+    world.patch(VOLUMES, "disk", status={"phase": "Released"})
+    assert world.get(VOLUMES, "disk") is None
+
+
+def owned(owner: Object, *others: Object, blocking: bool = False) -> dict[str, Any]:
+    references = [
+        {
+            **({"blockOwnerDeletion": True} if blocking else {}),
+            "apiVersion": each["apiVersion"],
+            "kind": each["kind"],
+            "name": each["metadata"]["name"],
+            "uid": each["metadata"]["uid"],
+        }
+        for each in (owner, *others)
+    ]
+    return {"ownerReferences": references}
+
+
+def test_dependents_are_deleted_after_their_owner(world: World) -> None:
+    deployment = world.create(DEPLOYMENTS, "web")
+    replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment))
+    world.create(PODS, "web-1-a", metadata=owned(replicas), spec={"nodeName": "n"})
+    world.delete(DEPLOYMENTS, "web")
+    gone = [key for kind, key in world.events if kind == "DELETED"]
+    assert gone == ["default/web", "default/web-1", "default/web-1-a"]
+
+
+def test_foreground_deletion_deletes_dependents_first(world: World) -> None:
+    deployment = world.create(DEPLOYMENTS, "web")
+    replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment, blocking=True))
+    world.create(PODS, "web-1-a", metadata=owned(replicas, blocking=True), spec={"nodeName": "n"})
+    outcome = world.delete(DEPLOYMENTS, "web", propagation_policy="Foreground")
+    assert not outcome.gone
+    gone = [key for kind, key in world.events if kind == "DELETED"]
+    assert gone == ["default/web-1-a", "default/web-1", "default/web"]
+
+
+def test_orphans_stay(world: World) -> None:
+    deployment = world.create(DEPLOYMENTS, "web")
+    world.create(REPLICASETS, "web-1", metadata=owned(deployment))
+    world.delete(DEPLOYMENTS, "web", propagation_policy="Orphan")
+    assert world.get(DEPLOYMENTS, "web") is None
+    orphan = world.get(REPLICASETS, "web-1")
+    assert orphan is not None
+    assert "ownerReferences" not in orphan["metadata"]
+
+
+def test_object_with_another_owner_stays(world: World) -> None:
+    first, second = world.create(DEPLOYMENTS, "a"), world.create(DEPLOYMENTS, "b")
+    world.create(CONFIGMAPS, "c", metadata=owned(first, second))
+    world.delete(DEPLOYMENTS, "a")
+    kept = world.get(CONFIGMAPS, "c")
+    assert kept is not None
+    assert kept["metadata"]["ownerReferences"] == owned(second)["ownerReferences"]
+    world.delete(DEPLOYMENTS, "b")
+    assert world.get(CONFIGMAPS, "c") is None
+
+
+def definition(name: str = "caves", **spec: Any) -> dict[str, Any]:
+    return {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": name, "kind": "Cave", "shortNames": ["cv"]},
+        "versions": [
+            {"name": "v1beta1", "served": True, "storage": False, "schema": SCHEMA},
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": SCHEMA,
+                "subresources": {"status": {}},
+            },
+            {"name": "v0", "served": False, "storage": False, "schema": SCHEMA},
+        ],
+        **spec,
+    }
+
+
+def test_a_definition_brings_its_resource(world: World) -> None:
+    world.create(DEFINITIONS, "caves.example.com", spec=definition())
+    crd = world.get(DEFINITIONS, "caves.example.com")
+    assert crd is not None
+    conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
+    assert conditions == {"NamesAccepted": "True", "Established": "True"}
+    assert crd["spec"]["names"]["listKind"] == "CaveList"
+    first, second = (
+        world.cluster.registry.find("example.com", version, "caves") for version in ("v1", "v1beta1")
+    )
+    assert first is not None
+    assert second is not None
+    assert first.has_status
+    assert not second.has_status
+    assert world.cluster.registry.find("example.com", "v0", "caves") is None
+    world.create(first, "deep", spec={"depth": 7})
+    assert load(second, world.cluster.get(second, "default", "deep"))["apiVersion"] == "example.com/v1beta1"
+
+
+def test_a_definition_is_changed(world: World) -> None:
+    world.create(DEFINITIONS, "caves.example.com", spec=definition())
+    names = {"plural": "caves", "kind": "Cave", "shortNames": ["cv"], "categories": ["all"]}
+    world.patch(DEFINITIONS, "caves.example.com", spec=definition(names=names))
+    caves = world.cluster.registry.find("example.com", "v1", "caves")
+    assert caves is not None
+    assert caves.categories == ("all",)
+    world.finalizers(DEFINITIONS, "caves.example.com", ["plain"])
+    world.delete(DEFINITIONS, "caves.example.com")
+    crd = world.get(DEFINITIONS, "caves.example.com")
+    assert crd is not None
+    assert crd["metadata"]["finalizers"] == ["plain"]
+    assert crd["status"]["conditions"][-1]["type"] == "Terminating"
+    world.finalizers(DEFINITIONS, "caves.example.com", [])
+    assert world.get(DEFINITIONS, "caves.example.com") is None
+
+
+def test_versions_come_and_go(world: World) -> None:
+    world.create(DEFINITIONS, "caves.example.com", spec=definition())
+    find = world.cluster.registry.find
+    caves, versions = find("example.com", "v1", "caves"), definition()["versions"]
+    assert caves is not None
+    world.create(caves, "a")
+    collection = world.cluster.collection(caves)
+    world.patch(
+        DEFINITIONS, "caves.example.com", metadata={"name": "caves.example.com", "labels": {"a": "b"}}
+    )
+    assert world.cluster.collection(caves) is collection
+    for kept in (versions[1:], [each | {"served": False} for each in versions]):
+        world.patch(DEFINITIONS, "caves.example.com", spec=definition(versions=kept))
+        assert find("example.com", "v1beta1", "caves") is None
+    assert collection.closed
+    assert find("example.com", "v1", "caves") is None
+    assert world.get(caves, "a") is not None
+    world.delete(DEFINITIONS, "caves.example.com")
+    assert ("DELETED", "default/a") in world.events
+
+
+def test_a_definition_takes_its_objects_along(world: World) -> None:
+    world.create(DEFINITIONS, "caves.example.com", spec=definition())
+    caves = world.cluster.registry.find("example.com", "v1", "caves")
+    assert caves is not None
+    world.create(caves, "a")
+    world.create(caves, "b", metadata={"finalizers": ["x/y"]})
+    collection = world.cluster.collection(caves)
+    world.delete(DEFINITIONS, "caves.example.com")
+    assert world.get(DEFINITIONS, "caves.example.com") is not None
+    assert sorted(collection.objects) == ["default/b"]
+    assert not world.delete(DEFINITIONS, "caves.example.com").gone
+    world.finalizers(caves, "b", [])
+    assert world.get(DEFINITIONS, "caves.example.com") is None
+    assert collection.closed
+    assert world.cluster.registry.find("example.com", "v1", "caves") is None
+
+
+def test_delete_collection_skips_objects_that_are_gone(world: World) -> None:
+    for name in "abc":
+        world.create(CONFIGMAPS, name)
+    found = list(world.cluster.collection(CONFIGMAPS).objects.values())
+    deleting = delete_collection(world.cluster, CONFIGMAPS, found, DeleteOptions())
+    assert next(deleting).name == "a"
+    world.delete(CONFIGMAPS, "b")
+    assert [stored.name for stored in deleting] == ["c"]
+
+
+def test_the_work_is_done_in_small_steps(world: World) -> None:
+    world.create(NAMESPACES, "team")
+    for index in range(20):
+        world.create(CONFIGMAPS, f"c{index}", "team")
+    delete(world.cluster, NAMESPACES, "", "team", DeleteOptions())
+    assert sum(1 for controller in world.controllers for _ in controller.work()) >= 20
+    assert world.get(NAMESPACES, "team") is None
+
+
+def test_missing_owner_counts_as_deleted(world: World) -> None:
+    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "uid": "u"}}
+    world.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a", **owned(nobody)}})
+    assert world.get(CONFIGMAPS, "a") is not None
+    world.work_all()
+    assert world.get(CONFIGMAPS, "a") is None
+
+
+def test_an_owner_of_an_unknown_kind_keeps_what_it_owns(world: World) -> None:
+    cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "x", "uid": "u"}}
+    world.create(CONFIGMAPS, "a", metadata=owned(cave))
+    assert world.get(CONFIGMAPS, "a") is not None
+
+
+def test_ephemeral_volume_is_deleted_with_its_pod() -> None:
+    """A claim of an ephemeral volume is deleted even if a finalizer keeps the stopped pod."""
+    world = World(["persistentvolumeclaim-protection-controller"])
+    spec = {"nodeName": "n", "volumes": [{"name": "v", "ephemeral": {}}]}
+    pod = world.create(PODS, "p", spec=spec, metadata={"finalizers": ["x/y"]})
+    world.create(CLAIMS, "p-v", metadata=owned(pod))
+    world.delete(CLAIMS, "p-v")
+    world.delete(PODS, "p")
+    assert world.get(CLAIMS, "p-v") is not None
+    world.delete(PODS, "p", grace_period_seconds=0)
+    assert world.get(PODS, "p") is not None
+    assert world.get(CLAIMS, "p-v") is None
+
+
+def test_controllers_can_be_chosen_by_name() -> None:
+    world = World(["namespace-controller"])
+    world.create(PODS, "a", spec={"nodeName": "n"})
+    assert not world.delete(PODS, "a").gone
+    world.create(NAMESPACES, "team")
+    world.delete(NAMESPACES, "team")
+    assert world.get(NAMESPACES, "team") is None
+    with pytest.raises(UnknownNameError, match="there is no controller 'job-controller'"):
+        World(["job-controller"])

@@ -1,0 +1,335 @@
+"""Discovery, health, tables and metadata."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from aioinformer.testing import APIServer, PrinterColumn, ResourceType
+from aioinformer.testing.storage.builtin import DEFINITIONS
+from aioinformer.testing.tables import columns, row
+from tests.testing.client import APIClient
+
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+METADATA_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+AGGREGATED = {
+    "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+}
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+async def test_health(api: APIClient, path: str) -> None:
+    assert (await api.get(path)).raw == b"ok"
+
+
+async def test_the_root_names_paths(api: APIClient) -> None:
+    assert {"/api", "/apis", "/version"} <= {*(await api.get("/")).body["paths"]}
+
+
+async def test_version(api: APIClient) -> None:
+    assert (await api.get("/version")).body["gitVersion"] == "v1.36.3"
+
+
+async def test_groups_and_resources(api: APIClient, server: APIServer) -> None:
+    server.register(
+        ResourceType("example.com", "v1", "caves", "Cave", short_names=("cv",), categories=("all",))
+    )
+    assert (await api.get("/api")).body["versions"] == ["v1"]
+    groups = {group["name"]: group for group in (await api.get("/apis")).body["groups"]}
+    assert groups["apps"]["preferredVersion"] == {"groupVersion": "apps/v1", "version": "v1"}
+    assert (await api.get("/apis/example.com")).body["versions"][0]["version"] == "v1"
+    core = (await api.get("/api/v1")).body
+    assert core["groupVersion"] == "v1"
+    pods = next(resource for resource in core["resources"] if resource["name"] == "pods")
+    assert (pods["kind"], pods["namespaced"], pods["shortNames"]) == ("Pod", True, ["po"])
+    apps = {resource["name"]: resource for resource in (await api.get("/apis/apps/v1")).body["resources"]}
+    assert apps["deployments/scale"]["kind"] == "Scale"
+    (cave, status) = (await api.get("/apis/example.com/v1")).body["resources"]
+    assert (cave["singularName"], cave["categories"], status["name"]) == ("cave", ["all"], "caves/status")
+    for path in ("/apis/nope", "/apis/nope/v1", "/api/v2", "/openapi/v3/apis/nope/v1", "/openapi/v3"):
+        assert (await api.get(path)).status == (200 if path == "/openapi/v3" else 404)
+
+
+async def test_the_preferred_version_is_the_newest_stable_one(api: APIClient, server: APIServer) -> None:
+    for version in ("v1beta1", "foo", "v1", "v1alpha1", "v10", "v2beta1", "v2", "bar", "v1beta2"):
+        server.register(ResourceType("example.com", version, "caves", "Cave"))
+    ordered = ["v10", "v2", "v1", "v2beta1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo"]
+    group = (await api.get("/apis/example.com")).body
+    assert [each["version"] for each in group["versions"]] == ordered
+    assert group["preferredVersion"] == {"groupVersion": "example.com/v10", "version": "v10"}
+    (item,) = [
+        each
+        for each in (await api.get("/apis", AGGREGATED)).body["items"]
+        if each["metadata"]["name"] == "example.com"
+    ]
+    assert [each["version"] for each in item["versions"]] == ordered
+
+
+async def test_aggregated_discovery(api: APIClient) -> None:
+    answer = await api.get("/apis", AGGREGATED)
+    assert answer.headers["Content-Type"] == AGGREGATED["Accept"].split(",")[0]
+    assert "apps" in [item["metadata"]["name"] for item in answer.body["items"]]
+    (core,) = (await api.get("/api", AGGREGATED)).body["items"]
+    (version,) = core["versions"]
+    namespaces = next(each for each in version["resources"] if each["resource"] == "namespaces")
+    assert (namespaces["scope"], namespaces["responseKind"]["kind"]) == ("Cluster", "Namespace")
+    assert [each["subresource"] for each in namespaces["subresources"]] == ["finalize", "status"]
+
+
+async def test_openapi_says_that_fields_are_validated(api: APIClient) -> None:
+    index = (await api.get("/openapi/v3")).body["paths"]
+    document = (await api.get(index["apis/apps/v1"]["serverRelativeURL"])).body
+    operation = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert "fieldValidation" in [parameter["name"] for parameter in operation["parameters"]]
+    assert operation["x-kubernetes-group-version-kind"]["kind"] == "Deployment"
+    pod = (await api.get("/openapi/v2")).body["definitions"]["io.k8s.api.core.v1.PodSpec"]
+    assert pod["properties"]["containers"]["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Container"}
+    assert (
+        await api.get("/openapi/v2", {"Accept": "application/com.github.proto-openapi.spec.v2"})
+    ).status == 406
+    for version in (".v1.0", "@v1.0"):
+        accept = {"Accept": f"application/com.github.proto-openapi.spec.v2{version}+protobuf"}
+        assert (await api.get("/openapi/v2", accept)).raw.startswith(b"\x0a\x032.0")
+
+
+async def test_a_table(api: APIClient, server: APIServer) -> None:
+    server.create(
+        "v1",
+        "pods",
+        {
+            "metadata": {"name": "web"},
+            "spec": {"containers": [{"name": "c"}, {"name": "d"}]},
+            "status": {
+                "phase": "Running",
+                "containerStatuses": [{"ready": True, "restartCount": 3, "state": {"running": {}}}],
+            },
+        },
+    )
+    table = (await api.get(PODS, TABLE)).body
+    assert [column["name"] for column in table["columnDefinitions"]] == [
+        "Name",
+        "Ready",
+        "Status",
+        "Restarts",
+        "Age",
+        "IP",
+        "Node",
+        "Nominated Node",
+        "Readiness Gates",
+    ]
+    (row,) = table["rows"]
+    assert row["cells"][:4] == ["web", "1/2", "Running", "3"]
+    assert row["object"]["metadata"]["name"] == "web"
+    assert table["metadata"] == {"resourceVersion": str(server.resource_version)}
+    assert len((await api.get(f"{PODS}/web", TABLE)).body["rows"]) == 1
+    async with api.watch(PODS, TABLE, allowWatchBookmarks="true") as lines:
+        first, second = await lines.dropped(server)
+    assert (first["type"], second["type"]) == ("ADDED", "BOOKMARK")
+    assert "columnDefinitions" in first["object"]
+    assert "columnDefinitions" not in second["object"]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "plural", "content", "cells"),
+    [
+        ("v1", "configmaps", {"data": {"a": "1"}}, [1]),
+        ("v1", "secrets", {"data": {}}, ["Opaque", 0]),
+        ("v1", "namespaces", {}, ["Active"]),
+        (
+            "v1",
+            "nodes",
+            {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+            ["Ready", "<none>"],
+        ),
+        (
+            "v1",
+            "nodes",
+            {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+            ["NotReady", "<none>"],
+        ),
+        ("v1", "nodes", {}, ["Unknown", "<none>"]),
+        (
+            "v1",
+            "services",
+            {"spec": {"ports": [{"port": 80}]}},
+            ["ClusterIP", "10.96.0.10", "<none>", "80/TCP"],
+        ),
+        ("apps/v1", "deployments", {"spec": {"replicas": 2}, "status": {"readyReplicas": 1}}, ["1/2", 0, 0]),
+        ("v1", "pods", {"status": {"reason": "Evicted"}}, ["0/0", "Evicted", "0"]),
+        ("v1", "endpoints", {}, ["<none>"]),
+    ],
+)
+async def test_the_cells_of_a_kind(
+    api: APIClient,
+    server: APIServer,
+    api_version: str,
+    plural: str,
+    content: dict[str, object],
+    cells: list[object],
+) -> None:
+    server.create(api_version, plural, {"metadata": {"name": "x"}, **content})
+    prefix = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    rows = (await api.get(f"{prefix}/{plural}", TABLE, fieldSelector="metadata.name=x")).body["rows"]
+    shown = rows[0]["cells"]
+    age = next(index for index, cell in enumerate(shown) if re.fullmatch("[0-9]s", str(cell)))
+    assert shown[1:age] == cells
+
+
+async def test_the_columns_of_a_custom_resource(api: APIClient, server: APIServer) -> None:
+    shown = (
+        PrinterColumn("Depth", ".spec.depth", "integer"),
+        PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
+    )
+    server.register(ResourceType("example.com", "v1", "caves", "Cave", columns=shown))
+    server.create("example.com/v1", "caves", {"metadata": {"name": "deep"}, "spec": {"depth": 7}})
+    server.create("example.com/v1", "caves", {"metadata": {"name": "odd"}, "spec": "none"})
+    table = (await api.get("/apis/example.com/v1/caves", TABLE)).body
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Depth", "Age"]
+    assert [row["cells"][:2] for row in table["rows"]] == [["deep", 7], ["odd", None]]
+
+
+CAVE = {
+    "metadata": {"name": "deep", "annotations": {"example.com/a": "v"}},
+    "spec": {"depth": 7, "width": 1.5, "open": True, "rooms": ["x", "y"], "floor": {"a": 1}, "text": "none"},
+    "status": {
+        "conditions": [{"type": "Lit", "status": "False"}, {"type": "Ready", "status": "True", "since": 3}]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "cell"),
+    [
+        (".spec.depth", "integer", 7),
+        (".spec.depth", "string", "7"),
+        (".spec.width", "number", 1.5),
+        (".spec.width", "integer", 1),
+        (".spec.text", "integer", None),
+        (".spec.open", "boolean", True),
+        (".spec.open", "string", "true"),
+        (".spec.open", "integer", None),
+        (".spec.depth", "boolean", None),
+        (".spec.rooms[0]", "string", "x"),
+        (".spec.rooms[-1]", "string", "y"),
+        (".spec.rooms[2]", "string", None),
+        (".spec.rooms[*]", "string", "x"),
+        (".spec.rooms", "string", '["x","y"]'),
+        (".spec.floor", "string", '{"a":1}'),
+        (".spec.floor.*", "integer", 1),
+        (r".metadata.annotations.example\.com/a", "string", "v"),
+        (r".metadata.annotations['example\.com/a']", "string", "v"),
+        (".metadata.annotations['example.com/a']", "string", None),
+        ('.status.conditions[?(@.type=="Ready")].status', "string", "True"),
+        (".status.conditions[?(@.type == 'Lit')].status", "string", "False"),
+        ('.status.conditions[?(@.type!="Lit")].type', "string", "Ready"),
+        ('.status.conditions[?(@.type=="Dry")].status', "string", None),
+        (".status.conditions[?(@.since)].type", "string", "Ready"),
+        (".status.conditions[?(@.since>2)].type", "string", "Ready"),
+        (".status.conditions[?(@.type>2)].type", "string", None),
+        (".status.conditions[?(@.since==three)].type", "string", None),
+        (".spec.text.more", "string", None),
+        (".spec.text", "date", "<invalid>"),
+        (".spec.depth", "date", None),
+        ("spec", "string", None),
+    ],
+)
+def test_a_column_of_a_custom_resource(path: str, kind: str, cell: object) -> None:
+    resource = ResourceType(
+        "example.com", "v1", "caves", "Cave", columns=(PrinterColumn("Shown", path, kind, 1),)
+    )
+    assert row(resource, CAVE) == ["deep", cell]
+    shown = columns(resource)[1]
+    assert (shown["name"], shown["type"], shown["priority"]) == ("Shown", kind, 1)
+
+
+def test_a_custom_resource_without_columns_has_an_age() -> None:
+    lease = ResourceType("example.com", "v1", "leases", "Lease")
+    assert [each["name"] for each in columns(lease)] == ["Name", "Age"]
+    created = {"name": "a", "creationTimestamp": "2000-01-01T00:00:00Z"}
+    assert re.fullmatch("[0-9]+y", row(lease, {"metadata": created})[1])
+
+
+def test_a_definition_shows_when_it_was_created() -> None:
+    created = {"name": "a", "creationTimestamp": "2000-01-01T00:00:00Z"}
+    assert row(DEFINITIONS, {"metadata": created}) == ["a", "2000-01-01T00:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("service", "shown"),
+    [
+        ({"spec": {"type": "NodePort", "externalIPs": ["1.2.3.4", "5.6.7.8"]}}, "1.2.3.4,5.6.7.8"),
+        ({"spec": {"type": "ExternalName", "externalName": "example.com"}}, "example.com"),
+        ({"spec": {"type": "LoadBalancer"}}, "<pending>"),
+        (
+            {
+                "spec": {"type": "LoadBalancer", "externalIPs": ["9.9.9.9"]},
+                "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "lb.example.com"}]}},
+            },
+            "1.2.3.4,lb.example.com,9.9.9.9",
+        ),
+    ],
+)
+def test_where_a_service_is_reached(service: dict[str, object], shown: str) -> None:
+    cells = row(APIServer().resource("v1", "services"), {"metadata": {"name": "a"}, **service})
+    assert cells[3] == shown
+
+
+@pytest.mark.parametrize(
+    ("ago", "shown"),
+    [
+        (5, "5s"),
+        (119, "119s"),
+        (120, "2m"),
+        (301, "5m1s"),
+        (60 * 60, "60m"),
+        (60 * 60 * 3, "3h"),
+        (60 * 60 * 3 + 60, "3h1m"),
+        (60 * 60 * 30, "30h"),
+        (60 * 60 * 24 * 9, "9d"),
+    ],
+)
+async def test_ages(ago: int, shown: str) -> None:
+    server = APIServer(clock=lambda: time.time() - ago)
+    pod = server.create("v1", "pods", {"metadata": {"name": "x"}})
+    assert row(server.resource("v1", "pods"), pod)[4] == shown
+    pod["metadata"]["creationTimestamp"] = "nonsense"
+    assert row(server.resource("v1", "pods"), pod)[4] == "<unknown>"
+
+
+async def test_metadata_only(api: APIClient, server: APIServer) -> None:
+    assert (await api.get(PODS, METADATA_LIST)).body["items"] is None
+    for name in "ab":
+        server.create("v1", "pods", {"metadata": {"name": name}, "spec": {"x": 1}})
+    listed = (await api.get(PODS, METADATA_LIST, limit="1")).body
+    assert listed["kind"] == "PartialObjectMetadataList"
+    assert (listed["metadata"]["remainingItemCount"], "continue" in listed["metadata"]) == (1, True)
+    (item,) = listed["items"]
+    assert set(item) == {"kind", "apiVersion", "metadata"}
+    assert (await api.get(f"{PODS}/a", METADATA)).body["kind"] == "PartialObjectMetadata"
+    async with api.watch(PODS, METADATA, allowWatchBookmarks="true") as lines:
+        events = await lines.dropped(server)
+    assert {event["object"]["kind"] for event in events} == {"PartialObjectMetadata"}
+    assert events[-1]["type"] == "BOOKMARK"
+
+
+async def test_component_statuses_are_deprecated_and_read_only(api: APIClient) -> None:
+    listed = await api.get("/api/v1/componentstatuses")
+    assert listed.body["items"] == []
+    assert listed.headers["Warning"] == '299 - "v1 ComponentStatus is deprecated in v1.19+"'
+    assert (await api.post("/api/v1/componentstatuses", {"metadata": {"name": "a"}})).status == 405
+
+
+async def test_built_in_resources_have_hashes_of_their_storage_versions(api: APIClient) -> None:
+    resources = (await api.get("/apis/apps/v1")).body["resources"]
+    hashes = {each["name"]: each.get("storageVersionHash") for each in resources}
+    assert hashes["deployments"] == "8aSe+NMegvE="  # as on every real server
+    assert hashes["deployments/status"] is None
+
+
+async def test_the_core_group_names_the_servers_address(api: APIClient) -> None:
+    (address,) = (await api.get("/api")).body["serverAddressByClientCIDRs"]
+    assert address["serverAddress"].startswith("127.0.0.1:")

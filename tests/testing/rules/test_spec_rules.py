@@ -1,0 +1,276 @@
+"""What the server says against specs: missing, unsupported, wrong and immutable values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import StatusError
+from aioinformer.testing.apply.patches import merge_patch
+from aioinformer.testing.cluster.cluster import Cluster, WriteOptions
+from aioinformer.testing.objects import Object
+from aioinformer.testing.rules.cron import schedule_fault
+from aioinformer.testing.storage.builtin import BUILTIN
+from aioinformer.testing.storage.codec import load
+
+KINDS = {resource.kind: resource for resource in BUILTIN if resource.group != "events.k8s.io"}
+STRICT = WriteOptions(strict=True)
+CONTAINERS = {"containers": [{"name": "a", "image": "a"}]}
+TEMPLATE: Object = {"metadata": {"labels": {"a": "b"}}, "spec": CONTAINERS}
+SELECTED: Object = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+ONCE = TEMPLATE | {"spec": CONTAINERS | {"restartPolicy": "Never"}}
+
+
+def faults(kind: str, content: Object, change: Object | None = None) -> list[str]:
+    """Return the causes of the refusal of a new or a changed object."""
+    cluster, resource = Cluster(), KINDS[kind]
+    namespace = "default" if resource.namespaced else ""
+    try:
+        cluster.create(resource, namespace, {"metadata": {"name": "x"}} | content, STRICT)
+        if change is not None:
+            cluster.modify(resource, namespace, "x", lambda obj: merge_patch(obj, change), STRICT)
+    except StatusError as refused:
+        return [f"{cause['field']}: {cause['message']}" for cause in refused.status["details"]["causes"]]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "causes"),
+    [
+        ("Pod", {}, ["spec.containers: Required value"]),
+        (
+            "Ingress",
+            {"spec": {}},
+            ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"],
+        ),
+        (
+            "Ingress",
+            {"spec": {"rules": [{"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {}}]}}]}},
+            [
+                'spec.rules[0].http.paths[0].backend: Invalid value: "": resource or service backend is required'
+            ],
+        ),
+        (
+            "LimitRange",
+            {"spec": {"limits": [{"type": "Pod"}, {"type": "Pod"}]}},
+            ['spec.limits[1].type: Duplicate value: "Pod"'],
+        ),
+        (
+            "NetworkPolicy",
+            {"spec": {"podSelector": {}, "ingress": [{"from": [{}]}]}},
+            ["spec.ingress[0].from[0]: Required value: must specify a peer"],
+        ),
+        (
+            "PersistentVolume",
+            {"spec": {"capacity": {"storage": "1"}, "accessModes": ["ReadWriteOnce"]}},
+            ["spec: Required value: must specify a volume type"],
+        ),
+        (
+            "Role",
+            {"rules": [{"resources": ["pods"], "verbs": ["get"]}]},
+            ["rules[0].apiGroups: Required value: resource rules must supply at least one api group"],
+        ),
+        (
+            "Pod",
+            {"spec": {"containers": [{}]}},
+            ["spec.containers[0].name: Required value", "spec.containers[0].image: Required value"],
+        ),
+        (
+            "Pod",
+            {"spec": CONTAINERS | {"restartPolicy": "x"}},
+            ['spec.restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'],
+        ),
+        (
+            "Pod",
+            {"spec": {"containers": [*CONTAINERS["containers"], *CONTAINERS["containers"]]}},
+            ['spec.containers[1].name: Duplicate value: "a"'],
+        ),
+        (
+            "Service",
+            {"spec": {"ports": [{"name": "a", "port": 80}, {"name": "b", "port": 80}]}},
+            [
+                'spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,'
+                '"TargetPort":0,"NodePort":0}'
+            ],
+        ),
+        (
+            "Deployment",
+            {"spec": SELECTED | {"selector": {"matchLabels": {"c": "d"}}}},
+            [
+                'spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template '
+                "`labels`"
+            ],
+        ),
+        (
+            "Deployment",
+            {"spec": SELECTED | {"selector": {}}},
+            ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
+        ),
+        (
+            "Job",
+            {"spec": {"template": TEMPLATE}},
+            ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'],
+        ),
+        (
+            "CronJob",
+            {"spec": {"schedule": "x", "jobTemplate": {"spec": {"template": ONCE}}}},
+            ['spec.schedule: Invalid value: "x": expected exactly 5 fields, found 1: [x]'],
+        ),
+        ("Service", {}, ["spec.ports: Required value"]),
+        (
+            "Service",
+            {"spec": {"ports": [{"port": 80}, {"port": 0}]}},
+            [
+                "spec.ports[0].name: Required value",
+                "spec.ports[1].name: Required value",
+                "spec.ports[1].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+                "spec.ports[1].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive",
+            ],
+        ),
+        ("NetworkPolicy", {}, []),
+        ("ClusterRole", {}, []),
+        ("LimitRange", {}, []),
+    ],
+)
+def test_mistakes_are_refused(kind: str, content: Object, causes: list[str]) -> None:
+    assert faults(kind, content) == causes
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "change", "cause"),
+    [
+        (
+            "Deployment",
+            {"spec": SELECTED},
+            {
+                "spec": {
+                    "selector": {"matchLabels": {"a": None, "c": "d"}},
+                    "template": {"metadata": {"labels": {"c": "d"}}},
+                }
+            },
+            'spec.selector: Invalid value: {"matchLabels":{"c":"d"}}: field is immutable',
+        ),
+        (
+            "Job",
+            {"spec": {"template": ONCE}},
+            {"spec": {"completions": 3}},
+            "spec.completions: Invalid value: 3: field is immutable",
+        ),
+        (
+            "ConfigMap",
+            {"immutable": True},
+            {"data": {"a": "b"}},
+            "data: Forbidden: field is immutable when `immutable` is set",
+        ),
+        (
+            "Service",
+            {"spec": {"ports": [{"port": 80}]}},
+            {"spec": {"clusterIP": "10.96.9.9"}},
+            "spec.clusterIPs[0]: Invalid value: ",
+        ),
+        (
+            "Pod",
+            {"spec": CONTAINERS},
+            {"spec": {"hostNetwork": True}},
+            "spec: Forbidden: pod updates may not change fields other than",
+        ),
+        (
+            "StatefulSet",
+            {"spec": SELECTED},
+            {"spec": {"serviceName": "a"}},
+            "spec: Forbidden: updates to statefulset spec",
+        ),
+        (
+            "StorageClass",
+            {"provisioner": "a"},
+            {"provisioner": "b"},
+            'provisioner: Invalid value: "b": field is immutable',
+        ),
+        ("PriorityClass", {"value": 1}, {"value": 2}, "value: Forbidden: may not be changed in an update."),
+        (
+            "ClusterRoleBinding",
+            {"roleRef": {"kind": "ClusterRole", "name": "a"}},
+            {"roleRef": {"name": "b"}},
+            "roleRef: Invalid value: ",
+        ),
+    ],
+)
+def test_immutable_fields_are_refused(kind: str, content: Object, change: Object, cause: str) -> None:
+    (only,) = faults(kind, content, change)
+    assert only.startswith(cause)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "change"),
+    [
+        ("Pod", {"spec": CONTAINERS}, {"spec": {"containers": [{"name": "a", "image": "b"}]}}),
+        ("Deployment", {"spec": SELECTED}, {"spec": {"replicas": 3}}),
+        ("Service", {"spec": {"ports": [{"port": 80}]}}, {"spec": {"clusterIP": None, "clusterIPs": None}}),
+        ("Job", {"spec": {"template": ONCE}}, {"spec": {"parallelism": 3}}),
+    ],
+)
+def test_other_fields_may_change(kind: str, content: Object, change: Object) -> None:
+    assert faults(kind, content, change) == []
+
+
+@pytest.mark.parametrize(
+    ("schedule", "fault"),
+    [
+        ("*/5 1,2 * JAN MON-FRI", ""),
+        ("@daily", ""),
+        ("@every 5m", ""),
+        ("60 * * * *", "end of range (60) above maximum (59): 60"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("1-0 * * * *", "beginning of range (1) beyond end of range (0): 1-0"),
+        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+        ("* * * FOO *", 'failed to parse int from FOO: strconv.Atoi: parsing "FOO": invalid syntax'),
+        ("TZ=UTC * * * * *", "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
+        ("@never", "unrecognized descriptor: @never"),
+    ],
+)
+def test_schedules(schedule: str, fault: str) -> None:
+    assert schedule_fault(schedule) == fault
+
+
+def created(kind: str, content: Object, options: WriteOptions = STRICT) -> Any:
+    resource = KINDS[kind]
+    namespace = "default" if resource.namespaced else ""
+    stored = Cluster().create(resource, namespace, {"metadata": {"name": "x"}} | content, options)
+    return load(resource, stored)
+
+
+def test_services_get_addresses_and_ports() -> None:
+    spec = created("Service", {"spec": {"type": "NodePort", "ports": [{"port": 80}]}})["spec"]
+    assert (spec["clusterIP"], spec["clusterIPs"]) == ("10.96.0.10", ["10.96.0.10"])
+    assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30000}]
+    headless = created("Service", {"spec": {"clusterIP": "None", "selector": {"a": "b"}}})["spec"]
+    assert (headless["clusterIPs"], headless["ipFamilies"]) == (["None"], ["IPv4"])
+
+
+def test_jobs_select_their_own_pods() -> None:
+    job = created("Job", {"spec": {"template": ONCE}})
+    uid = {"batch.kubernetes.io/controller-uid": job["metadata"]["uid"]}
+    assert job["spec"]["selector"] == {"matchLabels": uid}
+    assert job["spec"]["template"]["metadata"]["labels"].items() >= (uid | {"a": "b"}).items()
+    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("a", "Always"),
+        ("a:latest", "Always"),
+        ("r:5000/a", "Always"),
+        ("a:1", "IfNotPresent"),
+        ("a@sha256:0", "IfNotPresent"),
+    ],
+)
+def test_pull_policy_depends_on_the_tag(image: str, policy: str) -> None:
+    pod = created("Pod", {"spec": {"containers": [{"name": "a", "image": image}]}})
+    assert pod["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_only_requests_are_admitted() -> None:
+    assert len(created("Pod", {"spec": CONTAINERS})["spec"]["tolerations"]) == 2
+    assert "tolerations" not in created("Pod", {"spec": CONTAINERS}, WriteOptions(whole=True))["spec"]
