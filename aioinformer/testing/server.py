@@ -18,8 +18,9 @@ from aioinformer.testing.access.authentication import Authenticator
 from aioinformer.testing.access.authorization import MASTERS, Authorizer
 from aioinformer.testing.access.tls import Certificates, kubeconfig, write_kubeconfig
 from aioinformer.testing.apply.patches import JSON_PATCH, MERGE_PATCH, apply_patch
-from aioinformer.testing.cluster.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import delete, delete_collection
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.controllers.controller import work_all
 from aioinformer.testing.controllers.controlplane import CONTROLLERS
 from aioinformer.testing.controllers.controlplane import control_plane as controllers_of

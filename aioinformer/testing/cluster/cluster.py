@@ -6,16 +6,12 @@ nothing else. The server's Python API and the controllers call the functions, wh
 
 from __future__ import annotations
 
-import copy
 import time
 import uuid
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from msgspec import UNSET
-from msgspec.structs import replace as replaced
 
 from aioinformer.testing import errors
 from aioinformer.testing.apply.apply import (
@@ -28,24 +24,14 @@ from aioinformer.testing.apply.apply import (
 )
 from aioinformer.testing.apply.last_applied import KUBECTL, synchronize
 from aioinformer.testing.apply.typed import check_typed
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.cluster.seeds import seeded_objects
+from aioinformer.testing.cluster.strategy import Strategy, check_own_rules, faults_in, schema_of
 from aioinformer.testing.objects import Object, metadata_of, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
-from aioinformer.testing.rules.addresses import Addresses
-from aioinformer.testing.rules.custom import custom_faults
-from aioinformer.testing.rules.defaults import admit, fill_in, on_write, qos_class
-from aioinformer.testing.rules.immutable import ephemeral_container_faults, immutable_faults
-from aioinformer.testing.rules.limits import limit
 from aioinformer.testing.rules.merging import (
-    counted,
-    keep_owners,
-    keep_system_fields,
     metadata_with_status,
-    with_ephemeral_containers,
-    with_resources,
-    with_status_of,
 )
-from aioinformer.testing.rules.spec_rules import spec_faults
 from aioinformer.testing.rules.validation import (
     check_finalizers,
     check_immutable,
@@ -54,64 +40,19 @@ from aioinformer.testing.rules.validation import (
     check_place,
 )
 from aioinformer.testing.rules.values import decoded, unapplied, unhandled, unpatched
-from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.checks import in_order, schema_faults
-from aioinformer.testing.schema.node import Node
-from aioinformer.testing.schema.unknown import FieldCheck
-from aioinformer.testing.schema.zeros import missing
 from aioinformer.testing.storage.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.storage.codec import load, reversioned, store
-from aioinformer.testing.storage.events import check_event
 from aioinformer.testing.storage.storage import Collection, Storage, StoredEvent, StoredObject, Write, noted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from aioinformer.testing.webhooks.admission import Admission
     from aioinformer.testing.webhooks.conversion import Conversions
 
 T = TypeVar("T")
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED_BASE = 58
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """The options of a write.
-
-    Attributes:
-        subresource: `"status"` or another; empty for the object itself.
-        whole: Write object and status in one step, as the Python API does for tests that act as user and controller.
-        dry_run: Check everything, change nothing.
-        field_manager: The field manager.
-        applied: The write is an apply, which has already set `managedFields`.
-        strict: Check the spec and admit the object as the real server does; the Python API writes incomplete objects.
-        fields: Collects the unknown fields.
-        strategic: The strategic merge patch that the write comes from.
-        admission: Asks the admission webhooks; None if there are none. For the coroutines only.
-    """
-
-    subresource: str = ""
-    whole: bool = False
-    dry_run: bool = False
-    field_manager: str = "unknown"
-    applied: bool = False
-    strict: bool = False
-    fields: FieldCheck = field(default_factory=FieldCheck)
-    strategic: Object | None = None
-    admission: Admission | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
-    """The options of a delete."""
-
-    grace_period_seconds: int | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    propagation_policy: str | None = None
-    dry_run: bool = False
 
 
 _DEFAULT_WRITE = WriteOptions()
@@ -161,7 +102,7 @@ class Cluster:
         self.storage = Storage(history, watch_buffer)
         self.observers: list[Callable[[ResourceType, StoredEvent], None]] = []
         self._random = Random(seed)
-        self._addresses = Addresses()
+        self._strategy = Strategy(self._limit_ranges)
         self._clock = clock
         self._seed(() if dates_tokens else ("v1/configmaps",))
 
@@ -181,14 +122,6 @@ class Cluster:
     def time(self) -> float:
         """Return the time in seconds."""
         return self._clock()
-
-    def schema_of(self, resource: ResourceType) -> Node:
-        """Return the schema of a resource's objects; without one only metadata has a schema."""
-        if resource.schema is not None:
-            node = resource.schema.node
-            return replaced(node, properties={**node.properties, **_metadata_only().properties})
-        found = None if resource.custom else node_of(resource.api_version, resource.kind)
-        return found or _metadata_only()
 
     # Reading
 
@@ -264,30 +197,13 @@ class Cluster:
         new = obj
         if resource.has_status and not options.whole:
             new.pop("status", None)
-        check_object(resource, metadata, self._faults(resource, None, new, options))
+        check_object(resource, metadata, faults_in(resource, None, new, options))
         metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = self.now()
         if resource.generation:
             metadata["generation"] = 1
-        if not resource.custom:
-            if (
-                "status" not in new
-                and (status := _new_status(resource.api_version, resource.kind)) is not UNSET
-            ):
-                new["status"] = copy.deepcopy(status)
-            if options.strict and resource.kind == "Pod" and (found := self.collection(LIMIT_RANGES).objects):
-                ranges = [each for each in found.values() if each.namespace == namespace]
-                limit(new, [load(LIMIT_RANGES, each) for each in ranges])
-            fill_in(new, resource.kind)
-            on_write(new, resource.kind)
-            if options.strict:
-                admit(new, resource.kind)
-            if resource.kind == "Service":
-                self._addresses.fill_in(new, None)
-        if resource.kind == "Event" and not resource.custom:
-            check_event(resource, new, None)
-        if resource is DEFINITIONS:
-            _check_definition(new, None, options)
+        self._strategy.prepare_for_create(resource, namespace, new, options)
+        check_own_rules(resource, None, new, options)
         if options.admission is not None:
             await options.admission.validate(resource, new, None, dry_run=options.dry_run)
         writes = self._track(resource, None, None, new, options)
@@ -410,7 +326,7 @@ class Cluster:
         if value_at(applied, ("metadata", "managedFields")) is not None:
             raise errors.bad_request("metadata.managedFields must be nil")
         check_type(applied, resource.api_version, resource.kind)
-        check_typed(resource, self.schema_of(resource), applied, name)
+        check_typed(resource, schema_of(resource), applied, name)
         metadata = metadata_of(applied, unapplied(resource, name))
         if stored is not None:
             metadata = {"name": name, **metadata}
@@ -438,10 +354,10 @@ class Cluster:
         old = None if stored is None else await self.shown(resource, stored)
         live = None if old is None else load(resource, old)
         if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
-            live["metadata"]["managedFields"] = owners_of(resource, self.schema_of(resource), writes, stored)
+            live["metadata"]["managedFields"] = owners_of(resource, schema_of(resource), writes, stored)
         result = apply_configuration(
             resource,
-            self.schema_of(resource),
+            schema_of(resource),
             live,
             applied,
             manager=options.field_manager,
@@ -501,6 +417,10 @@ class Cluster:
                 event = StoredEvent(version, store(resource, obj), None, partial(reversioned, resource))
                 self.collection(resource).apply(event)
 
+    def _limit_ranges(self, namespace: str) -> list[Object]:
+        found = self.collection(LIMIT_RANGES).objects.values()
+        return [load(LIMIT_RANGES, each) for each in found if each.namespace == namespace]
+
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
@@ -529,13 +449,10 @@ class Cluster:
                 metadata = new["metadata"]
                 check_place(resource, metadata, stored.namespace, stored.name)
                 check_immutable(resource, old["metadata"], metadata)
-        result = self._merge(resource, old, {**new, "metadata": metadata}, options)
-        check_object(resource, result["metadata"], self._faults(resource, old, result, options))
+        result = self._strategy.prepare_for_update(resource, old, {**new, "metadata": metadata}, options)
+        check_object(resource, result["metadata"], faults_in(resource, old, result, options))
         check_finalizers(resource, old["metadata"], result["metadata"])
-        if resource.kind == "Event" and not resource.custom:
-            check_event(resource, result, old)
-        if resource is DEFINITIONS:
-            _check_definition(result, old, options)
+        check_own_rules(resource, old, result, options)
         if options.admission is not None:
             await options.admission.validate(resource, result, old, dry_run=options.dry_run)
         if result == old or (options.applied and without_times(result) == without_times(old)):
@@ -569,12 +486,10 @@ class Cluster:
         writes = () if stored is None else _writes_of(resource, stored)
         if is_tracked(old, options.field_manager):
             if stored is not None and writes and "managedFields" not in new["metadata"]:
-                new["metadata"]["managedFields"] = owners_of(
-                    resource, self.schema_of(resource), writes, stored
-                )
+                new["metadata"]["managedFields"] = owners_of(resource, schema_of(resource), writes, stored)
             new["metadata"]["managedFields"] = track_write(
                 resource,
-                self.schema_of(resource),
+                schema_of(resource),
                 old,
                 new,
                 manager=options.field_manager,
@@ -619,61 +534,6 @@ class Cluster:
             observer(resource, event)
         return event
 
-    def _merge(self, resource: ResourceType, old: Object, new: Object, options: WriteOptions) -> Object:
-        """Return the new object, with the parts that this write cannot change from the old object."""
-        if options.subresource in ("status", "approval"):
-            result = with_status_of(resource, old, new)
-        elif options.subresource == "ephemeralcontainers":
-            result = with_ephemeral_containers(old, new)
-        elif options.subresource == "resize":
-            result = with_resources(old, new)
-        elif resource.has_status and not options.whole:
-            result = {key: value for key, value in new.items() if key != "status"}
-            if "status" in old:
-                result["status"] = old["status"]
-        else:
-            result = dict(new)
-        if (
-            resource is NAMESPACES
-            and "spec" in old
-            and not options.whole
-            and options.subresource != "finalize"
-        ):
-            result["spec"] = old["spec"]
-        if resource.namespaced:
-            result["metadata"]["namespace"] = old["metadata"]["namespace"]
-        result["apiVersion"], result["kind"] = old["apiVersion"], old["kind"]
-        if not resource.custom:
-            on_write(result, resource.kind, old)
-            if options.strict and resource.kind == "Pod" and not options.subresource:
-                admit(result, resource.kind)
-            if resource.kind == "Service":
-                self._addresses.fill_in(result, old)
-        keep_system_fields(old["metadata"], result["metadata"])
-        keep_owners(old["metadata"], new["metadata"], result["metadata"], applied=options.applied)
-        counts = resource.generation and options.subresource != "status"
-        if counts and counted(resource, old) != counted(resource, result):
-            result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        return result
-
-    def _faults(
-        self, resource: ResourceType, old: Object | None, new: Object, options: WriteOptions
-    ) -> list[dict[str, str]]:
-        """Return what the server says against an object, besides its metadata."""
-        kind = resource.kind
-        if resource.custom:
-            return custom_faults(resource, new, old, options.subresource)
-        if old is not None and options.subresource == "ephemeralcontainers":
-            return [*schema_faults(self.schema_of(resource), new), *ephemeral_container_faults(old, new)]
-        if old is not None and options.subresource == "resize" and qos_class(old) != qos_class(new):
-            why = "Pod QOS Class may not change as a result of resizing"
-            return [errors.field_invalid("spec", new["status"]["qosClass"], why)]
-        has_own_checks = resource is DEFINITIONS or kind == "Event"
-        if has_own_checks or not options.strict or options.subresource:
-            return []
-        faults = in_order([*schema_faults(self.schema_of(resource), new), *spec_faults(kind, new)])
-        return faults if old is None else [*faults, *immutable_faults(kind, old, new)]
-
     def _check_version(
         self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
     ) -> None:
@@ -713,33 +573,11 @@ class Cluster:
         return base[:_MAX_GENERATED_BASE] + suffix
 
 
-@cache
-def _new_status(api_version: str, kind: str) -> Any:
-    """Return the status of a new object of a built-in kind, or UNSET if it has none."""
-    node = node_of(api_version, kind)
-    return UNSET if node is None or "status" not in node.properties else missing(node.properties["status"])
-
-
-@cache
-def _metadata_only() -> Node:
-    config_map = node_of("v1", "ConfigMap")
-    assert config_map is not None
-    return Node(preserves_unknown=True, properties={"metadata": config_map.properties["metadata"]})
-
-
 def _version_number(version: str) -> int:
     """Return a resourceVersion as a number; 0 or empty matches any version."""
     if version and not version.isdecimal():
         raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
     return int(version or 0)
-
-
-def _check_definition(new: Object, old: Object | None, options: WriteOptions) -> None:
-    """Refuse an invalid CustomResourceDefinition; warn about rules that are not enforced."""
-    from aioinformer.testing.rules.definition_rules import check_definition, not_enforced_in  # slow to import
-
-    check_definition(new, old)
-    options.fields.note(not_enforced_in(new))
 
 
 def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:

@@ -13,7 +13,8 @@ from aioinformer.testing.storage.conditions import with_condition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from aioinformer.testing.cluster.cluster import Cluster, DeleteOptions
+    from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.cluster.options import DeleteOptions
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent, StoredObject
 

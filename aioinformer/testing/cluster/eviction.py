@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.errors import ConfigError, SelectorError
 from aioinformer.objects.labels import LabelSelector
-from aioinformer.testing.cluster.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.cluster.deletion import delete
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError, cause, forbidden
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import PODS

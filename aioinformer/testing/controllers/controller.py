@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.cluster.cluster import DeleteOptions
 from aioinformer.testing.cluster.deletion import delete
+from aioinformer.testing.cluster.options import DeleteOptions
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object
 

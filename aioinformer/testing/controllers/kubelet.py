@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.cluster.cluster import DeleteOptions
 from aioinformer.testing.cluster.deletion import delete
+from aioinformer.testing.cluster.options import DeleteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.storage.builtin import PODS
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller, finalizers_of
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import NAMESPACES, PODS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller, finalizers_of
 from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION

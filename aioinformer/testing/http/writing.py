@@ -18,9 +18,10 @@ from aioinformer.testing.apply.patches import (
     unsupported_patch,
 )
 from aioinformer.testing.cluster.binding import bind
-from aioinformer.testing.cluster.cluster import ChangedMeanwhileError, DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.cluster import ChangedMeanwhileError
 from aioinformer.testing.cluster.deletion import check_preconditions, delete, delete_collection, warning
 from aioinformer.testing.cluster.eviction import evict
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.http.answers import respond, show, success
 from aioinformer.testing.http.bodies import object_in, parse, parse_yaml, read_body, unrecognized, value_in

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.binding import bind
-from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS

@@ -9,7 +9,9 @@ import pytest
 
 from aioinformer.testing import APIServer, ResourceType, StatusError
 from aioinformer.testing.apply.fieldsets import decode, encode, merge, paths, remove, show
-from aioinformer.testing.cluster.cluster import Cluster, WriteOptions
+from aioinformer.testing.cluster.cluster import Cluster
+from aioinformer.testing.cluster.options import WriteOptions
+from aioinformer.testing.cluster.strategy import schema_of
 from aioinformer.testing.objects import Object
 from aioinformer.testing.schema.node import Node
 from aioinformer.testing.storage.builtin import BUILTIN, PODS
@@ -20,7 +22,7 @@ DEPLOYMENTS = next(resource for resource in BUILTIN if resource.kind == "Deploym
 DAEMONS = next(resource for resource in BUILTIN if resource.kind == "DaemonSet")
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
 SERVICES = next(resource for resource in BUILTIN if resource.kind == "Service")
-DEPLOYMENT = Cluster().schema_of(DEPLOYMENTS)
+DEPLOYMENT = schema_of(DEPLOYMENTS)
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
 PATH = "/api/v1/namespaces/default/configmaps/a"
 APPLY = "application/apply-patch+yaml"

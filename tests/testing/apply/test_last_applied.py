@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioinformer.testing import APIServer, StatusError
-from aioinformer.testing.cluster.cluster import WriteOptions
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.codec import load
 

@@ -8,8 +8,9 @@ import pytest
 
 from aioinformer.testing import ResourceType, StatusError
 from aioinformer.testing.apply.patches import merge_patch
-from aioinformer.testing.cluster.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import delete
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import BUILTIN, NAMESPACES, PODS
 from aioinformer.testing.storage.codec import load

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from aioinformer.testing import ResourceType, StatusError, UnknownNameError
-from aioinformer.testing.cluster.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import Deletion, delete, delete_collection
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.controllers.controller import work_all
 from aioinformer.testing.controllers.controlplane import CONTROLLERS, control_plane
 from aioinformer.testing.controllers.definitions import Definitions

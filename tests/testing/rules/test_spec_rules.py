@@ -8,7 +8,8 @@ import pytest
 
 from aioinformer.testing import StatusError
 from aioinformer.testing.apply.patches import merge_patch
-from aioinformer.testing.cluster.cluster import Cluster, WriteOptions
+from aioinformer.testing.cluster.cluster import Cluster
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.cron import schedule_fault
 from aioinformer.testing.storage.builtin import BUILTIN

@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 
 from aioinformer.testing import APIServer, ResourceType, StatusError
-from aioinformer.testing.cluster.cluster import Cluster, WriteOptions
+from aioinformer.testing.cluster.cluster import Cluster
+from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.values import decoded
 from aioinformer.testing.storage.builtin import BUILTIN
