@@ -192,9 +192,9 @@ def test_invalid_predicates_are_refused(function: Any) -> None:
     with pytest.raises(ConfigError):
         When(function)
     with pytest.raises(ConfigError):
-        GenerationChanged() & function
+        _ = GenerationChanged() & function
     with pytest.raises(ConfigError):
-        GenerationChanged() | function
+        _ = GenerationChanged() | function
 
 
 def test_invalid_paths_and_selectors_are_refused() -> None:
