@@ -30,7 +30,7 @@ run: $(DEMO_STAMP) ## Run an informer on the embedded API server until Ctrl-C (S
 	$(BIN)/aioinformer demo $(SECONDS_OF_DEMO)
 
 test: $(STAMP) lint   ## Lint, then run all tests; those on the real kube-apiserver need Go.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 10 $(PYTEST_ARGS)
 
 test-all:        ## Run the tests on every Python version found.
 	@for version in 3.11 3.12 3.13 3.14; do \

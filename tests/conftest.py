@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,21 @@ def _eager_loop() -> asyncio.AbstractEventLoop:
 
 
 def pytest_collection_finish() -> None:
+    _freeze()
+
+
+_ended_tests = itertools.count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    if next(_ended_tests) % 100 == 0:
+        _freeze()
+
+
+def _freeze() -> None:
+    """Exclude what remains, such as modules and reports, from the garbage collection after each test."""
     gc.collect()
-    gc.freeze()  # imported modules are not collected again after each test
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
