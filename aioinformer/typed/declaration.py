@@ -101,7 +101,11 @@ def mistakes_error(class_name: str, mistakes: list[str]) -> ConfigError:
 def inherited(declaration: Declaration | None, given: dict[str, Any], class_name: str) -> Declaration:
     """Return the declaration of a class: what it gives, and the rest from the class that it extends."""
     known = {} if declaration is None else {**declaration.__dict__}
-    known.pop("storage", None)  # of two versions one is stored
+    for name in ("served", "storage"):  # of one version
+        known.pop(name, None)
+    if "kind" in given:  # another kind has other names
+        known.pop("plural", None)
+        known.pop("short_names", None)
     said = {**known, **given, "class_name": class_name}
     said["kind"] = said.get("kind") or class_name
     said["plural"] = said.get("plural") or plural_of(said["kind"])

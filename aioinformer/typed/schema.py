@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect as python
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 from msgspec import inspect
@@ -145,6 +145,8 @@ class SchemaBuilder:
             schema = self._of(types[0], path)
         elif names == {inspect.IntType, inspect.StrType}:
             schema = {**_INT_OR_STRING}
+            for each in types:  # limits of numbers do not concern strings, nor the reverse
+                schema |= {name: value for name, value in self._of(each, path).items() if name != "type"}
         elif names == {inspect.IntType, inspect.FloatType}:
             schema = self._number(next(each for each in types if isinstance(each, inspect.FloatType)), path)
         else:
@@ -270,14 +272,15 @@ class SchemaBuilder:
         schema["default"] = built
 
 
-def docstring_of(kind: type) -> str | None:
+def docstring_of(kind: Any) -> str | None:
     """Return a class's own docstring; None if it has none."""
-    text = kind.__dict__.get("__doc__")
+    text = (get_origin(kind) or kind).__dict__.get("__doc__")
     return python.cleandoc(text) if text else None
 
 
-def _annotations_of(kind: type) -> dict[str, Any]:
-    if not issubclass(kind, msgspec.Struct):
+def _annotations_of(kind: Any) -> dict[str, Any]:
+    """Return the annotations of a Struct's fields, also of a generic one: ``Pair[int]``."""
+    if not issubclass(get_origin(kind) or kind, msgspec.Struct):
         return {}
     return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
