@@ -26,7 +26,7 @@ from .manager import Manager
 from .protocols import LeaderElection
 from .registering import Registering
 from .requests import Request
-from .rights import EVENTS, LEASES, Right, merged
+from .rights import ELECT, EVENTS, LEASES, Right, merged
 from .settings import require_settings_class, settings_from
 from .webhooks import Reviewed, UserInfo, WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
@@ -202,7 +202,7 @@ class Operator(DeclaresWebhooks):
         if self.events:
             rights.append(Right.of(EVENTS, ("create", "patch")))
         if leader_election:
-            rights.append(Right.of(LEASES, ("get", "create", "update")))
+            rights.append(Right.of(LEASES, ELECT))
         return merged(rights)
 
     # -- running -------------------------------------------------------------------------------------------
