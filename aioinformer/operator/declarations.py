@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypedDict, TypeVar
 
-from ..errors import AioInformerError
+from ..errors import AioInformerError, ConfigError
 from ..handlers import require_callback
 from ..objects.api_resources import APIResource
 from ..typed.declaration import mistakes_error
@@ -187,6 +187,24 @@ def require_handler(name: str, function: object, argument: str = "request") -> N
     """
     is_two = callable(function) and takes_context(function)
     require_callback(name, function, (argument, "context") if is_two else (argument,))
+
+
+def require_items(name: str, given: Iterable[T], item: type = object) -> tuple[T, ...]:
+    """Return the objects of an option that is a list.
+
+    Raises:
+        ConfigError: It is no list, or an object is not of the class.
+    """
+    option: object = given
+    if isinstance(option, str) or not isinstance(option, Iterable):
+        raise ConfigError(f"{name} must be a list, not {option!r}: put it in brackets")
+    items = tuple(given)
+    for each in items:
+        if not isinstance(each, item):
+            raise ConfigError(
+                f"{name} takes {item.__name__} objects, such as {item.__name__}({each!r}, ...), not {each!r}"
+            )
+    return items
 
 
 class Mistakes:

@@ -19,7 +19,7 @@ from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
 from .context import Context, Lifespan
-from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, unique
+from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, require_items, unique
 from .declared import Declared
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
@@ -87,7 +87,7 @@ class Operator(DeclaresWebhooks):
     ) -> None:
         mistakes = Mistakes(f"Operator({name!r})")
         mistakes.of(lambda: require_object_name("name", name))
-        self.uses = tuple(uses)
+        self.uses = mistakes.of(lambda: require_items("uses", uses, Uses)) or ()
         for each in self.uses:
             mistakes.of(lambda each=each: each.right)  # type: ignore[misc]
         if settings is not None:

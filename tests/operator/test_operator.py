@@ -7,10 +7,20 @@ from typing import Any, assert_type
 import pytest
 
 from aioinformer import CachedResource, Client, ConfigError, KubeObject, Resource
-from aioinformer.operator import Context, Operator, Owned, Request, Result, Uses, Watched
+from aioinformer.operator import (
+    Context,
+    GenerationChanged,
+    Operator,
+    Owned,
+    Request,
+    Result,
+    Uses,
+    Watched,
+)
 from aioinformer.operator.definitions import differences, install
 from aioinformer.testing import APIServer, ResourceType, eventually
 from aioinformer.typed import CustomResource
+from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 
 
 async def change_by_hand(client: Client) -> None:
@@ -222,6 +232,40 @@ def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
         operator.controller("secrets", owns=[Owned("pods", verbs="create")], uses=[Uses("nodes", verbs=())])(
             lambda request: None
         )
+
+
+POD = Uses("pods")
+NODES = Watched("nodes", lambda obj: None)
+NO_PREDICATE: Any = GenerationChanged
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"owns": "deployments"}, "owns must be a list, not 'deployments': put it in brackets"),
+        ({"owns": Owned("pods")}, r"owns must be a list, not Owned\("),
+        ({"watches": NODES}, "watches must be a list"),
+        ({"watches": ["nodes"]}, r"watches takes Watched objects, such as Watched\('nodes', ...\), not 'nodes'"),
+        ({"uses": POD}, "uses must be a list"),
+        ({"uses": ["pods"]}, r"uses takes Uses objects, such as Uses\('pods', ...\), not 'pods'"),
+        ({"sources": 1}, "sources must be a list, not 1"),
+        ({"sources": [1]}, "a source must be an async iterable or a function"),
+        ({"rate_limiter": ItemExponentialFailureRateLimiter()}, r"rate_limiter must be a function of \(\)"),
+        ({"cache_sync_timeout": -1}, "cache_sync_timeout must be a number of seconds"),
+        ({"owns": [Owned("pods", NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
+        ({"watches": [Watched("pods", NODES.map_func, NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
+    ],
+)  # fmt: skip
+def test_options_are_checked_when_they_are_declared(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Operator("wrong").controller("configmaps", **options)(lambda request: None)
+
+
+def test_an_operator_uses_a_list() -> None:
+    operator: Any = Operator
+    for uses in ("pods", POD, ["pods"]):
+        with pytest.raises(ConfigError, match=r"Operator\('wrong'\): uses "):
+            operator("wrong", uses=uses)
 
 
 def test_two_controllers_of_one_name_or_finalizer_are_refused() -> None:
