@@ -57,6 +57,30 @@ async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
         assert "copies" in {field["manager"] for field in metadata["managedFields"]}
 
 
+async def test_an_owner_in_another_namespace_is_refused() -> None:
+    operator = Operator("copies", events=False)
+    seen: list[str] = []
+
+    @operator.controller("configmaps", owns=["secrets"])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        if request.object is not None:
+            try:
+                await context.apply_owned(
+                    request.object, "secrets", {"metadata": {"namespace": "kube-system"}}
+                )
+            except ConfigError as error:
+                seen.append(str(error))
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: seen)
+        assert not server.list("v1", "secrets", "kube-system")
+    assert seen[0].startswith(
+        "'secrets' kube-system/a: its owner is in the namespace default, and Kubernetes deletes"
+    )
+
+
 async def test_a_reconciler_may_leave_out_the_context_and_be_plain() -> None:
     operator = Operator("plain", events=False)
     seen: list[str] = []
