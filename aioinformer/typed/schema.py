@@ -125,7 +125,7 @@ class SchemaBuilder:
         return self._one_of([each.value for each in kind.cls], path)
 
     def _literal(self, kind: inspect.LiteralType, path: str) -> Schema:
-        return self._one_of(kind.values, path)
+        return self._one_of((each for each in kind.values if each is not None), path)
 
     def _one_of(self, values: Iterable[Any], path: str) -> Schema:
         values = list(values)

@@ -171,6 +171,13 @@ def test_cluster_scoped_kinds_and_plurals() -> None:
     assert definition["metadata"]["name"] == "policies.example.com"
 
 
+def test_a_literal_that_may_be_none() -> None:
+    class Cave(CustomResource, group="example.com", version="v1"):
+        spec: Literal["deep", "flat", None] = None
+
+    assert spec_of(crd(Cave)) == {"type": "string", "enum": ["deep", "flat"]}
+
+
 T = TypeVar("T")
 
 
