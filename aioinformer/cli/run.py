@@ -92,11 +92,14 @@ async def run(found: Operator | Factory, asked: Run, client: Client) -> None:
 
 
 async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
-    name = found.name if isinstance(found, Operator) else asked.target.partition(":")[0].rpartition(".")[2]
+    # Two programs that are called main must not compete for one Lease.
+    name = found.name if isinstance(found, Operator) else asked.target.replace(":", ".")
     async with client:
         elector = None
         if asked.leader_elect:
-            elector = LeaderElector(client, name.replace("_", "-"), asked.lease_namespace or client.namespace)
+            elector = LeaderElector(
+                client, name.lower().replace("_", "-"), asked.lease_namespace or client.namespace
+            )
         stages = StageTimes(TRACES) if asked.trace else None
         if isinstance(found, Operator):
             if asked.install_crds:

@@ -225,6 +225,28 @@ async def test_a_manager_factory_in_one_namespace(server: APIServer, folder: Pat
                      "option that sets it\n")  # fmt: skip
 
 
+LED = """
+from aioinformer import Client
+from aioinformer.operator import Manager
+
+
+def Make_caves(client: Client, leader_election: object) -> Manager:
+    return Manager(client, leader_election=leader_election)
+"""
+
+
+async def test_the_lease_of_a_factory_is_named_by_its_whole_path(server: APIServer, folder: Path) -> None:
+    (folder / "caves").mkdir()
+    (folder / "caves" / "main.py").write_text(LED)
+    options = ("--leader-elect", "--lease-namespace", "default")
+    async with aioinformer(folder, "caves.main:Make_caves", *on(server), *options) as program:
+        await line_with(program.errors, "has no controllers")
+        (lease,) = server.list("coordination.k8s.io/v1", "leases", "default")
+        assert lease["metadata"]["name"] == "caves.main.make-caves"
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
 async def test_sigterm_waits_for_running_reconciles(server: APIServer, folder: Path) -> None:
     (port,) = free_ports(1)
     server.create("v1", "configmaps", {"metadata": {"name": "a"}})
