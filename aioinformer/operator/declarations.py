@@ -22,6 +22,8 @@ from .source_trigger import Source
 
 T = TypeVar("T")
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
 Outcome = Awaitable[Result | None] | Result | None
 """What a reconciler returns."""
 
@@ -171,12 +173,17 @@ def with_context(function: Callable[..., Any], context: Context) -> Callable[[An
 
 
 def takes_context(function: Callable[..., Any]) -> bool:
-    """Return whether a function takes a second argument."""
+    """Return whether a function takes the context: a second argument without a default, or one named ``context``."""
     try:
-        inspect.signature(function, follow_wrapped=False).bind(None, None)
+        signature = inspect.signature(function, follow_wrapped=False)
+        signature.bind(None, None)
     except (TypeError, ValueError):
         return False
-    return True
+    named = [each for each in signature.parameters.values() if each.kind in _POSITIONAL]
+    if len(named) > 1:
+        return named[1].default is inspect.Parameter.empty or named[1].name == "context"
+    wrapped = inspect.unwrap(function)  # what a decorator that takes any arguments calls
+    return wrapped is function or takes_context(wrapped)
 
 
 def require_handler(name: str, function: object, argument: str = "request") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, assert_type
 
 import pytest
@@ -98,6 +100,47 @@ async def test_a_reconciler_may_leave_out_the_context_and_be_plain() -> None:
         async with operator.running(client):
             await eventually(lambda: sorted(seen) == ["first default/a", "second default/a of plain"])
         assert server.count("list") + server.count("watch") == 1, "both share an informer"
+
+
+def decorated(function: Callable[..., Any]) -> Any:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+async def test_the_context_takes_no_argument_that_has_a_default() -> None:
+    operator = Operator("defaults", events=False)
+    seen: list[tuple[str, object]] = []
+
+    def kept(request: Request[KubeObject], dry_run: bool = False) -> None:
+        seen.append(("kept", dry_run))
+
+    def optional(request: Request[KubeObject], context: Context | None = None) -> None:
+        seen.append(("optional", context is not None))
+
+    @decorated
+    def short(request: Request[KubeObject]) -> None:
+        seen.append(("short", None))
+
+    @decorated
+    def long(request: Request[KubeObject], context: Context) -> None:
+        seen.append(("long", context.name))
+
+    functions: list[Any] = [kept, optional, short, long]
+    for function in functions:
+        operator.controller("configmaps", name=function.__name__)(function)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: len(seen) == len(functions))
+    assert sorted(seen, key=str) == [
+        ("kept", False),
+        ("long", "defaults"),
+        ("optional", True),
+        ("short", None),
+    ]
 
 
 async def test_a_map_function_may_read_the_caches() -> None:
