@@ -87,7 +87,8 @@ class SchemaBuilder:
             return {**_TEXTS[type(kind)], **self._text_limits(kind, path)}
         if isinstance(kind, inspect.CollectionType):
             return self._list(kind, path)
-        name = type(kind).__name__.removesuffix("Type").lower()
+        cls = getattr(kind, "cls", None)
+        name = cls.__name__ if isinstance(cls, type) else type(kind).__name__.removesuffix("Type").lower()
         return self._mistake(
             path, f"a schema has no {name}; use a Struct, list, dict, str, int, float or bool"
         )

@@ -315,6 +315,34 @@ def test_all_mistakes_are_reported_at_once() -> None:
         assert text in line
 
 
+def test_class_arguments_of_other_types_are_mistakes() -> None:
+    options: dict[str, Any] = {
+        "version": 1,
+        "short_names": 5,
+        "columns": Column("A", ".spec"),
+        "rules": ["self.spec > 1"],
+        "scale": "spec.replicas",
+        "namespaced": "no",
+    }
+
+    class Wrong(CustomResource, group="example.com", **options):
+        spec: complex
+
+    with pytest.raises(ConfigError) as raised:
+        crd(Wrong)
+    for text in (
+        "Wrong has 8 mistakes:",
+        "version=1 must be a str",
+        "short_names=5 must be a tuple",
+        "columns=Column(name='A', path='.spec', ",
+        "rules: 'self.spec > 1' is no Rule",
+        "scale='spec.replicas' must be a Scale",
+        "namespaced='no' must be a bool",
+        "spec: a schema has no complex; use a Struct",
+    ):
+        assert text in str(raised.value)
+
+
 def test_mistakes_of_versions_are_reported_at_once() -> None:
     class One(CustomResource, group="example.com", version="v1", storage=True):
         spec: dict[str, Any] = {}
