@@ -167,8 +167,8 @@ def namespace(request: pytest.FixtureRequest, client: Client) -> str:
 def run_operator(client: Client, namespace: str) -> RunOperator:
     """Runs an operator in the test's namespace: ``async with run_operator(operator) as manager``.
 
-    It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. An error of
-    the operator ends the block.
+    It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. Leaving the
+    block raises the operator's error, if it has failed.
     """
 
     @asynccontextmanager

@@ -82,21 +82,21 @@ def _imported(name: str) -> ModuleType:
                 f"there is no module {error.name!r} in {os.getcwd()} or where Python looks; run this in the folder "
                 f"that has {name.partition('.')[0]}, or install it"
             ) from error
-        raise ConfigError(_failed(name, error)) from error
+        raise ConfigError(failure(f"{name} cannot be imported", error)) from error
     except BaseException as error:  # a module may even call sys.exit
-        raise ConfigError(_failed(name, error)) from error
+        raise ConfigError(failure(f"{name} cannot be imported", error)) from error
 
 
-def _failed(name: str, error: BaseException) -> str:
-    """Return why a module cannot be imported: its own last line in the traceback, and the error."""
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def failure(what: str, error: BaseException) -> str:
+    """Return that a user's code failed, and why: its own last line in the traceback, and the error."""
+    why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{name} cannot be imported: {shown_path(error.filename)}, line {error.lineno}: SyntaxError: {error.msg}"
+        return f"{what}: {shown_path(error.filename)}, line {error.lineno}: SyntaxError: {error.msg}"
     last = own_frame(error)
     if last is None:
-        return f"{name} cannot be imported: {what}"
+        return f"{what}: {why}"
     code = f" ({last.line})" if last.line else ""
-    return f"{name} cannot be imported: {shown_path(last.filename)}, line {last.lineno}{code}: {what}"
+    return f"{what}: {shown_path(last.filename)}, line {last.lineno}{code}: {why}"
 
 
 def _missing(module: ModuleType, path: str) -> str:

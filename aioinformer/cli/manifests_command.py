@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .._core.checks import require_namespace
 from ..errors import ConfigError
 from .output import print_error, printing, write
 from .reporting import reporting_errors
@@ -69,6 +70,9 @@ def manifests_command(
     from .loading import DEFAULT_OBJECT, load
 
     with reporting_errors(), printing():
+        for option, value in (("--namespace", namespace), ("--install-namespace", install_namespace)):
+            if value is not None:
+                require_namespace(option, value)
         found = load(target)
         if not isinstance(found, Operator):
             raise ConfigError(

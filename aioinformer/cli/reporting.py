@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -26,12 +27,15 @@ def usage() -> Iterator[None]:
 
 @contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Exit with a one-line message on an AioInformerError."""
+    """Exit with a one-line message on an AioInformerError, and with a traceback on an OSError of the user's code."""
     try:
         yield
     except AioInformerError as error:
         if not (isinstance(error, OutputError) and error.is_closed):
             fail(str(error))
+    except OSError:  # main() takes those that remain for errors of the output
+        traceback.print_exc()
+        raise typer.Exit(1) from None
 
 
 def fail(reason: str, code: int = 1) -> NoReturn:

@@ -24,13 +24,15 @@ from ..operator.preflight import (
     missing_rights,
     read_by,
     require_collections,
+    require_scopes,
     told,
     user_of,
 )
+from ..operator.rights import ELECT, LEASES, Right
 from ..operator.serving import Debug, Serving
 from ..operator.webhooks import Reached
 from ..tracing import StageTimes
-from .loading import Factory
+from .loading import Factory, failure
 
 logger = logging.getLogger(__name__)
 
@@ -90,11 +92,14 @@ async def run(found: Operator | Factory, asked: Run, client: Client) -> None:
 
 
 async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
-    name = found.name if isinstance(found, Operator) else asked.target.partition(":")[0].rpartition(".")[2]
+    # Two programs that are called main must not compete for one Lease.
+    name = found.name if isinstance(found, Operator) else asked.target.replace(":", ".")
     async with client:
         elector = None
         if asked.leader_elect:
-            elector = LeaderElector(client, name.replace("_", "-"), asked.lease_namespace or client.namespace)
+            elector = LeaderElector(
+                client, name.lower().replace("_", "-"), asked.lease_namespace or client.namespace
+            )
         stages = StageTimes(TRACES) if asked.trace else None
         if isinstance(found, Operator):
             if asked.install_crds:
@@ -161,16 +166,21 @@ async def _manager(
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(found, Operator):
         return found.manager(client, **given)  # type: ignore[arg-type]
-    accepted = inspect.signature(found).parameters
-    if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in accepted.values()):
-        for name in given:
-            if name not in accepted:
-                raise ConfigError(
-                    f"{asked.target} takes no {name}: add this parameter, or leave out the option that sets it"
-                )
-    made: Any = found(client, **given)
-    if inspect.isawaitable(made):
-        made = await made
+    try:
+        accepted = inspect.signature(found).parameters
+        if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in accepted.values()):
+            for name in given:
+                if name not in accepted:
+                    raise ConfigError(
+                        f"{asked.target} takes no {name}: add this parameter, or leave out the option that sets it"
+                    )
+        made: Any = found(client, **given)
+        if inspect.isawaitable(made):
+            made = await made
+    except AioInformerError:
+        raise
+    except Exception as error:
+        raise ConfigError(failure(f"{asked.target} made no Manager", error)) from error
     if not isinstance(made, Manager):
         raise ConfigError(f"{asked.target} returned a {type(made).__name__}, not a Manager")
     return made
@@ -191,6 +201,8 @@ async def _check(
             else "Install its CustomResourceDefinition"
         )
         await require_collections(client, manager, advice)
+        if isinstance(found, Operator) and asked.namespace:
+            require_scopes(client, found.resources)
         if isinstance(found, Operator) and not asked.install_crds:
             for difference in await differences(client, found):
                 logger.warning(
@@ -225,11 +237,10 @@ def _needed(
     if not isinstance(found, Operator):
         yield from read_by(manager)
         return
-    for right in found.rights(leader_election=elector is not None):
-        if right.plural == "leases" and elector is not None:
-            yield Needed(right, asked.lease_namespace or client.namespace, found.name)
-        else:
-            yield Needed(right, (asked.namespace or "") if right.namespaced else "")
+    for right in found.rights(leader_election=False):
+        yield Needed(right, (asked.namespace or "") if right.namespaced else "")
+    if elector is not None:
+        yield Needed(Right.of(LEASES, ELECT), asked.lease_namespace or client.namespace, found.name)
 
 
 async def _end_the_rest() -> None:

@@ -143,15 +143,23 @@ class Context:
             The object as the server stored it.
 
         Raises:
-            ConfigError: The operator does not declare the resource, or the owner lacks its apiVersion, kind or uid.
+            ConfigError: The operator does not declare the resource, or the owner lacks its apiVersion, kind or uid, or
+                is in another namespace.
             AioInformerError: As for ``Resource.apply``.
         """
+        home = namespace_of(owner)
         metadata = {
             "name": read_metadata(owner, NAME),
-            "namespace": namespace_of(owner),
-            **fields.get("metadata", {}),
+            "namespace": home,
+            **(fields.get("metadata") or {}),
             "ownerReferences": [owner_reference(owner)],
         }
+        if home and metadata["namespace"] != home:
+            raise ConfigError(
+                f"{shown(resource)} {metadata['namespace']}/{metadata['name']}: its owner is in the namespace {home}, "
+                f"and Kubernetes deletes objects whose owner is in another one: write it by context.resource("
+                f"{shown(resource)}).apply, and delete it in a cleanup"
+            )
         found = self._cached.get(key_of(resource)) or self.uncached(resource)
         return await found.apply({**fields, "metadata": metadata}, force=True)
 

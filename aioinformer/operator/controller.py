@@ -12,7 +12,7 @@ import msgspec
 
 from .._core.checks import require_count, require_seconds
 from .._core.tasks import maybe_await, wait_ended
-from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout
+from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout, TerminalError
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
 from ..typed import CustomResource
@@ -291,9 +291,14 @@ class Controller(Generic[T]):
 
     def _reconcile(self, key: str) -> object:
         """Reconcile the object of a key. Returns a Result, None, or an awaitable of either."""
+        namespace, _, name = key.rpartition("/")
+        if namespace and not self.informer.version_waits.reads(namespace):
+            raise TerminalError(
+                f"{self.informer.name} does not read the namespace {namespace!r}: a map function or source asked for "
+                f"{key}, and whether it exists is not known here"
+            )
         if self._written is not None:
             return self._reconcile_current(key, self._written)
-        namespace, _, name = key.rpartition("/")
         return self._step(Request(namespace, name, _own(self._store.get_by_key(key))))
 
     async def _reconcile_current(self, key: str, written: WrittenResource[T]) -> object:
@@ -302,6 +307,8 @@ class Controller(Generic[T]):
             obj = await written.get(key)
         except NotFoundError:
             obj = None
+        except ConfigError as error:  # a request without a namespace, or with one too many
+            raise TerminalError(str(error)) from error
         namespace, _, name = key.rpartition("/")
         return await maybe_await(self._step(Request(namespace, name, _own(obj))))
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypedDict, TypeVar
 
-from ..errors import AioInformerError
+from ..errors import AioInformerError, ConfigError
 from ..handlers import require_callback
 from ..objects.api_resources import APIResource
 from ..typed.declaration import mistakes_error
@@ -21,6 +21,8 @@ from .rights import READ, WRITE, Right
 from .source_trigger import Source
 
 T = TypeVar("T")
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 Outcome = Awaitable[Result | None] | Result | None
 """What a reconciler returns."""
@@ -171,12 +173,17 @@ def with_context(function: Callable[..., Any], context: Context) -> Callable[[An
 
 
 def takes_context(function: Callable[..., Any]) -> bool:
-    """Return whether a function takes a second argument."""
+    """Return whether a function takes the context: a second argument without a default, or one named ``context``."""
     try:
-        inspect.signature(function, follow_wrapped=False).bind(None, None)
+        signature = inspect.signature(function, follow_wrapped=False)
+        signature.bind(None, None)
     except (TypeError, ValueError):
         return False
-    return True
+    named = [each for each in signature.parameters.values() if each.kind in _POSITIONAL]
+    if len(named) > 1:
+        return named[1].default is inspect.Parameter.empty or named[1].name == "context"
+    wrapped = inspect.unwrap(function)  # what a decorator that takes any arguments calls
+    return wrapped is function or takes_context(wrapped)
 
 
 def require_handler(name: str, function: object, argument: str = "request") -> None:
@@ -187,6 +194,24 @@ def require_handler(name: str, function: object, argument: str = "request") -> N
     """
     is_two = callable(function) and takes_context(function)
     require_callback(name, function, (argument, "context") if is_two else (argument,))
+
+
+def require_items(name: str, given: Iterable[T], item: type = object) -> tuple[T, ...]:
+    """Return the objects of an option that is a list.
+
+    Raises:
+        ConfigError: It is no list, or an object is not of the class.
+    """
+    option: object = given
+    if isinstance(option, str) or not isinstance(option, Iterable):
+        raise ConfigError(f"{name} must be a list, not {option!r}: put it in brackets")
+    items = tuple(given)
+    for each in items:
+        if not isinstance(each, item):
+            raise ConfigError(
+                f"{name} takes {item.__name__} objects, such as {item.__name__}({each!r}, ...), not {each!r}"
+            )
+    return items
 
 
 class Mistakes:

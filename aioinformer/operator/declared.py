@@ -8,16 +8,26 @@ from typing import Any
 
 from .._core.checks import require_count, require_qualified_name, require_seconds
 from ..errors import ConfigError
+from ..handlers import require_arguments
 from ..objects.api_resources import APIResource
 from ..workqueue import RateLimiter
 from .context import Context
 from .controller import TIMEOUT, Controller
-from .declarations import Handler, Mistakes, Owned, Uses, Watched, require_handler, with_context
+from .declarations import (
+    Handler,
+    Mistakes,
+    Owned,
+    Uses,
+    Watched,
+    require_handler,
+    require_items,
+    with_context,
+)
 from .informer_triggers import Owns, Watch
 from .kinds import Named, declared, declares_status, require_distinct
 from .predicates import PredicateFunc, require_predicate
 from .rights import READ, Right
-from .source_trigger import Source
+from .source_trigger import Source, SourceTrigger
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +98,16 @@ class Declared:
         """
         called = getattr(self.reconcile, "__name__", repr(self.reconcile))
         mistakes = Mistakes(f"{operator}: the controller {self.name or called}")
+        self._check_lists(mistakes)
+        mistakes.raise_if_any()  # the other checks go through the lists
         mistakes.of(lambda: require_handler("reconcile", self.reconcile))
         primary = mistakes.of(lambda: self.primary)
         if primary is not None and self.status_verbs:
             mistakes.of(lambda: Right.of(primary, self._status_verbs, "status"))
         for owned in self.owned:
             mistakes.of(lambda owned=owned: owned.right)  # type: ignore[misc]
+        for source in self.sources:
+            mistakes.of(lambda source=source: SourceTrigger(source))  # type: ignore[misc]
         for watched in self.watches:
             mistakes.of(lambda watched=watched: declared(watched.resource))  # type: ignore[misc]
             mistakes.of(
@@ -103,11 +117,19 @@ class Declared:
             mistakes.of(lambda used=used: used.right)  # type: ignore[misc]
         theirs = (resource for other in others for resource in other.resources)
         mistakes.of(lambda: require_distinct([*named, *theirs, *self.resources]))
-        if self.predicate is not None:
-            mistakes.of(lambda: require_predicate("predicate", self.predicate))
+        for predicate in (
+            self.predicate,
+            *(o.predicate for o in self.owned),
+            *(w.predicate for w in self.watches),
+        ):
+            if predicate is not None:
+                mistakes.of(lambda predicate=predicate: require_predicate("predicate", predicate))  # type: ignore[misc]
         mistakes.of(lambda: require_count("concurrency", self.concurrency, least=1))
-        if self.timeout is not None:
-            mistakes.of(lambda: require_seconds("timeout", self.timeout))
+        for name, seconds in (("timeout", self.timeout), ("cache_sync_timeout", self.cache_sync_timeout)):
+            if seconds is not None:
+                mistakes.of(lambda name=name, seconds=seconds: require_seconds(name, seconds))  # type: ignore[misc]
+        if self.rate_limiter is not None:
+            mistakes.of(lambda: require_arguments("rate_limiter", self.rate_limiter, ()))
         self._check_finalizer(mistakes)
         for other in others:
             if primary is not None and other.title == self.title:
@@ -121,6 +143,12 @@ class Declared:
                     f"{other.title} has the finalizer {self.finalizer} of the same objects: give each its own"
                 )
         mistakes.raise_if_any()
+
+    def _check_lists(self, mistakes: Mistakes) -> None:
+        mistakes.of(lambda: require_items("owns", self.owns))
+        mistakes.of(lambda: require_items("watches", self.watches, Watched))
+        mistakes.of(lambda: require_items("uses", self.uses, Uses))
+        mistakes.of(lambda: require_items("sources", self.sources))
 
     def _check_finalizer(self, mistakes: Mistakes) -> None:
         if self.cleanup is not None:

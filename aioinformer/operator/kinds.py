@@ -32,11 +32,14 @@ class Kind(Generic[T]):
         resource: A class, or a name such as ``"pods"``.
         object_type: After a name, the type of its objects; KubeObject if not given.
         indexers: The indexes of its cache: functions of an object, or paths, by name.
+        namespaced: Whether objects live in namespaces, for a custom resource that is named by its plural and group. Of
+            others it is known.
     """
 
     resource: str | type[T]
     object_type: type[T] | None = None
     indexers: Mapping[str, IndexFunc[T] | str] = field(default_factory=dict)
+    namespaced: bool = True
 
     @overload
     def __init__(
@@ -44,11 +47,17 @@ class Kind(Generic[T]):
         resource: str,
         *,
         indexers: Mapping[str, IndexFunc[KubeObject] | str] = ...,
+        namespaced: bool = ...,
     ) -> None: ...
 
     @overload
     def __init__(
-        self, resource: str, object_type: type[T], *, indexers: Mapping[str, IndexFunc[T] | str] = ...
+        self,
+        resource: str,
+        object_type: type[T],
+        *,
+        indexers: Mapping[str, IndexFunc[T] | str] = ...,
+        namespaced: bool = ...,
     ) -> None: ...
 
     @overload
@@ -60,10 +69,12 @@ class Kind(Generic[T]):
         object_type: type[Any] | None = None,
         *,
         indexers: Mapping[str, IndexFunc[Any] | str] | None = None,
+        namespaced: bool = True,
     ) -> None:
         object.__setattr__(self, "resource", resource)
         object.__setattr__(self, "object_type", object_type)
         object.__setattr__(self, "indexers", indexers or {})
+        object.__setattr__(self, "namespaced", namespaced)
 
 
 Named = str | type[Any] | Kind[Any]
@@ -73,15 +84,17 @@ Named = str | type[Any] | Kind[Any]
 def declared(named: Named) -> APIResource:
     """Return the resource that a declaration names.
 
-    Of a custom resource that is named by its plural and group, version and kind are empty, and it counts as namespaced:
-    discovery finds them for a run.
+    Of a custom resource that is named by its plural and group, version and kind are empty: discovery finds them for a
+    run. It counts as namespaced unless a Kind says otherwise.
 
     Raises:
         ConfigError: The name or the class is none of a resource; the message has all mistakes of a class.
     """
     if (kind := custom_class(named)) is not None:
         crd(kind)  # raises all mistakes of the class
-    return _resource_of(named)
+    found = _resource_of(named)
+    is_cluster_scoped = isinstance(named, Kind) and not named.namespaced and is_discovered(named)
+    return found._replace(namespaced=False) if is_cluster_scoped else found
 
 
 def _resource_of(named: Named) -> APIResource:

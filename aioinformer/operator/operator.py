@@ -19,14 +19,14 @@ from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
 from .context import Context, Lifespan
-from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, unique
+from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, require_items, unique
 from .declared import Declared
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
 from .protocols import LeaderElection
 from .registering import Registering
 from .requests import Request
-from .rights import EVENTS, LEASES, Right, merged
+from .rights import ELECT, EVENTS, LEASES, Right, merged
 from .settings import require_settings_class, settings_from
 from .webhooks import Reviewed, UserInfo, WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
@@ -87,7 +87,7 @@ class Operator(DeclaresWebhooks):
     ) -> None:
         mistakes = Mistakes(f"Operator({name!r})")
         mistakes.of(lambda: require_object_name("name", name))
-        self.uses = tuple(uses)
+        self.uses = mistakes.of(lambda: require_items("uses", uses, Uses)) or ()
         for each in self.uses:
             mistakes.of(lambda each=each: each.right)  # type: ignore[misc]
         if settings is not None:
@@ -202,7 +202,7 @@ class Operator(DeclaresWebhooks):
         if self.events:
             rights.append(Right.of(EVENTS, ("create", "patch")))
         if leader_election:
-            rights.append(Right.of(LEASES, ("get", "create", "update")))
+            rights.append(Right.of(LEASES, ELECT))
         return merged(rights)
 
     # -- running -------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..client.transport import Change
 from ..errors import AioInformerError, ApiError, ConfigError
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
+from .kinds import Named, base_of, declared
 from .manager import Manager
 from .rights import Right, merged
 
@@ -104,6 +105,23 @@ async def require_collections(client: Client, manager: Manager, advice: str) -> 
     if missing:
         told = [await _explained(client, each) for each in missing]
         raise ConfigError(f"{'; '.join(told)}. {advice}")
+
+
+def require_scopes(client: Client, resources: Iterable[Named]) -> None:
+    """Check that discovered custom resources have the scope that is declared: rights in a namespace follow from it.
+
+    Raises:
+        ConfigError: One is cluster-scoped, and declared as namespaced.
+    """
+    for each in resources:
+        name = base_of(each)
+        found = client.discovery.known(name) if isinstance(name, str) else None
+        if found is not None and not found.namespaced and declared(each).namespaced:
+            raise ConfigError(
+                f"{name} is cluster-scoped at the server {client.server}, and rights in one namespace do not suffice: "
+                f"declare it as Kind({name!r}, namespaced=False), and install the rules that aioinformer manifests "
+                "prints then"
+            )
 
 
 async def _is_allowed(client: Client, needed: Needed, verb: str) -> bool:

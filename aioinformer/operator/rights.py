@@ -15,6 +15,9 @@ WRITE = ("create", "update", "patch", "delete")
 EVENTS = APIResource("events.k8s.io/v1", "events", "Event", True)
 LEASES = APIResource("coordination.k8s.io/v1", "leases", "Lease", True)
 
+ELECT = ("get", "create", "update")
+"""What a LeaderElector does with its Lease."""
+
 _ORDER = (*READ, *WRITE, "deletecollection")
 
 
@@ -59,16 +62,21 @@ class Right(msgspec.Struct, frozen=True):
 
 
 def merged(rights: Iterable[Right]) -> list[Right]:
-    """Return one right for each resource, in a fixed order."""
+    """Return one right for each resource, in a fixed order. A resource that one of them knows as cluster-scoped is."""
+    rights = list(rights)
+    cluster_scoped = {(each.group, each.plural) for each in rights if not each.namespaced}
     verbs: dict[tuple[str, str, str], set[str]] = {}
-    known: dict[tuple[str, str, str], Right] = {}
-    for right in rights:
-        key = (right.group, right.plural, right.subresource)
-        verbs.setdefault(key, set()).update(right.verbs)
-        known[key] = right
+    for each in rights:
+        verbs.setdefault((each.group, each.plural, each.subresource), set()).update(each.verbs)
     return [
-        msgspec.structs.replace(known[key], verbs=tuple(sorted(verbs[key], key=_rank)))
-        for key in sorted(known)
+        Right(
+            group,
+            plural,
+            (group, plural) not in cluster_scoped,
+            tuple(sorted(verbs[group, plural, subresource], key=_rank)),
+            subresource,
+        )
+        for group, plural, subresource in sorted(verbs)
     ]
 
 

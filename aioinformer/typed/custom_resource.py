@@ -134,7 +134,8 @@ class CustomResource(msgspec.Struct, metaclass=_CustomResourceMeta, rename="came
             status: WebsiteStatus | None = None
 
     ``crd(Website)`` is its CustomResourceDefinition. A class without arguments is a base for others; a class that
-    extends one with arguments is another version of its kind, and takes over what it does not give.
+    extends one with arguments is another version of its kind, and takes over what it does not give, except ``served``
+    and ``storage``. With ``kind=`` it is another kind.
 
     Args:
         group: The API group, a domain: ``"example.com"``.

@@ -19,10 +19,21 @@ _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _KIND = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _PROTECTED = (".k8s.io", ".kubernetes.io")
 
+_TYPES: dict[str, type] = {
+    "group": str, "version": str, "kind": str, "plural": str, "namespaced": bool, "served": bool, "storage": bool,
+    "scale": Scale,
+}  # fmt: skip
+_ITEMS: dict[str, type] = {"short_names": str, "categories": str, "columns": Column, "rules": Meta}
+"""The types of class arguments; of tuples, those of their items."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """The class arguments of a CustomResource; see there. None means that the argument was not given."""
+    """The class arguments of a CustomResource; see there. None means that the argument was not given.
+
+    Attributes:
+        wrong_types: What is wrong with arguments of another type, which count as not given.
+    """
 
     class_name: str
     group: str = ""
@@ -37,6 +48,7 @@ class Declaration:
     scale: Scale | None = None
     columns: Collection[Column] = ()
     rules: Collection[Meta] = field(default=(), hash=False)
+    wrong_types: tuple[str, ...] = ()
 
     @property
     def resource(self) -> APIResource:
@@ -55,7 +67,7 @@ class Declaration:
         return APIResource(f"{self.group}/{self.version}", self.plural, self.kind, self.namespaced)
 
     def mistakes(self) -> Iterator[str]:
-        """Yield what is wrong with the names."""
+        """Yield what is wrong with the arguments, except for paths, which need the schema."""
         if not self.group or not self.version:
             yield (
                 f"a group and a version are needed: class {self.class_name}(CustomResource, "
@@ -72,12 +84,21 @@ class Declaration:
         elif not _NAME.fullmatch(self.plural):
             yield f"plural={self.plural!r} must be a name in lower case, like 'websites'"
         for what, given in (("short_names", self.short_names), ("categories", self.categories)):
-            if isinstance(given, str):
-                yield f"{what}={given!r} must be a tuple: {what}=({given!r},)"
-                continue
             for each in given:
-                if not isinstance(each, str) or not LABEL.fullmatch(each):
+                if not LABEL.fullmatch(each):
                     yield f"{what}: {each!r} must be a name in lower case"
+        yield from self.wrong_types
+
+
+def _wrong_type(name: str, value: object) -> str:
+    """Return what is wrong with the type of a class argument; ``""`` if it is right."""
+    if (wanted := _TYPES.get(name)) is not None:
+        return "" if isinstance(value, wanted) else f"{name}={value!r} must be a {wanted.__name__}"
+    item = _ITEMS[name]
+    if isinstance(value, (str, item)) or not isinstance(value, Collection):
+        return f"{name}={value!r} must be a tuple: {name}=({value!r},)"
+    wrong = [each for each in value if not isinstance(each, item)]
+    return f"{name}: {wrong[0]!r} is no {'Rule' if item is Meta else item.__name__}" if wrong else ""
 
 
 def plural_of(kind: str) -> str:
@@ -101,8 +122,15 @@ def mistakes_error(class_name: str, mistakes: list[str]) -> ConfigError:
 def inherited(declaration: Declaration | None, given: dict[str, Any], class_name: str) -> Declaration:
     """Return the declaration of a class: what it gives, and the rest from the class that it extends."""
     known = {} if declaration is None else {**declaration.__dict__}
-    known.pop("storage", None)  # of two versions one is stored
-    said = {**known, **given, "class_name": class_name}
+    for name in ("served", "storage"):  # of one version
+        known.pop(name, None)
+    if "kind" in given:  # another kind has other names
+        known.pop("plural", None)
+        known.pop("short_names", None)
+    wrong = {name: text for name, value in given.items() if (text := _wrong_type(name, value))}
+    given = {name: value for name, value in given.items() if name not in wrong}
+    wrong_types = (*known.get("wrong_types", ()), *wrong.values())
+    said = {**known, **given, "class_name": class_name, "wrong_types": wrong_types}
     said["kind"] = said.get("kind") or class_name
     said["plural"] = said.get("plural") or plural_of(said["kind"])
     return Declaration(**said)

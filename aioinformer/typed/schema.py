@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect as python
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 from msgspec import inspect
@@ -87,7 +87,8 @@ class SchemaBuilder:
             return {**_TEXTS[type(kind)], **self._text_limits(kind, path)}
         if isinstance(kind, inspect.CollectionType):
             return self._list(kind, path)
-        name = type(kind).__name__.removesuffix("Type").lower()
+        cls = getattr(kind, "cls", None)
+        name = cls.__name__ if isinstance(cls, type) else type(kind).__name__.removesuffix("Type").lower()
         return self._mistake(
             path, f"a schema has no {name}; use a Struct, list, dict, str, int, float or bool"
         )
@@ -125,7 +126,7 @@ class SchemaBuilder:
         return self._one_of([each.value for each in kind.cls], path)
 
     def _literal(self, kind: inspect.LiteralType, path: str) -> Schema:
-        return self._one_of(kind.values, path)
+        return self._one_of((each for each in kind.values if each is not None), path)
 
     def _one_of(self, values: Iterable[Any], path: str) -> Schema:
         values = list(values)
@@ -145,6 +146,8 @@ class SchemaBuilder:
             schema = self._of(types[0], path)
         elif names == {inspect.IntType, inspect.StrType}:
             schema = {**_INT_OR_STRING}
+            for each in types:  # limits of numbers do not concern strings, nor the reverse
+                schema |= {name: value for name, value in self._of(each, path).items() if name != "type"}
         elif names == {inspect.IntType, inspect.FloatType}:
             schema = self._number(next(each for each in types if isinstance(each, inspect.FloatType)), path)
         else:
@@ -270,14 +273,15 @@ class SchemaBuilder:
         schema["default"] = built
 
 
-def docstring_of(kind: type) -> str | None:
+def docstring_of(kind: Any) -> str | None:
     """Return a class's own docstring; None if it has none."""
-    text = kind.__dict__.get("__doc__")
+    text = (get_origin(kind) or kind).__dict__.get("__doc__")
     return python.cleandoc(text) if text else None
 
 
-def _annotations_of(kind: type) -> dict[str, Any]:
-    if not issubclass(kind, msgspec.Struct):
+def _annotations_of(kind: Any) -> dict[str, Any]:
+    """Return the annotations of a Struct's fields, also of a generic one: ``Pair[int]``."""
+    if not issubclass(get_origin(kind) or kind, msgspec.Struct):
         return {}
     return {field.name: field.type for field in msgspec.structs.fields(kind)}
 

@@ -50,11 +50,15 @@ async def test_with_a_folder_it_says_how_to_install_it(tmp_path: Path) -> None:
         (["nowhere:operator"], "there is no module 'nowhere'"),
         (["aioinformer.operator.manifests:to_yaml"], "declare an Operator"),
         ([DECLARED, "--name=My.Pages"], "not 'My.Pages': pass --name"),
-        ([DECLARED, "--namespace=Web"], "must be a namespace's name, like 'default', not 'Web'"),
+        ([DECLARED, "--namespace=Web"], "--namespace must be a namespace's name, like 'default', not 'Web'"),
+        (
+            [DECLARED, "--install-namespace="],
+            "--install-namespace must be a namespace's name, like 'default'",
+        ),
         ([DECLARED, "--image=a b"], "image must be an image's name"),
         ([DECLARED, "--ca-bundle=missing.crt"], "--ca-bundle: missing.crt: No such file"),
     ],
-    ids=["module", "factory", "name", "namespace", "image", "authority"],
+    ids=["module", "factory", "name", "namespace", "home", "image", "authority"],
 )
 async def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None:
     ended = await manifests(*arguments)

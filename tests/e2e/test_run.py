@@ -225,6 +225,28 @@ async def test_a_manager_factory_in_one_namespace(server: APIServer, folder: Pat
                      "option that sets it\n")  # fmt: skip
 
 
+LED = """
+from aioinformer import Client
+from aioinformer.operator import Manager
+
+
+def Make_caves(client: Client, leader_election: object) -> Manager:
+    return Manager(client, leader_election=leader_election)
+"""
+
+
+async def test_the_lease_of_a_factory_is_named_by_its_whole_path(server: APIServer, folder: Path) -> None:
+    (folder / "caves").mkdir()
+    (folder / "caves" / "main.py").write_text(LED)
+    options = ("--leader-elect", "--lease-namespace", "default")
+    async with aioinformer(folder, "caves.main:Make_caves", *on(server), *options) as program:
+        await line_with(program.errors, "has no controllers")
+        (lease,) = server.list("coordination.k8s.io/v1", "leases", "default")
+        assert lease["metadata"]["name"] == "caves.main.make-caves"
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
 async def test_sigterm_waits_for_running_reconciles(server: APIServer, folder: Path) -> None:
     (port,) = free_ports(1)
     server.create("v1", "configmaps", {"metadata": {"name": "a"}})
@@ -281,6 +303,70 @@ async def test_rights_at_the_real_server(real: Cluster, folder: Path) -> None:
         program.signal(signal.SIGTERM)
         ended = await program.end()
     assert (ended.code, "WARNING" in ended.errors) == (0, False)
+
+
+async def test_a_cluster_scoped_resource_is_declared_as_such(server: APIServer, folder: Path) -> None:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "caves", "kind": "Cave"}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    definition = {"metadata": {"name": "caves.example.com"}, "spec": spec}
+    server.create("apiextensions.k8s.io/v1", "customresourcedefinitions", definition)
+    source = COPIES.replace('owns=["secrets"]', 'owns=["secrets"], uses=[Uses(CAVES)]')
+    for caves, ends in (
+        ('"caves.example.com"', True),
+        ('Kind("caves.example.com", namespaced=False)', False),
+    ):
+        (folder / "caves.py").write_text(
+            f"from aioinformer.operator import Kind, Uses\nCAVES = {caves}\n{source}"
+        )
+        async with aioinformer(folder, "caves", *on(server), "-n", "default") as program:
+            if ends:
+                ended = await program.end()
+                assert ended.code == 1
+                assert "caves.example.com is cluster-scoped at the server" in ended.errors
+                assert "declare it as Kind('caves.example.com', namespaced=False)" in ended.errors
+            else:
+                await line_with(program.errors, "starts its controllers")
+                program.signal(signal.SIGTERM)
+                assert (await program.end()).code == 0
+
+
+FAILING = """
+from aioinformer.operator import Operator
+
+operator = Operator("failing", events=False)
+
+
+@operator.lifespan
+async def database(context):
+    raise ConnectionError("the database is away")
+    yield 1
+
+
+def no_client(): ...
+
+
+async def broken(client):
+    raise OSError("boom")
+"""
+
+
+async def test_errors_of_the_users_code_are_its_own(server: APIServer, folder: Path) -> None:
+    (folder / "failing.py").write_text(FAILING)
+    ended = await outcome(folder, "failing", *on(server))
+    assert ended.code == 1
+    assert ended.errors.endswith("ConnectionError: the database is away\n")
+    assert "failing.py" in ended.errors
+    ended = await outcome(folder, "failing:no_client", *on(server))
+    assert ended.errors == (
+        "aioinformer: failing:no_client made no Manager: TypeError: no_client() takes 0 positional arguments but 1 was "
+        "given\n"
+    )
+    ended = await outcome(folder, "failing:broken", *on(server))
+    assert ended.errors.startswith("aioinformer: failing:broken made no Manager: ")
+    assert ended.errors.endswith('line 17 (raise OSError("boom")): OSError: boom\n')
+    assert ended.code == 1
 
 
 async def test_rights_that_only_some_reconciles_need_are_a_warning(server: APIServer, folder: Path) -> None:

@@ -25,7 +25,7 @@ from aioinformer.operator import (
     Request,
     Watch,
 )
-from aioinformer.testing import Simulation
+from aioinformer.testing import Simulation, simulate
 
 from .worlds import CONTAINERS, Reconciler, Stubborn, change, create, operating, quiet, simulated, trigger
 
@@ -456,6 +456,43 @@ class TestWatch:
             gc.collect()  # a coroutine that was never awaited causes a warning, which fails the test
 
         scenario()
+
+
+@pytest.mark.parametrize("is_written", [False, True], ids=["informer", "resource"])
+def test_a_request_for_a_namespace_that_is_not_read_is_refused_once(
+    is_written: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: Simulation) -> None:
+        caplog.clear()
+        reconcile = Reconciler()
+        manager = Manager(world.client, namespace="default")
+        maps: Any = (manager.resource if is_written else manager.for_resource)("v1", "configmaps")
+        secrets = manager.for_resource("v1", "secrets")
+        watch = Watch(secrets, lambda obj: [Request("other", "a"), Request("default", "b")])
+        controller = manager.add(Controller("tests", reconcile, maps, watches=[watch]))
+        world.server.create("v1", "configmaps", {"metadata": {"name": "a"}}, "other")
+        async with manager:
+            create(world, "s", "secrets")
+            await quiet(controller, 60)
+        assert reconcile.keys == ["default/b"]
+        assert (controller.state.terminal, controller.state.failing) == (1, 0)
+        (line,) = [each.message for each in caplog.records if "other/a" in each.message]
+        assert "configmaps in default does not read the namespace 'other'" in line
+
+    simulate(scenario, seed=1)
+
+
+@simulated
+async def test_a_request_of_the_wrong_scope_is_refused_once(world: Simulation) -> None:
+    reconcile = Reconciler()
+    manager = Manager(world.client)
+    maps, nodes = manager.resource("configmaps"), manager.for_resource("nodes")
+    controller = manager.add(Controller("tests", reconcile, maps, watches=[Watch(nodes, Request.of)]))
+    world.server.create("v1", "nodes", {"metadata": {"name": "a"}})
+    async with manager:
+        await quiet(controller, 60)
+    assert (reconcile.keys, controller.state.terminal, controller.state.failing) == ([], 1, 0)
+    assert "configmaps are namespaced" in str(controller.state.last_error)
 
 
 @simulated

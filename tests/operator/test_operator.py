@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, assert_type
 
 import pytest
 
 from aioinformer import CachedResource, Client, ConfigError, KubeObject, Resource
-from aioinformer.operator import Context, Operator, Owned, Request, Result, Uses, Watched
+from aioinformer.operator import (
+    Context,
+    GenerationChanged,
+    Operator,
+    Owned,
+    Request,
+    Result,
+    Uses,
+    Watched,
+)
 from aioinformer.operator.definitions import differences, install
 from aioinformer.testing import APIServer, ResourceType, eventually
 from aioinformer.typed import CustomResource
+from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 
 
 async def change_by_hand(client: Client) -> None:
@@ -47,6 +59,30 @@ async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
         assert "copies" in {field["manager"] for field in metadata["managedFields"]}
 
 
+async def test_an_owner_in_another_namespace_is_refused() -> None:
+    operator = Operator("copies", events=False)
+    seen: list[str] = []
+
+    @operator.controller("configmaps", owns=["secrets"])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        if request.object is not None:
+            try:
+                await context.apply_owned(
+                    request.object, "secrets", {"metadata": {"namespace": "kube-system"}}
+                )
+            except ConfigError as error:
+                seen.append(str(error))
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: seen)
+        assert not server.list("v1", "secrets", "kube-system")
+    assert seen[0].startswith(
+        "'secrets' kube-system/a: its owner is in the namespace default, and Kubernetes deletes"
+    )
+
+
 async def test_a_reconciler_may_leave_out_the_context_and_be_plain() -> None:
     operator = Operator("plain", events=False)
     seen: list[str] = []
@@ -64,6 +100,47 @@ async def test_a_reconciler_may_leave_out_the_context_and_be_plain() -> None:
         async with operator.running(client):
             await eventually(lambda: sorted(seen) == ["first default/a", "second default/a of plain"])
         assert server.count("list") + server.count("watch") == 1, "both share an informer"
+
+
+def decorated(function: Callable[..., Any]) -> Any:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+async def test_the_context_takes_no_argument_that_has_a_default() -> None:
+    operator = Operator("defaults", events=False)
+    seen: list[tuple[str, object]] = []
+
+    def kept(request: Request[KubeObject], dry_run: bool = False) -> None:
+        seen.append(("kept", dry_run))
+
+    def optional(request: Request[KubeObject], context: Context | None = None) -> None:
+        seen.append(("optional", context is not None))
+
+    @decorated
+    def short(request: Request[KubeObject]) -> None:
+        seen.append(("short", None))
+
+    @decorated
+    def long(request: Request[KubeObject], context: Context) -> None:
+        seen.append(("long", context.name))
+
+    functions: list[Any] = [kept, optional, short, long]
+    for function in functions:
+        operator.controller("configmaps", name=function.__name__)(function)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: len(seen) == len(functions))
+    assert sorted(seen, key=str) == [
+        ("kept", False),
+        ("long", "defaults"),
+        ("optional", True),
+        ("short", None),
+    ]
 
 
 async def test_a_map_function_may_read_the_caches() -> None:
@@ -222,6 +299,40 @@ def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
         operator.controller("secrets", owns=[Owned("pods", verbs="create")], uses=[Uses("nodes", verbs=())])(
             lambda request: None
         )
+
+
+POD = Uses("pods")
+NODES = Watched("nodes", lambda obj: None)
+NO_PREDICATE: Any = GenerationChanged
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"owns": "deployments"}, "owns must be a list, not 'deployments': put it in brackets"),
+        ({"owns": Owned("pods")}, r"owns must be a list, not Owned\("),
+        ({"watches": NODES}, "watches must be a list"),
+        ({"watches": ["nodes"]}, r"watches takes Watched objects, such as Watched\('nodes', ...\), not 'nodes'"),
+        ({"uses": POD}, "uses must be a list"),
+        ({"uses": ["pods"]}, r"uses takes Uses objects, such as Uses\('pods', ...\), not 'pods'"),
+        ({"sources": 1}, "sources must be a list, not 1"),
+        ({"sources": [1]}, "a source must be an async iterable or a function"),
+        ({"rate_limiter": ItemExponentialFailureRateLimiter()}, r"rate_limiter must be a function of \(\)"),
+        ({"cache_sync_timeout": -1}, "cache_sync_timeout must be a number of seconds"),
+        ({"owns": [Owned("pods", NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
+        ({"watches": [Watched("pods", NODES.map_func, NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
+    ],
+)  # fmt: skip
+def test_options_are_checked_when_they_are_declared(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Operator("wrong").controller("configmaps", **options)(lambda request: None)
+
+
+def test_an_operator_uses_a_list() -> None:
+    operator: Any = Operator
+    for uses in ("pods", POD, ["pods"]):
+        with pytest.raises(ConfigError, match=r"Operator\('wrong'\): uses "):
+            operator("wrong", uses=uses)
 
 
 def test_two_controllers_of_one_name_or_finalizer_are_refused() -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 import pytest
 from msgspec import Meta
 
-from aioinformer import ConfigError
+from aioinformer import Client, ConfigError, InvalidError, Resource
+from aioinformer.operator import Operator, Uses
+from aioinformer.operator.definitions import install
+from aioinformer.testing import APIServer
 from aioinformer.typed import (
     CamelStruct,
     Column,
     CustomResource,
     MapOf,
+    Metadata,
     Rule,
     Scale,
     SetOf,
@@ -128,7 +132,7 @@ def test_versions_of_a_kind() -> None:
     class Cave(CustomResource, group="example.com", version="v1", served=False):
         spec: dict[str, Any] = {}
 
-    class CaveV2(Cave, version="v2", served=True):
+    class CaveV2(Cave, version="v2"):  # an old version that is served no longer is no reason
         size: int = 1
 
     definition = crd(Cave, CaveV2, conversion={"strategy": "None"})["spec"]
@@ -146,6 +150,18 @@ def test_versions_of_a_kind() -> None:
     assert [each["storage"] for each in crd(CaveV3, CaveV2)["spec"]["versions"]] == [True, False]
 
 
+def test_another_kind_has_names_of_its_own() -> None:
+    class Cave(CustomResource, group="example.com", version="v1", short_names=("cv",), categories=("all",)):
+        spec: dict[str, Any] = {}
+
+    class Mine(Cave, kind="Mine"):
+        pass
+
+    names = crd(Mine)["spec"]["names"]
+    assert (names["plural"], names["categories"]) == ("mines", ["all"])
+    assert "shortNames" not in names
+
+
 def test_cluster_scoped_kinds_and_plurals() -> None:
     class Policy(CustomResource, group="example.com", version="v1", namespaced=False):
         spec: dict[str, Any] = {}
@@ -153,6 +169,72 @@ def test_cluster_scoped_kinds_and_plurals() -> None:
     definition = crd(Policy)
     assert definition["spec"]["scope"] == "Cluster"
     assert definition["metadata"]["name"] == "policies.example.com"
+
+
+def test_a_literal_that_may_be_none() -> None:
+    class Cave(CustomResource, group="example.com", version="v1"):
+        spec: Literal["deep", "flat", None] = None
+
+    assert spec_of(crd(Cave)) == {"type": "string", "enum": ["deep", "flat"]}
+
+
+T = TypeVar("T")
+
+
+class Pair(CamelStruct, Generic[T]):
+    """Two values."""
+
+    left: T
+    right: T | None = None
+
+
+class Base(CustomResource, Generic[T]):
+    spec: T
+
+
+class Paired(Base[Pair[int]], group="example.com", version="v1"):
+    status: dict[str, list[Pair[Annotated[str, Meta(min_length=1)]]]] = {}
+
+
+def test_generic_structs() -> None:
+    definition = crd(Paired)
+    assert spec_of(definition) == {
+        "description": "Two values.",
+        "type": "object",
+        "properties": {"left": {"type": "integer"}, "right": {"type": "integer", "nullable": True}},
+        "required": ["left"],
+    }
+    status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    assert status["additionalProperties"]["items"]["properties"]["left"] == {"type": "string", "minLength": 1}
+    decoded = msgspec.json.decode(b'{"spec": {"left": 1}}', type=Paired)
+    assert decoded.spec == Pair(left=1)
+
+
+class Limited(CustomResource, group="example.com", version="v1"):
+    spec: Annotated[int, Meta(ge=1, le=9)] | Annotated[str, Meta(pattern="^[a-z]+$", max_length=5)]
+
+
+async def test_limits_of_int_or_string_are_enforced() -> None:
+    assert spec_of(crd(Limited)) == {
+        **INT_OR_STRING,
+        "minimum": 1,
+        "maximum": 9,
+        "maxLength": 5,
+        "pattern": "^[a-z]+$",
+    }
+    operator = Operator("limits", uses=[Uses(Limited)])
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await install(client, operator)
+        limited = Resource(client, Limited)
+        right: tuple[int | str, ...] = (1, 9, "web")
+        for number, spec in enumerate(right):
+            await limited.create(
+                Limited(metadata=Metadata(name=f"right-{number}", namespace="default"), spec=spec)
+            )
+        wrong: tuple[int | str, ...] = (0, 10, "WEB", "longer")
+        for spec in wrong:
+            with pytest.raises(InvalidError, match="spec"):
+                await limited.create(Limited(metadata=Metadata(name="wrong", namespace="default"), spec=spec))
 
 
 class Loop(CamelStruct):
@@ -231,6 +313,34 @@ def test_all_mistakes_are_reported_at_once() -> None:
         strict=True,
     ):
         assert text in line
+
+
+def test_class_arguments_of_other_types_are_mistakes() -> None:
+    options: dict[str, Any] = {
+        "version": 1,
+        "short_names": 5,
+        "columns": Column("A", ".spec"),
+        "rules": ["self.spec > 1"],
+        "scale": "spec.replicas",
+        "namespaced": "no",
+    }
+
+    class Wrong(CustomResource, group="example.com", **options):
+        spec: complex
+
+    with pytest.raises(ConfigError) as raised:
+        crd(Wrong)
+    for text in (
+        "Wrong has 8 mistakes:",
+        "version=1 must be a str",
+        "short_names=5 must be a tuple",
+        "columns=Column(name='A', path='.spec', ",
+        "rules: 'self.spec > 1' is no Rule",
+        "scale='spec.replicas' must be a Scale",
+        "namespaced='no' must be a bool",
+        "spec: a schema has no complex; use a Struct",
+    ):
+        assert text in str(raised.value)
 
 
 def test_mistakes_of_versions_are_reported_at_once() -> None:

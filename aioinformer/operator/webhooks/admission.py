@@ -24,6 +24,8 @@ from .review import AdmissionRequest, AdmissionReview, Operation
 
 T = TypeVar("T")
 
+OTHER_KINDS = ("scale", "eviction", "binding", "token")
+"""Subresources whose objects are of another kind than the resource's."""
 OPERATIONS: tuple[Operation, ...] = ("CREATE", "UPDATE", "DELETE")
 LONGEST_TIMEOUT = 30
 """Seconds that the API server allows."""
@@ -122,6 +124,9 @@ class Admission:
                 f"timeout must be 1 to {LONGEST_TIMEOUT} whole seconds, as the API server asks, not {self.timeout!r}"
             )
         self._check_operations(mistakes)
+        for name in ("object_selector", "namespace_selector", "match_conditions"):
+            if not isinstance(getattr(self, name) or {}, Mapping):
+                mistakes.add(f"{name} must be a dict, not {getattr(self, name)!r}")
         mistakes.raise_if_any()
 
     def _check_resource(self, mistakes: Mistakes, resource: APIResource, others: Sequence[Admission]) -> None:
@@ -130,7 +135,14 @@ class Admission:
                 "a webhook for Leases can stop every leader election, and so its own operator: choose another resource"
             )
         if not is_subdomain(self.title):
-            mistakes.add(f"name={self.name!r} must have lower-case letters, digits and hyphens only")
+            mistakes.add(
+                f"its name {self.title!r} must have lower-case letters, digits and hyphens only: pass name="
+            )
+        if isinstance(self.resource, type) and self.subresource in OTHER_KINDS:
+            mistakes.add(
+                f"the objects of {resource.plural}/{self.subresource} are no {self.resource.__name__}: name it "
+                f"by the text {str(resource)!r}, not by the class"
+            )
         if any((each.mutates, each.title) == (self.mutates, self.title) for each in others):
             mistakes.add(f"another webhook is named {self.title} already: pass name= to one of them")
 
@@ -169,6 +181,8 @@ class Admission:
     ) -> dict[str, Any]:
         if review.operation not in self.operations:
             raise ConfigError(f"{self.title} was called for {review.operation}, which it does not declare")
+        if isinstance(self.resource, type) and review.kind not in ("", self.of.kind):
+            raise ConfigError(f"{self.title} was called for a {review.kind}, not a {self.of.kind}")
         if review.operation == "UPDATE" and not self.deleting and _is_deleting(review.raw):
             return {"uid": review.uid, "allowed": True}
         patch = None

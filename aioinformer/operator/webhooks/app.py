@@ -176,10 +176,13 @@ class WebhookApp:
         if content_type.partition(";")[0].strip().lower() != "application/json":
             return Answer.text(415, f"{endpoint.title} reads application/json only")
         body = bytearray()
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > endpoint.largest:
-                return Answer.text(413, f"{endpoint.title} reads at most {endpoint.largest:,} bytes")
+        try:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > endpoint.largest:
+                    return Answer.text(413, f"{endpoint.title} reads at most {endpoint.largest:,} bytes")
+        except ConnectionError:
+            return Answer.text(400, f"{endpoint.title}: the connection was lost before the review was read")
         try:
             review = endpoint.review.decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -24,11 +24,16 @@ class UserInfo(msgspec.Struct, frozen=True):
     extra: dict[str, list[str]] = {}
 
 
+class _Kind(msgspec.Struct, frozen=True):
+    kind: str = ""
+
+
 class AdmissionRequest(msgspec.Struct, rename="camel", kw_only=True):
     """What the API server sends (``admission/v1 AdmissionRequest``), with undecoded objects."""
 
     uid: str
     operation: Operation
+    kind: _Kind = _Kind()
     name: str = ""
     namespace: str = ""
     sub_resource: str = ""
@@ -47,6 +52,7 @@ class AdmissionReview(Generic[T]):
     Attributes:
         uid: Of this request.
         operation: ``"CREATE"``, ``"UPDATE"`` or ``"DELETE"``.
+        kind: The object's kind.
         name: The object's name; ``""`` if the server generates it.
         namespace: ``""`` for cluster-scoped objects.
         subresource: ``"status"``; ``""`` for the object itself.
@@ -63,6 +69,7 @@ class AdmissionReview(Generic[T]):
         self._decode = decode
         self.uid = request.uid
         self.operation: Operation = request.operation
+        self.kind = request.kind.kind
         self.name = request.name
         self.namespace = request.namespace
         self.subresource = request.sub_resource

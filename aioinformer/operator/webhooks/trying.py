@@ -16,7 +16,7 @@ from ...objects.kube_object import KubeObject
 from ...typed.declaration import plural_of
 from ...typed.names import resource_of_class
 from ..context import Context
-from .admission import Admission
+from .admission import OTHER_KINDS, Admission
 from .patching import apply_patch
 from .review import AdmissionRequest, Operation, UserInfo
 
@@ -114,6 +114,8 @@ def _encoded(obj: Any) -> Object:
 
 def _is_of(each: Admission, obj: Any, fields: Object) -> bool:
     """Return whether a webhook is called for objects of this kind and version."""
+    if each.subresource in OTHER_KINDS:  # a Scale does not say whose it is
+        return True
     called = each.of
     if isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject):
         kind = resource_of_class(type(obj))

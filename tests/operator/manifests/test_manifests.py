@@ -11,7 +11,7 @@ import yaml
 
 from aioinformer import ConfigError
 from aioinformer.objects.kube_object import KubeObject
-from aioinformer.operator import AdmissionReview, CustomResource, Operator, Owned, Request, Uses
+from aioinformer.operator import AdmissionReview, CustomResource, Kind, Operator, Owned, Request, Uses
 from aioinformer.operator.manifests import Installation, manifests, rules, to_yaml, write_kustomization
 
 Object = dict[str, Any]
@@ -75,6 +75,20 @@ def test_an_operator_of_one_namespace_has_a_role_there() -> None:
     assert objects[1]["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
     assert objects[4]["subjects"] == [{"kind": "ServiceAccount", "name": "sites", "namespace": "b"}]
     assert "--namespace=a" in container(objects)["args"]
+
+
+def test_a_discovered_cluster_scoped_resource_is_in_the_cluster_role_of_one_namespace() -> None:
+    class Cave(CustomResource, group="example.com", version="v1", namespaced=False):
+        spec: int = 0
+
+    for named in (Kind("caves.example.com", namespaced=False), Cave):
+        operator = declared(
+            "configmaps", events=False, uses=[Uses(named), Uses("caves.example.com", ("delete",))]
+        )
+        roles = {each["kind"]: each for each in manifests(operator, installation(watched="a"))}
+        (rule,) = roles["ClusterRole"]["rules"]
+        assert (rule["resources"], rule["verbs"]) == (["caves"], ["get", "list", "watch", "delete"])
+        assert [rule["resources"] for rule in roles["Role"]["rules"]] == [["configmaps"]]
 
 
 def test_events_about_cluster_scoped_objects_are_in_default() -> None:

@@ -274,6 +274,18 @@ async def test_an_operation_that_is_not_declared_fails(caplog: pytest.LogCapture
     assert "was called for UPDATE, which it does not declare" in caplog.text
 
 
+async def test_a_review_of_another_kind_fails(caplog: pytest.LogCaptureFixture) -> None:
+    operator = Operator("sites")
+
+    @operator.validate(WebsiteV1)
+    def check(review: AdmissionReview[WebsiteV1]) -> None: ...
+
+    (path,) = operator.webhook_app().paths
+    scale = review(site(), kind={"group": "autoscaling", "version": "v1", "kind": "Scale"})
+    assert (await post(operator.webhook_app(), path, scale)).status_code == 500
+    assert "was called for a Scale, not a Website" in caplog.text
+
+
 async def test_updates_of_objects_that_are_being_deleted_are_allowed_without_a_call() -> None:
     operator = Operator("sites")
 

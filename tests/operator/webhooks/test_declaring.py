@@ -48,6 +48,22 @@ def test_mistakes_are_told_at_once() -> None:
         (lambda operator: operator.mutate("podz")(nothing), "'podz' is no built-in resource"),
         (lambda operator: operator.validate(3)(nothing), "named by a string or a class, not 3"),
         (lambda operator: operator.validate("pods", name="A B")(nothing), "lower-case letters, digits"),
+        (
+            lambda operator: operator.validate("pods")(lambda review: None),
+            "'<lambda>.pods.sites' must have lower",
+        ),
+        (
+            lambda operator: operator.validate(WebsiteV1, subresource="scale")(nothing),
+            "the objects of websites/scale are no WebsiteV1: name it by the text 'websites.hooks.example.com'",
+        ),
+        (
+            lambda operator: operator.validate("pods", match_conditions=["a"])(nothing),
+            "match_conditions must be a dict, not ['a']",
+        ),
+        (
+            lambda operator: operator.validate("pods", object_selector="a=b")(nothing),
+            "object_selector must be a dict, not 'a=b'",
+        ),
         (lambda operator: operator.validate("pods", operations="CREATE")(nothing), "must be a list such as"),
         (
             lambda operator: [operator.validate("pods")(nothing) for _ in range(2)],

@@ -66,6 +66,26 @@ async def test_answers_over_https(tmp_path: Path) -> None:
             assert answer.status == 413
 
 
+async def test_a_connection_that_is_lost_is_counted_without_a_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = Certificates(tmp_path)
+    app = denying().webhook_app()
+    async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1") as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=files.client_context())
+        head = (
+            f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+        )
+        writer.write(head.encode() + b"half")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        await eventually(lambda: [each.state.last_error for each in app.counts if each.failed])
+    (error,) = [each.state.last_error for each in app.counts if each.failed]
+    assert error == "check.websites.hooks.example.com: the connection was lost before the review was read"
+    assert not caplog.records
+
+
 async def test_new_certificates_are_served_and_broken_ones_are_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

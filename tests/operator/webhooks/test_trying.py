@@ -55,6 +55,25 @@ async def test_a_review_says_what_would_be_stored() -> None:
     assert obj == named("a"), "the argument stays as it is"
 
 
+async def test_a_scale_is_reviewed() -> None:
+    operator = Operator("sites")
+
+    @operator.validate("deployments", subresource="scale", operations=["UPDATE"])
+    def check(review: AdmissionReview[KubeObject]) -> None:
+        if review.object["spec"]["replicas"] > 3:
+            raise Denied("is too many", field="spec.replicas")
+
+    scale = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "a", "namespace": "default"},
+    }
+    for replicas, allowed in ((3, True), (4, False)):
+        asked = {**scale, "spec": {"replicas": replicas}}
+        outcome = await operator.review(asked, old=asked, subresource="scale")
+        assert outcome.allowed is allowed
+
+
 async def test_a_denial_has_its_causes() -> None:
     outcome = await guarded().review(named("taken"), old=named("a"))
     assert not outcome.allowed
