@@ -261,6 +261,11 @@ def check_url(url: str) -> None:
         )
 
 
+def without_query(url: str) -> str:
+    """Return a server's URL without query, fragment and final slashes, so that a path can follow."""
+    return urlsplit(url)._replace(query="", fragment="").geturl().rstrip("/")
+
+
 def is_local(host: str) -> bool:
     """Return whether a host is ``localhost`` or a loopback address. Resolves no names."""
     try:

@@ -534,6 +534,13 @@ async def test_password_in_the_url_is_sent_and_not_shown(library: str) -> None:
         Client.from_url("ftp://ada:lovelace@x")
 
 
+@pytest.mark.parametrize("rest", ["/", "?pretty=1", "/?pretty=1", "#top", "//"])
+async def test_query_and_fragment_of_the_url_are_not_used(rest: str, library: str) -> None:
+    async with serving(answer_pods) as server, Client.from_url(server.url + rest, library=library) as client:
+        assert await client.get("/api/v1/pods") == POD_LIST.encode()
+        assert client.server == server.url
+
+
 def test_unknown_libraries_and_clients_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"library must be one of"):
         Client.in_cluster(library="requests")
