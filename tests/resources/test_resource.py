@@ -108,7 +108,9 @@ async def test_body_outside_json_is_not_sent() -> None:
     assert not server.asked
 
 
-VERBS: dict[str, Callable[[Maps], Coroutine[Any, Any, object]]] = {
+Verbs = dict[str, Callable[[Maps], Coroutine[Any, Any, object]]]
+
+VERBS: Verbs = {
     "get": lambda maps: maps.get("default/a"),
     "create": lambda maps: maps.create(CONFIGMAP),
     "update": lambda maps: maps.update(CONFIGMAP),
@@ -120,6 +122,8 @@ VERBS: dict[str, Callable[[Maps], Coroutine[Any, Any, object]]] = {
     "ensure_spec_finalizer": lambda maps: maps.ensure_spec_finalizer("default/a", "example.com/f"),
     "drop_spec_finalizer": lambda maps: maps.drop_spec_finalizer("default/a", "example.com/f"),
 }
+
+ALL_VERBS: Verbs = {**VERBS, "evict": lambda maps: maps.evict("default/a")}
 
 NO_RESOURCE = ApiError(404, "NotFound", "404 page not found")
 CHECK = (
@@ -172,12 +176,12 @@ ODD_ANSWERS = [
 
 
 @pytest.mark.parametrize("answer", ODD_ANSWERS)
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ALL_VERBS)
 @virtual_time
 async def test_answer_that_is_not_an_object_is_a_decode_error(verb: str, answer: bytes) -> None:
     """A proxy may answer with anything."""
     with pytest.raises(DecodeError, match=r"configmaps default/a: "):
-        await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
+        await ALL_VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
 
 
 @virtual_time
@@ -195,12 +199,12 @@ ABOUT_OTHERS = {
 
 
 @pytest.mark.parametrize("answer", ABOUT_OTHERS.values(), ids=ABOUT_OTHERS)
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ALL_VERBS)
 @virtual_time
 async def test_answer_about_another_object_is_an_error(verb: str, answer: bytes) -> None:
     """For example, after a redirected write or on a connection out of step: the result of the write is unknown."""
     with pytest.raises(DecodeError, match=r"configmaps default/a: the answer is (about|a failure)"):
-        await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
+        await ALL_VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
 
 
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "apply"])
