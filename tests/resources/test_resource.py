@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -11,6 +13,7 @@ import msgspec
 import pytest
 
 from aioinformer import ApiError, Client, ConfigError, KubeObject, Resource, TransportError
+from aioinformer._core.coop import SLICE
 from aioinformer.errors import DecodeError, ObjectNotFoundError
 
 from ..client.transports import Server
@@ -53,6 +56,42 @@ async def test_list_of_another_type_leaves_no_connection_open() -> None:
     with pytest.raises(DecodeError, match=r"^list configmaps in default: "):
         await typed.list("default")
     assert not transport.bodies
+
+
+class SlowModel:
+    """A model, which takes long to decode."""
+
+    decoded = 0
+
+    def __init__(self, metadata: object) -> None:
+        self.metadata = metadata
+
+    @classmethod
+    def model_validate_json(cls, raw: bytes) -> SlowModel:
+        time.sleep(SLICE)
+        cls.decoded += 1
+        return cls(raw)
+
+    model_validate = model_validate_json
+
+
+async def test_other_tasks_run_while_a_list_of_models_is_decoded() -> None:
+    seen: set[int] = set()
+
+    async def look() -> None:
+        while True:
+            seen.add(SlowModel.decoded)
+            await asyncio.sleep(0)
+
+    items = b",".join(b'{"metadata":{"name":"%d"}}' % number for number in range(10))
+    page = b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[' + items + b"]}"
+    looking = asyncio.create_task(look())
+    found = await Resource(Client(Server(then=page)), "v1", "pods", SlowModel).list()
+    with suppress(asyncio.CancelledError):
+        looking.cancel()
+        await looking
+    assert len(found) == 10
+    assert seen - {0, 10}
 
 
 @virtual_time
