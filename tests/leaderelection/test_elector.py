@@ -155,6 +155,27 @@ async def test_deleted_lease_counts_as_held_until_it_would_expire(world: Simulat
 
 
 @simulated
+async def test_leader_whose_deleted_lease_is_created_by_another_stops_at_its_next_try(
+    world: Simulation,
+) -> None:
+    one = Candidate(world, "one")
+    running = asyncio.create_task(one.campaign())
+    await world.eventually(lambda: one.leads, within=20, every=0.1)
+    one.link.seconds = 0.5
+    read = world.server.count("get", "leases")
+    world.server.delete(*LEASE)
+    await world.eventually(lambda: world.server.count("get", "leases") > read, within=10, every=0.1)
+    other = {"holderIdentity": "two", "leaseDurationSeconds": 15, "leaseTransitions": 0}
+    world.server.create(*LEASE[:2], {"metadata": {"name": LEASE[2]}, "spec": other}, LEASE[3])
+    created = world.now
+    await world.eventually(lambda: one.lost, within=20, every=0.1)
+    assert one.lost[0][1].why == "two holds it"
+    assert one.lost[0][1].__cause__ is None
+    assert world.now - created < 3.5
+    await finish(running)
+
+
+@simulated
 async def test_lease_with_maximum_transitions_can_be_taken(world: Simulation) -> None:
     most = 2**31 - 1
     world.server.create(
