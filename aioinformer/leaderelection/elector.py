@@ -397,7 +397,7 @@ class LeaderElector:
         if self._on_new_leader is not None:
             try:
                 self._on_new_leader(holder)
-            except Exception:
+            except (Exception, asyncio.CancelledError):  # nothing is awaited: the function raised it itself
                 logger.exception("%s: on_new_leader failed", self)
 
     # -- losing and giving back ----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -536,10 +537,17 @@ async def test_each_new_leader_is_reported_once_c91(world: Simulation) -> None:
         assert not two.terms
 
 
-@simulated
-async def test_callback_that_raises_is_logged(world: Simulation) -> None:
+@pytest.mark.parametrize("failure", [ValueError, asyncio.CancelledError])
+def test_callback_that_raises_is_logged(
+    failure: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    simulate(partial(callback_raises, failure), seed=1, shrink=False)
+    assert "on_new_leader failed" in caplog.text
+
+
+async def callback_raises(failure: type[BaseException], world: Simulation) -> None:
     def fail(leader: str) -> None:
-        raise ValueError(leader)
+        raise failure(leader)
 
     elector = LeaderElector(world.client, "operator", "default", "one", on_new_leader=fail)
     async with elector:
