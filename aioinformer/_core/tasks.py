@@ -70,12 +70,19 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
     cancels every await.
 
     Raises:
-        BaseException: One function failed with it.
+        BaseException: One function failed with it. That includes a CancelledError that user code made itself, which a
+            task group ignores.
         BaseExceptionGroup: Several functions failed.
     """
+    not_cancelled: list[asyncio.CancelledError] = []
 
     async def run(function: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        await function()
+        try:
+            await function()
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            not_cancelled.append(error)
         for task in running:
             if task is not asyncio.current_task():
                 task.cancel()
@@ -85,6 +92,8 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
             running = [tasks.create_task(run(function)) for function in functions]
     except BaseExceptionGroup as group:
         raise only_error_of(group) from None
+    if not_cancelled:
+        raise not_cancelled[0]
 
 
 def only_error_of(error: BaseException) -> BaseException:

@@ -16,6 +16,7 @@ from .credentials import (
     StaticURL,
     Wrapped,
     check_url,
+    without_query,
 )
 from .discovery import Discovery
 from .error_mapping import asking
@@ -129,7 +130,7 @@ class Client:
             ConfigError: ``url`` is not an http or https URL.
         """
         check_url(url)
-        source = StaticURL(url.rstrip("/"), token)
+        source = StaticURL(without_query(url), token)
         return cls(LibraryTransport(source, library_named(library), on_warning=on_warning))
 
     @classmethod

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
+from .._core.checks import require_text
 from ..errors import ClientClosedError, ConfigError
 from ..objects.decoders import DECODE_ERRORS
 from .error_mapping import without_credentials
@@ -250,6 +251,7 @@ def check_url(url: str) -> None:
     Raises:
         ConfigError: It is not an http or https URL with a host.
     """
+    require_text("an API server's URL", url, "https://host:6443")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -259,6 +261,11 @@ def check_url(url: str) -> None:
         raise ConfigError(
             f"expected an API server's URL, such as 'https://host:6443', got {without_credentials(url)!r}"
         )
+
+
+def without_query(url: str) -> str:
+    """Return a server's URL without query, fragment and final slashes, so that a path can follow."""
+    return urlsplit(url)._replace(query="", fragment="").geturl().rstrip("/")
 
 
 def is_local(host: str) -> bool:

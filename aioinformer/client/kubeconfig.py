@@ -24,6 +24,7 @@ from .credentials import (
     renewal_time,
     timestamp,
     with_utf8_credentials,
+    without_query,
 )
 from .error_mapping import without_credentials
 from .exec_plugin import run_exec_plugin
@@ -83,8 +84,8 @@ class KubeConfig:
     async def _load(self, library: Library, sections: Sections, wall: WallClock) -> Access:
         cluster = sections.cluster
         check_url(cluster.get("server"))
-        url = urlsplit(cluster.get("server"))._replace(query="", fragment="")
-        server = url.geturl().rstrip("/")
+        server = without_query(cluster.get("server"))
+        url = urlsplit(server)
         if self._server and server != self._server:
             raise ConfigError(
                 f"the context's server changed from {without_credentials(self._server)} to "

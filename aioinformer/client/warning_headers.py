@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -63,7 +64,7 @@ def report_warnings(server: str, texts: Iterable[str], handler: WarningHandler |
             continue
         try:
             handler(text)
-        except Exception:
+        except (Exception, CancelledError):  # nothing is awaited: the handler raised it itself
             _log_failure_once(server, text)
 
 

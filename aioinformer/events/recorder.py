@@ -14,6 +14,8 @@ from time import time
 from types import TracebackType
 from typing import Any, Literal
 
+import anyio
+
 from .._core.checks import (
     is_subdomain,
     require_count,
@@ -241,6 +243,8 @@ class EventRecorder(Running):
     async def run(self) -> None:
         """Send recorded events until cancelled, then the remaining ones, for ``flush_timeout`` seconds.
 
+        Cancellation: a second ``Task.cancel`` drops the remaining events.
+
         Raises:
             AlreadyStartedError: It was started before.
             ClientClosedError: The client was closed.
@@ -411,12 +415,16 @@ class EventRecorder(Running):
         deadline = loop.time() + self._flush_timeout
         why = "flush_timeout has passed"
         try:
-            with suppress(TimeoutError):
+            # A cancelled scope of anyio would cancel each of these awaits.
+            with anyio.CancelScope(shield=True), suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
                     while (due_at := await self._send_next()) < deadline:  # noqa: ASYNC110 - nothing is recorded now
                         await asyncio.sleep(due_at - loop.time())
         except ClientClosedError as error:
             why = said(error)
+        except asyncio.CancelledError:
+            why = "it was cancelled again"
+            raise
         finally:
             if left := len(self._cache.queue):
                 logger.warning("%s: %d events were dropped unsent: %s", self, left, why)

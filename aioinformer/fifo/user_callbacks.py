@@ -66,7 +66,7 @@ class Known:
         """Return whether an object is known; True if that fails: better a spurious deletion than a lost one."""
         try:
             return self._objects is not None and self._objects.get_by_key(key) is not None
-        except Exception:
+        except (Exception, CancelledError):  # nothing is awaited: it raised it itself
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as known", key)
             return True
 
@@ -75,6 +75,6 @@ class Known:
         assert self._objects is not None
         try:
             return self._objects.get_by_key(key)
-        except Exception:
+        except (Exception, CancelledError):  # nothing is awaited: it raised it itself
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as unknown", key)
             return None

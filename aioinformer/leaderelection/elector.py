@@ -334,7 +334,7 @@ class LeaderElector:
     async def _take_or_renew(self) -> bool:
         lock, record, started = self._lock, self._record, self._now()
         # After a failure the Lease may differ from what is known: perhaps only the answer got lost.
-        is_known = self._last_error is None and started < self._seen_at + record.duration
+        is_known = lock.exists and self._last_error is None and started < self._seen_at + record.duration
         if record.holder == self.identity and is_known:
             try:
                 return await self._write(lock.update, record.acquired, record.transitions)
@@ -397,7 +397,7 @@ class LeaderElector:
         if self._on_new_leader is not None:
             try:
                 self._on_new_leader(holder)
-            except Exception:
+            except (Exception, asyncio.CancelledError):  # nothing is awaited: the function raised it itself
                 logger.exception("%s: on_new_leader failed", self)
 
     # -- losing and giving back ----------------------------------------------------------------------------
@@ -426,7 +426,7 @@ class LeaderElector:
         cause = cause or self._last_error
         self._lost = LeadershipLostError(self._lock.key, self.identity, why)
         self._lost.__cause__ = cause
-        logger.warning("%s%s", self._lost, f" ({cause})" if cause is not None else "")
+        logger.warning("%s%s", self._lost, f" ({said(cause)})" if cause is not None else "")
         self._body.cancel()
 
     async def _give_back(self) -> None:

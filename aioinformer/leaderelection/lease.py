@@ -84,6 +84,11 @@ class LeaseLock:
         self._lease: Spec | None = None
         self.key = f"{namespace}/{name}"
 
+    @property
+    def exists(self) -> bool:
+        """Whether the Lease existed when it was read or written last. Only then it can be updated."""
+        return self._lease is not None
+
     def now(self) -> str:
         """Return a timestamp for the Lease. It always increases, since other candidates watch for changes."""
         reading = int(self._wall() * 1_000_000)

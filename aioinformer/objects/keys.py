@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
@@ -88,7 +89,7 @@ def keyed_by(key_func: KeyFunc) -> KeyFunc:
             key = key_func(obj)
         except KeyFuncError:
             raise
-        except Exception as error:
+        except (Exception, CancelledError) as error:  # nothing is awaited: the function raised it itself
             raise KeyFuncError(obj, error) from error
         if not isinstance(key, str):
             raise KeyFuncError(obj, TypeError(f"the key function returned {key!r}, not a string"))

@@ -104,12 +104,13 @@ class EventDecoder:
         self._takes_bookmarks = takes_bookmarks
         self._on_rejected = on_rejected
         self._pack = pack
+        self._budget = Budget()  # for all pieces: a list may have many small ones, and never wait
         self.missed = False
 
     async def objects_of(self, piece: ListResult) -> list[Any]:
         """Return the objects of a piece of a list; an ExplicitKey in place of one that cannot be decoded."""
         objects: list[Any] = []
-        budget = Budget()
+        budget = self._budget
         for item in snapshot(piece.items):
             try:
                 objects.append(self._packed(self._codec.decode(item, piece.type_meta)))

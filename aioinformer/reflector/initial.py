@@ -120,6 +120,7 @@ class InitialEvents:
         # One dict per namespace, as in a Store: growing one huge dict would block the event loop.
         self._parts: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         self._count = 0
+        self._budget = Budget()  # for all batches: a stream may have many small ones, and never wait
         self.is_complete = False
         self.resource_version = ""
 
@@ -148,7 +149,7 @@ class InitialEvents:
             ApiError: An ERROR event.
             DecodeError: A line is not an event, or a bookmark cannot be read, so the list may lack an object.
         """
-        budget = Budget()
+        budget = self._budget
         for position, event in enumerate(batch):
             if event.type == ERROR:
                 raise status_error(event.object)

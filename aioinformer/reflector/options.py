@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, TypedDict
 
-from .._core.checks import require_count, require_seconds
+from .._core.checks import require_count, require_flag, require_methods, require_seconds, require_text
 from ..handlers import require_callback
 
 WatchErrorHandler = Callable[[Any, Exception], object]
@@ -76,7 +76,12 @@ def require_watch_error_handler(name: str, value: object) -> None:
     require_callback(name, value, ("reflector", "error"))
 
 
+def _require_random(name: str, value: object) -> None:
+    require_methods(name, value, ("random",), "Random(7)")
+
+
 _CHECKS: dict[str, Callable[[str, object], None]] = {
+    "use_watch_list": require_flag,
     "page_size": require_count,
     "min_watch_timeout": require_seconds,
     "max_internal_error_retry_duration": require_seconds,
@@ -84,8 +89,10 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "max_silence": require_seconds,
     "initial_events_timeout": require_seconds,
     "watch_error_handler": require_watch_error_handler,
+    "drop_managed_fields": require_flag,
+    "name": require_text,
+    "random": _require_random,
 }
-_NAMES = tuple(ReflectorOptions.__annotations__)
 
 
 def check_options(options: ReflectorOptions) -> None:
@@ -95,8 +102,8 @@ def check_options(options: ReflectorOptions) -> None:
         TypeError: There is no such option.
         ConfigError: A value cannot work.
     """
-    if unknown := sorted(options.keys() - set(_NAMES)):
-        raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(_NAMES)}")
+    if unknown := sorted(options.keys() - _CHECKS.keys()):
+        raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(_CHECKS)}")
     for name, value in options.items():
-        if value is not None and name in _CHECKS:
+        if value is not None:
             _CHECKS[name](name, value)

@@ -27,6 +27,7 @@ from ..errors import (
     ClientClosedError,
     DecodeError,
     IdleTimeoutError,
+    InformerError,
     RejectedObjectError,
     TransportError,
     WrongEventLoopError,
@@ -484,6 +485,11 @@ class Reflector(Running, Generic[T]):
                     await self._store.resync()
             except Exception as error:
                 await self._record_error(error, from_store=True)
+                return
+            except asyncio.CancelledError as error:
+                if is_cancelled():
+                    raise
+                await self._record_error(InformerError(f"a resync was cancelled: {error!r}"), from_store=True)
                 return
             finally:
                 self._next_resync = _now() + self._resync_period

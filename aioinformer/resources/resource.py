@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from .._core.checks import require_seconds
+from .._core.coop import Budget
 from ..client import Client
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
@@ -184,4 +185,10 @@ class Resource(Writes[T]):
         return builtins.list(listed.objects)
 
     async def _decoded(self, piece: ListResult) -> builtins.list[T]:
-        return [self._endpoint.codec.decode(item, piece.type_meta) for item in piece.items]
+        decode, budget = self._endpoint.codec.decode, Budget()
+        objects: builtins.list[T] = []
+        for item in piece.items:
+            objects.append(decode(item, piece.type_meta))
+            if budget.is_spent():
+                await budget.pause()
+        return objects

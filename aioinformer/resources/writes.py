@@ -236,7 +236,9 @@ class Writes(Generic[T]):
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": options,
         }
-        await endpoint.write("evict", key, "POST", eviction, subresource="eviction")
+        body = await endpoint.write("evict", key, "POST", eviction, subresource="eviction")
+        with endpoint.asking("evict", key):
+            endpoint.seen(key, body, or_status=True)
 
     async def ensure_finalizer(self, target: Any, name: str) -> T | None:
         """Add a finalizer to an object if it is missing, without overwriting concurrent writes.

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from .._core.tasks import NOT_STARTED_WARNING_DELAY, run_until_first
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import InformerError
+from ..errors import AlreadyStartedError, InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..informer.state import NOT_STARTED
@@ -56,6 +56,8 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         return f"events of {self._informer.name}"
 
     async def __aenter__(self) -> Self:
+        if self._registration is not None and not self._left:
+            raise AlreadyStartedError(f"{self!r} are entered already: make one for each reader")
         self._registration = self._informer.add_event_handler(self)
         self._left = False
         self._start_check = asyncio.get_running_loop().call_later(

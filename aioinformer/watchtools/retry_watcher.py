@@ -169,8 +169,9 @@ class RetryWatcher(Generic[T]):
     async def aclose(self) -> None:
         """Close the watch. The iteration ends, also for a task that waits. It may be called repeatedly."""
         self._ended = True
-        if self._until_closed is not None:
-            self._until_closed.reschedule(asyncio.get_running_loop().time())
+        closed, self._until_closed = self._until_closed, None  # a second call only waits
+        if closed is not None:
+            closed.reschedule(asyncio.get_running_loop().time())
         async with self._reading:
             events, self._events = self._events, None
             if events is not None:

@@ -126,8 +126,13 @@ class WorkQueue(Generic[T]):
 
         Args:
             item: A hashable item.
-            priority: Higher priorities go first.
+            priority: A whole number; higher priorities go first.
+
+        Raises:
+            ConfigError: The priority is not a whole number.
         """
+        if not isinstance(priority, int):
+            raise _wrong_priority(priority)
         if self._shutting_down:
             return
         if item in self._processing:
@@ -159,8 +164,10 @@ class WorkQueue(Generic[T]):
             priority: As for ``add``.
 
         Raises:
-            ConfigError: The delay is not a finite number.
+            ConfigError: The delay is not a finite number, or the priority is not a whole number.
         """
+        if not isinstance(priority, int):
+            raise _wrong_priority(priority)
         if self._shutting_down:
             return
         self._delays.check(delay)
@@ -369,3 +376,7 @@ class WorkQueue(Generic[T]):
             if not future.done():
                 future.set_result(None)
                 return
+
+
+def _wrong_priority(priority: object) -> ConfigError:
+    return ConfigError(f"a priority must be a whole number, not {priority!r}")

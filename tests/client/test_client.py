@@ -513,9 +513,10 @@ async def test_sockets_notice_the_death_of_their_peer(library: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:8080", "ftp://x", "http://", "https:///path", "http://[::1", "http://a:99999"]
+    "url",
+    ["", "localhost:8080", "ftp://x", "http://", "https:///path", "http://[::1", "http://a:99999", None, 5],
 )
-def test_invalid_url_is_refused_at_once(url: str) -> None:
+def test_invalid_url_is_refused_at_once(url: Any) -> None:
     with pytest.raises(ConfigError, match=r"URL"):
         Client.from_url(url)
 
@@ -532,6 +533,13 @@ async def test_password_in_the_url_is_sent_and_not_shown(library: str) -> None:
             await client.get("/api")
     with pytest.raises(ConfigError, match="got 'ftp://x'"):
         Client.from_url("ftp://ada:lovelace@x")
+
+
+@pytest.mark.parametrize("rest", ["/", "?pretty=1", "/?pretty=1", "#top", "//"])
+async def test_query_and_fragment_of_the_url_are_not_used(rest: str, library: str) -> None:
+    async with serving(answer_pods) as server, Client.from_url(server.url + rest, library=library) as client:
+        assert await client.get("/api/v1/pods") == POD_LIST.encode()
+        assert client.server == server.url
 
 
 def test_unknown_libraries_and_clients_are_refused() -> None:

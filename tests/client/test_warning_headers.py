@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -77,14 +78,15 @@ async def test_on_warning_has_the_warnings_of_every_answer(
     assert not warns(caplog)
 
 
+@pytest.mark.parametrize("failure", [ValueError("no"), asyncio.CancelledError("another task")], ids=repr)
 async def test_failing_on_warning_fails_no_request_and_is_logged_once(
-    library: str, caplog: pytest.LogCaptureFixture
+    failure: BaseException, library: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of("{}", headers={"Warning": '299 - "deprecated"'})
 
     def fail(text: str) -> None:
-        raise ValueError(text)
+        raise failure
 
     async with (
         serving(answer) as server,

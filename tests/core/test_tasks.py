@@ -177,6 +177,20 @@ class TestRunUntilFirst:
         with pytest.raises(ValueError):
             await run_until_first(asyncio.Event().wait, fail)
 
+    async def test_raises_a_cancellation_that_a_function_raised_itself(self) -> None:
+        """A TaskGroup takes it for the end of that function, and waits for the others."""
+
+        async def await_a_cancelled_task() -> None:
+            other = asyncio.create_task(asyncio.sleep(60))
+            other.cancel()
+            await other
+
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(run_until_first(asyncio.Event().wait, await_a_cancelled_task), 5)
+        task = asyncio.current_task()
+        assert task is not None
+        assert not task.cancelling()
+
     @pytest.mark.parametrize("count", range(5))
     async def test_cancelled_at_any_moment_it_leaves_no_task(self, count: int) -> None:
         started: list[int] = []

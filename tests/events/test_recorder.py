@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import anyio
 import pytest
 
 from aioinformer import Client, ConfigError, EventRecorder, KubeObject
@@ -408,6 +409,50 @@ async def test_leaving_ends_at_flush_timeout(world: Simulation) -> None:
     assert world.now - began < 3.1
     assert (subject.state.given_up, subject.state.queued) == (1, 0)
     world.network.accept()
+
+
+@simulated
+async def test_cancelled_scope_lets_run_send_waiting_events(world: Simulation) -> None:
+    """A scope of anyio cancels every await, so also those of a cleanup."""
+    subject = recorder(world)
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(subject.run)
+            await asyncio.sleep(1)
+            subject.event(about(), "Normal", "One", "")
+            scope.cancel()
+    assert (subject.state.sent, subject.state.given_up) == (1, 0)
+
+
+@simulated
+async def test_cancelled_scope_lets_recorder_left_before_its_first_step_send(world: Simulation) -> None:
+    subject = recorder(world)
+    subject.event(about(), "Normal", "One", "")
+    with anyio.CancelScope() as scope:
+        async with subject:
+            scope.cancel()
+    assert (subject.state.sent, subject.state.given_up) == (1, 0)
+
+
+def test_second_cancellation_of_run_drops_waiting_events_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(world: Simulation) -> None:
+        subject = recorder(world)
+        running = asyncio.create_task(subject.run())
+        await asyncio.sleep(1)
+        world.network.refuse()
+        subject.event(about(), "Normal", "One", "")
+        running.cancel()
+        await asyncio.sleep(0.1)
+        running.cancel()
+        await asyncio.wait({running})
+        world.network.accept()
+        assert running.cancelled()
+        assert subject.state.given_up == 1
+
+    simulate(scenario, seed=2, shrink=False)
+    assert "1 events were dropped unsent: it was cancelled again" in caplog.text
 
 
 @simulated

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+
+import pytest
 
 from aioinformer import DeltaFIFO, Store
 from aioinformer.cache import Delta
@@ -68,10 +71,11 @@ async def test_delete_of_queued_key_is_queued_c4() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a", 1)), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_deletion_is_kept_if_known_objects_raise() -> None:
+@pytest.mark.parametrize("failure", [ConnectionError, asyncio.CancelledError])
+async def test_deletion_is_kept_if_known_objects_raise(failure: type[BaseException]) -> None:
     class Broken(Store[Any]):
         def get_by_key(self, key: str) -> Any:
-            raise ConnectionError
+            raise failure
 
     fifo = DeltaFIFO(known_objects=Broken())
     await fifo.apply([Delta(ADDED, obj("a")), Delta(DELETED, obj("b")), Delta(ADDED, obj("c"))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from time import process_time
 from typing import Any
 
@@ -141,11 +142,14 @@ async def test_resync_skips_queued_keys_c10() -> None:
     ]
 
 
-async def test_resync_skips_and_logs_failing_known_objects(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("failure", [ConnectionError, asyncio.CancelledError])
+async def test_resync_skips_and_logs_failing_known_objects(
+    failure: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     class Broken(Store[Any]):
         def get_by_key(self, key: str) -> Any:
             if key == "ns/a":
-                raise ConnectionError
+                raise failure
             return None if key == "ns/b" else super().get_by_key(key)
 
     store = Broken()

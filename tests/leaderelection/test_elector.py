@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -152,6 +153,27 @@ async def test_deleted_lease_counts_as_held_until_it_would_expire(world: Simulat
     await asyncio.sleep(10)
     assert spec(world)["leaseTransitions"] == 2, "one's own Lease is as it was"
     await finish(first)
+
+
+@simulated
+async def test_leader_whose_deleted_lease_is_created_by_another_stops_at_its_next_try(
+    world: Simulation,
+) -> None:
+    one = Candidate(world, "one")
+    running = asyncio.create_task(one.campaign())
+    await world.eventually(lambda: one.leads, within=20, every=0.1)
+    one.link.seconds = 0.5
+    read = world.server.count("get", "leases")
+    world.server.delete(*LEASE)
+    await world.eventually(lambda: world.server.count("get", "leases") > read, within=10, every=0.1)
+    other = {"holderIdentity": "two", "leaseDurationSeconds": 15, "leaseTransitions": 0}
+    world.server.create(*LEASE[:2], {"metadata": {"name": LEASE[2]}, "spec": other}, LEASE[3])
+    created = world.now
+    await world.eventually(lambda: one.lost, within=20, every=0.1)
+    assert one.lost[0][1].why == "two holds it"
+    assert one.lost[0][1].__cause__ is None
+    assert world.now - created < 3.5
+    await finish(running)
 
 
 @simulated
@@ -515,10 +537,17 @@ async def test_each_new_leader_is_reported_once_c91(world: Simulation) -> None:
         assert not two.terms
 
 
-@simulated
-async def test_callback_that_raises_is_logged(world: Simulation) -> None:
+@pytest.mark.parametrize("failure", [ValueError, asyncio.CancelledError])
+def test_callback_that_raises_is_logged(
+    failure: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    simulate(partial(callback_raises, failure), seed=1, shrink=False)
+    assert "on_new_leader failed" in caplog.text
+
+
+async def callback_raises(failure: type[BaseException], world: Simulation) -> None:
     def fail(leader: str) -> None:
-        raise ValueError(leader)
+        raise failure(leader)
 
     elector = LeaderElector(world.client, "operator", "default", "one", on_new_leader=fail)
     async with elector:

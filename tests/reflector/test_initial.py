@@ -79,6 +79,19 @@ class TestInitialEvents:
         await initial.add([added(str(number), 1) for number in range(5)], slow)
         assert others == [1]
 
+    async def test_other_tasks_run_while_small_batches_of_a_stream_that_never_waits_are_added(self) -> None:
+        def slow(event: WatchEvent) -> Any:
+            time.sleep(SLICE / 2)
+            return decode(event)
+
+        others: list[int] = []
+        initial = InitialEvents(10, meta_namespace_key_func)
+        asyncio.get_running_loop().call_soon(lambda: others.append(len(initial)))
+        for number in range(10):
+            await initial.add([added(str(number), 1)], slow)
+        assert others
+        assert others[0] < 10
+
     @virtual_time
     async def test_an_error_event_is_raised(self) -> None:
         with pytest.raises(ApiError, match="Expired"):

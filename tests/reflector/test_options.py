@@ -28,6 +28,7 @@ SECONDS = (
     "min_watch_timeout",
     "max_internal_error_retry_duration",
     "list_timeout",
+    "max_silence",
     "initial_events_timeout",
 )
 WRONG: list[tuple[str, Any]] = [
@@ -36,6 +37,10 @@ WRONG: list[tuple[str, Any]] = [
     ("page_size", 2.5),
     ("page_size", True),
     ("watch_error_handler", "log"),
+    ("use_watch_list", "no"),
+    ("drop_managed_fields", "false"),
+    ("name", 5),
+    ("random", 42),
 ]
 
 

@@ -182,6 +182,41 @@ class TestListing:
         assert "a list or watch function was cancelled" in str(errors)
         assert server.versions() == [("list", "0"), ("watch", "1")]
 
+    @pytest.mark.parametrize("resync_period", [0.0, 3.0])
+    @pytest.mark.parametrize("where", ["open", "stream", "store"])
+    @virtual_time
+    async def test_watch_with_cancelled_user_function_is_retried(
+        self, where: str, resync_period: float
+    ) -> None:
+        async def watch(options: ListOptions) -> AsyncIterator[WatchEvent]:
+            versions.append(options.resource_version)
+            cancel_first("open")
+            return stream()
+
+        async def stream() -> AsyncIterator[WatchEvent]:
+            cancel_first("stream")
+            yield added("a", 5)
+            await asyncio.get_running_loop().create_future()
+
+        def cancel_first(here: str) -> None:
+            if where == here and not cancelled:
+                cancelled.append(here)
+                raise asyncio.CancelledError
+
+        class Cancelling(Recorder):
+            async def add(self, obj: Any) -> None:
+                cancel_first("store")
+                await super().add(obj)
+
+        versions: list[str] = []
+        cancelled: list[str] = []
+        errors = Errors()
+        source: Any = ListWatch(lambda options: ListResult([], "1"), watch)
+        store = Cancelling()
+        await run_for(reflector(source, store, resync_period, watch_error_handler=errors), 10)
+        assert "a list or watch function was cancelled" in str(errors)
+        assert versions == ["1", "1"]
+
     @virtual_time
     async def test_cancelled_watch_error_handler_does_not_end_the_reflector(
         self, caplog: pytest.LogCaptureFixture
@@ -453,13 +488,16 @@ class TestResync:
         )
         assert store.resyncs == 2
 
+    @pytest.mark.parametrize("failure", [OSError, asyncio.CancelledError])
     @pytest.mark.parametrize("asks", [True, False])
     @virtual_time
-    async def test_next_resync_after_a_failure_is_a_period_later(self, asks: bool) -> None:
+    async def test_next_resync_after_a_failure_is_a_period_later(
+        self, failure: type[BaseException], asks: bool
+    ) -> None:
         """Otherwise the next round would end at once, and so on."""
 
         def fail() -> bool:
-            raise OSError("full")
+            raise failure("full")
 
         class Failing(Recorder):
             async def resync(self) -> None:

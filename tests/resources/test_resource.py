@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -11,6 +13,7 @@ import msgspec
 import pytest
 
 from aioinformer import ApiError, Client, ConfigError, KubeObject, Resource, TransportError
+from aioinformer._core.coop import SLICE
 from aioinformer.errors import DecodeError, ObjectNotFoundError
 
 from ..client.transports import Server
@@ -53,6 +56,42 @@ async def test_list_of_another_type_leaves_no_connection_open() -> None:
     with pytest.raises(DecodeError, match=r"^list configmaps in default: "):
         await typed.list("default")
     assert not transport.bodies
+
+
+class SlowModel:
+    """A model, which takes long to decode."""
+
+    decoded = 0
+
+    def __init__(self, metadata: object) -> None:
+        self.metadata = metadata
+
+    @classmethod
+    def model_validate_json(cls, raw: bytes) -> SlowModel:
+        time.sleep(SLICE)
+        cls.decoded += 1
+        return cls(raw)
+
+    model_validate = model_validate_json
+
+
+async def test_other_tasks_run_while_a_list_of_models_is_decoded() -> None:
+    seen: set[int] = set()
+
+    async def look() -> None:
+        while True:
+            seen.add(SlowModel.decoded)
+            await asyncio.sleep(0)
+
+    items = b",".join(b'{"metadata":{"name":"%d"}}' % number for number in range(10))
+    page = b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[' + items + b"]}"
+    looking = asyncio.create_task(look())
+    found = await Resource(Client(Server(then=page)), "v1", "pods", SlowModel).list()
+    with suppress(asyncio.CancelledError):
+        looking.cancel()
+        await looking
+    assert len(found) == 10
+    assert seen - {0, 10}
 
 
 @virtual_time
@@ -108,7 +147,9 @@ async def test_body_outside_json_is_not_sent() -> None:
     assert not server.asked
 
 
-VERBS: dict[str, Callable[[Maps], Coroutine[Any, Any, object]]] = {
+Verbs = dict[str, Callable[[Maps], Coroutine[Any, Any, object]]]
+
+VERBS: Verbs = {
     "get": lambda maps: maps.get("default/a"),
     "create": lambda maps: maps.create(CONFIGMAP),
     "update": lambda maps: maps.update(CONFIGMAP),
@@ -120,6 +161,8 @@ VERBS: dict[str, Callable[[Maps], Coroutine[Any, Any, object]]] = {
     "ensure_spec_finalizer": lambda maps: maps.ensure_spec_finalizer("default/a", "example.com/f"),
     "drop_spec_finalizer": lambda maps: maps.drop_spec_finalizer("default/a", "example.com/f"),
 }
+
+ALL_VERBS: Verbs = {**VERBS, "evict": lambda maps: maps.evict("default/a")}
 
 NO_RESOURCE = ApiError(404, "NotFound", "404 page not found")
 CHECK = (
@@ -172,12 +215,12 @@ ODD_ANSWERS = [
 
 
 @pytest.mark.parametrize("answer", ODD_ANSWERS)
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ALL_VERBS)
 @virtual_time
 async def test_answer_that_is_not_an_object_is_a_decode_error(verb: str, answer: bytes) -> None:
     """A proxy may answer with anything."""
     with pytest.raises(DecodeError, match=r"configmaps default/a: "):
-        await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
+        await ALL_VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
 
 
 @virtual_time
@@ -195,12 +238,12 @@ ABOUT_OTHERS = {
 
 
 @pytest.mark.parametrize("answer", ABOUT_OTHERS.values(), ids=ABOUT_OTHERS)
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ALL_VERBS)
 @virtual_time
 async def test_answer_about_another_object_is_an_error(verb: str, answer: bytes) -> None:
     """For example, after a redirected write or on a connection out of step: the result of the write is unknown."""
     with pytest.raises(DecodeError, match=r"configmaps default/a: the answer is (about|a failure)"):
-        await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
+        await ALL_VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
 
 
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "apply"])

@@ -138,11 +138,14 @@ class TestKeyFunctions:
         store.add(DeletedFinalStateUnknown("y", None))
         assert store.list_keys() == ["x", "y"]
 
-    def test_failing_key_function(self, kind: type[Store[Any]]) -> None:
-        store: Store[Any] = kind(lambda obj: str(1 / 0))
+    @pytest.mark.parametrize("failure", [ZeroDivisionError, asyncio.CancelledError])
+    def test_failing_key_function(self, failure: type[BaseException], kind: type[Store[Any]]) -> None:
+        def fail(obj: Any) -> str:
+            raise failure
+
         with pytest.raises(KeyFuncError) as caught:
-            store.add(pod())
-        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+            kind(fail).add(pod())
+        assert isinstance(caught.value.__cause__, failure)
         assert "ns/a at 1" in str(caught.value)
 
     @pytest.mark.parametrize("wrong", [None, 5, b"a", []])

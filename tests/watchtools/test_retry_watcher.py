@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -15,11 +16,13 @@ from aioinformer import (
     ConfigError,
     KubeObject,
     ListOptions,
+    ListWatch,
     Resource,
     RetryWatcher,
     TransportError,
     WatchEvent,
 )
+from aioinformer.cache import ListResult
 from aioinformer.errors import ClientClosedError, DecodeError
 
 from ..reflector.running import NoJitter
@@ -389,6 +392,28 @@ class TestClosing:
         server.assert_closed()
         with pytest.raises(asyncio.CancelledError):
             await reader
+
+    @pytest.mark.parametrize("steps", range(6))
+    @virtual_time
+    async def test_second_close_waits_for_the_first(self, steps: int) -> None:
+        async def watch(options: ListOptions) -> AsyncIterator[WatchEvent]:
+            try:
+                yield added("a", 11)
+                await asyncio.get_running_loop().create_future()
+            finally:
+                await asyncio.sleep(1)
+                closed.append(options.resource_version)
+
+        closed: list[str] = []
+        subject = RetryWatcher(ListWatch(lambda options: ListResult([]), watch), "10")
+        reader = asyncio.create_task(all_of(subject))
+        await asyncio.sleep(0.1)
+        first = asyncio.create_task(subject.aclose())
+        await settled(steps)
+        await subject.aclose()
+        assert closed == ["10"]
+        await first
+        assert await reader == ["ADDED a 11"]
 
     async def test_abandoned_iterator_is_closed(self) -> None:
         server = watching([added("a", 11), added("b", 12), FOREVER])

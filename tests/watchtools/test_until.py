@@ -23,7 +23,7 @@ from aioinformer import (
     until_with_sync,
     until_without_retry,
 )
-from aioinformer.errors import InformerError, UntilTimeout, WatchClosedError
+from aioinformer.errors import AlreadyStartedError, InformerError, UntilTimeout, WatchClosedError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -368,6 +368,22 @@ class TestInformerEvents:
         async with informer() as subject:
             with pytest.raises(InformerError, match="with async with"):
                 await anext(InformerEvents(subject))
+
+    @virtual_time
+    async def test_second_entering_is_an_error_until_left(self) -> None:
+        async with informer() as subject:
+            events = InformerEvents(subject)
+            registered: list[int] = []
+            async with events:
+                with pytest.raises(
+                    AlreadyStartedError, match=f"events of {subject.name} are entered already"
+                ):
+                    await events.__aenter__()
+                registered.append(len(subject.state.handlers))
+            registered.append(len(subject.state.handlers))
+            async with events:
+                registered.append(len(subject.state.handlers))
+            assert registered == [1, 0, 1]
 
     @virtual_time
     async def test_informer_that_is_never_started_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:

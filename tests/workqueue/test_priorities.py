@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
 from aioinformer import ConfigError, WorkQueue
@@ -115,6 +118,22 @@ async def test_more_priorities_than_ageing_do_not_starve_the_highest() -> None:
         for number in range(100):
             queue.add(f"{priority}-{number}", priority)
     assert [item[0] for item in await taken(queue, 10)] == [*"43210", *"43210"]
+
+
+@pytest.mark.parametrize("priority", [None, "5", 0.5, math.nan])
+async def test_priority_must_be_a_whole_number(priority: Any) -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("processed")
+    await queue.get()
+    for item in ("a", "processed"):
+        with pytest.raises(ConfigError, match="priority must be a whole number"):
+            queue.add(item, priority)
+        with pytest.raises(ConfigError, match="priority must be a whole number"):
+            queue.add_after(item, 10, priority)
+    queue.done("processed")
+    queue.add("b")
+    assert await taken(queue) == ["b"]
+    assert (queue.state.depth, queue.state.delayed) == (0, 0)
 
 
 async def test_unused_priorities_are_dropped() -> None:

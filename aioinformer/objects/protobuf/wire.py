@@ -90,12 +90,6 @@ def skip(kind: int, data: bytes, at: int, end: int) -> int:
     return at
 
 
-def skip_field(data: bytes, at: int, end: int) -> int:
-    """Return the end of the field that begins at an offset. Raises as ``skip``."""
-    tag, at = long_number(data, at)
-    return skip(tag & 7, data, at, end)
-
-
 def pieces(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield tag, begin and end of each piece of a message. Other fields are skipped.
 
