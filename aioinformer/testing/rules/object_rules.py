@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.objects.labels import label_key_faults
 from aioinformer.testing.errors import cause, field_invalid, field_not_supported, field_required
+from aioinformer.testing.rules.webhook_rules import configuration_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,6 +169,7 @@ OBJECT_RULES: dict[str, Callable[[Object], _Faults]] = {
     "HorizontalPodAutoscaler": _autoscaler,
     "Ingress": _ingress,
     "LimitRange": _limit_range,
+    "MutatingWebhookConfiguration": configuration_faults,
     "NetworkPolicy": _network_policy,
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
@@ -175,5 +177,6 @@ OBJECT_RULES: dict[str, Callable[[Object], _Faults]] = {
     "Role": _role,
     "RoleBinding": _binding,
     "Secret": _data,
+    "ValidatingWebhookConfiguration": configuration_faults,
 }
 """The rules by kind."""

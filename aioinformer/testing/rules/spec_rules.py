@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.errors import SelectorError
-from aioinformer.objects.labels import LabelSelector, label_key_faults, label_value_faults
+from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.errors import (
     cause,
     field_forbidden,
@@ -21,6 +21,7 @@ from aioinformer.testing.rules.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.rules.secret_rules import secret_faults
 from aioinformer.testing.rules.validation import label_fault
 from aioinformer.testing.schema.conditional import pod_template, template_path
+from aioinformer.testing.schema.selectors import label_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +64,7 @@ def _faults(kind: str, obj: Object) -> _Faults:
     template = pod_template(obj, kind)
     if template is not None:
         path = template_path(kind)
-        yield from _label_faults(f"{path}.labels", (template.get("metadata") or {}).get("labels") or {})
+        yield from label_faults(f"{path}.labels", (template.get("metadata") or {}).get("labels") or {})
         yield from _pod_faults(f"{path}.spec", template.get("spec") or {})
         yield from _restart_faults(kind, f"{path}.spec.restartPolicy", template.get("spec") or {})
     more = _MORE.get(kind) or OBJECT_RULES.get(kind)
@@ -93,7 +94,6 @@ def _selector_faults(kind: str, spec: Object) -> _Faults:
         why = f"empty selector is invalid for {_EMPTY.get(kind, kind.lower())}"
         yield field_invalid("spec.selector", selector, why)
         return
-    yield from _label_faults("spec.selector.matchLabels", (selector or {}).get("matchLabels") or {})
     try:
         matches = selector is not None and LabelSelector.of(selector).matches(labels or {})
     except SelectorError:
@@ -102,14 +102,6 @@ def _selector_faults(kind: str, spec: Object) -> _Faults:
     if not matches:
         why = "`selector` does not match template `labels`"
         yield field_invalid("spec.template.metadata.labels", labels, why)
-
-
-def _label_faults(path: str, labels: dict[str, str]) -> _Faults:
-    for key, value in labels.items():
-        for why in label_key_faults(key):
-            yield field_invalid(path, key, why)
-        for why in label_value_faults(value):
-            yield field_invalid(path, value, why)
 
 
 def _restart_faults(kind: str, path: str, spec: Object) -> _Faults:
@@ -136,7 +128,7 @@ def _pod_faults(path: str, spec: Object) -> _Faults:
             yield from _container_faults(
                 f"{path}.{part}[{number}]", container, {each.get("name") for each in volumes}
             )
-    yield from _label_faults(f"{path}.nodeSelector", spec.get("nodeSelector") or {})
+    yield from label_faults(f"{path}.nodeSelector", spec.get("nodeSelector") or {})
 
 
 def _name_faults(path: str, items: Sequence[Object], seen: set[str] | None = None) -> _Faults:
@@ -216,7 +208,7 @@ def _service(obj: Object) -> _Faults:
             yield field_invalid(f"{place}.targetPort", target, why)
         elif isinstance(target, int) and not 0 < target < 65536:
             yield field_invalid(f"{place}.targetPort", target, _PORT_RANGE)
-    yield from _label_faults("spec.selector", spec.get("selector") or {})
+    yield from label_faults("spec.selector", spec.get("selector") or {})
 
 
 def _repeated_ports(ports: Sequence[Object]) -> _Faults:
