@@ -135,6 +135,8 @@ class Handler:
         self, http: web.BaseRequest, request: Request, in_watch: StatusError | None
     ) -> web.StreamResponse:
         """Answer a request; send `in_watch` as the first event of a watch."""
+        if "//" in request.path.rstrip("/"):
+            raise errors.path_not_found()
         if not request.resource:
             return self._paths.answer(request, accept_of(http), f"{http.scheme}://{http.host}")
         resource = self._cluster.registry.find(request.group, request.version, request.resource)

@@ -394,6 +394,11 @@ def _options(
         causes.append(errors.field_forbidden("force", "may not be specified for non-apply patch"))
     if len(manager.encode()) > _LONGEST_MANAGER:
         causes.append(errors.field_too_long("fieldManager", _LONGEST_MANAGER))
+    for position, letter in enumerate(manager):
+        if not letter.isprintable():
+            why = f"invalid character U+{ord(letter):04X} (at position {position})"
+            causes.append(errors.field_invalid("fieldManager", manager, why))
+            break
     validation = request.query.get("fieldValidation", "")
     if validation not in _VALIDATIONS:
         causes.append(errors.field_not_supported("fieldValidation", validation, _VALIDATIONS))
@@ -419,6 +424,7 @@ async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteO
         "gracePeriodSeconds": request.number("gracePeriodSeconds"),
         "orphanDependents": request.flag("orphanDependents"),
         "propagationPolicy": request.query.get("propagationPolicy"),
+        "preconditions": {name: request.query.get(name) or None for name in ("uid", "resourceVersion")},
     }
     return _delete_options(given, dry_run=_dry_run(request))
 
@@ -441,7 +447,7 @@ def _delete_options(given: Any, *, dry_run: bool = False) -> DeleteOptions:
         options = msgspec.convert(given, _DeleteOptions | None) or _DeleteOptions()
     except msgspec.ValidationError as error:
         raise errors.bad_request(f"json: cannot unmarshal into DeleteOptions: {error}") from error
-    policy = options.propagation_policy or None
+    policy = options.propagation_policy
     if options.orphan_dependents is not None:
         if policy is not None:
             why = "orphanDependents and deletionPropagation cannot be both set"
