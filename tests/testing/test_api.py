@@ -119,7 +119,8 @@ async def test_missing_json_body_is_refused(api: APIClient) -> None:
     assert (await api.ask("POST", CONFIGMAPS, b"a", content_type="text/plain")).status == 415
     large = await api.post(CONFIGMAPS, configmap("large", k="x" * 4_000_000))
     assert (large.status, large.body["reason"]) == (413, "RequestEntityTooLarge")
-    assert (await api.post(CONFIGMAPS, configmap("fits", k="x" * 3_000_000))).status == 201
+    assert (await api.post(CONFIGMAPS, configmap("fits", k="x" * 3_000_000))).status == 422
+    assert (await api.post(CONFIGMAPS, configmap("fits", k="x" * 1_048_576))).status == 201
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,6 @@ def _faults(kind: str, obj: Object) -> _Faults:
             yield field_invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
     if kind == "Deployment":
         yield from _strategy_faults(spec.get("strategy") or {})
-    if kind == "Secret":
-        yield from secret_faults(obj)
     if kind in _SELECTING:
         yield from _selector_faults(kind, spec)
     if kind == "Pod":
@@ -235,6 +233,7 @@ def _stateful_set(obj: Object) -> _Faults:
 
 _MORE: dict[str, Callable[[Object], _Faults]] = {
     "CronJob": _cron_job,
+    "Secret": secret_faults,
     "Service": _service,
     "StatefulSet": _stateful_set,
 }

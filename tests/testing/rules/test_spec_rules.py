@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -275,3 +276,38 @@ def test_pull_policy_depends_on_the_tag(image: str, policy: str) -> None:
 def test_only_requests_are_admitted() -> None:
     assert len(created("Pod", {"spec": CONTAINERS})["spec"]["tolerations"]) == 2
     assert "tolerations" not in created("Pod", {"spec": CONTAINERS}, WriteOptions(whole=True))["spec"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "field"),
+    [
+        ("ConfigMap", "data", "data"),
+        ("ConfigMap", "binaryData", "binaryData"),
+        ("Secret", "data", "data"),
+        ("Secret", "stringData", "data"),
+    ],
+)
+def test_keys_of_data_are_checked(kind: str, part: str, field: str) -> None:
+    for key in (".a", "a" * 253, "A_b-c.d"):
+        assert not faults(kind, {part: {key: ""}})
+    for key, why in (
+        (".", "must not be '.'"),
+        ("..", "must not be '..'"),
+        ("..a", "must not start with '..'"),
+        ("a" * 254, "must be no more than 253 characters"),
+        ("a/b", "a valid config key must consist of alphanumeric characters"),
+    ):
+        (found,) = faults(kind, {part: {key: ""}})
+        assert found.startswith(f'{field}[{key}]: Invalid value: "{key}": {why}')
+
+
+def test_data_has_at_most_a_mebibyte() -> None:
+    most = 1024 * 1024
+    for kind, part, field in (("ConfigMap", "data", "[]"), ("Secret", "stringData", "data")):
+        assert not faults(kind, {part: {"a": "x" * most}})
+        too_long = [f"{field}: Too long: may not be more than 1048576 bytes"]
+        assert faults(kind, {part: {"a": "x" * most, "b": "x"}}) == too_long
+        assert faults(kind, {part: {"a": "é" * (most // 2), "b": "x"}}) == too_long
+    binary = base64.b64encode(b"x" * most).decode()
+    assert not faults("Secret", {"data": {"a": binary}})
+    assert len(faults("ConfigMap", {"binaryData": {"a": binary}, "data": {"b": "x"}})) == 1
