@@ -83,6 +83,12 @@ def _autoscaler(obj: Object) -> _Faults:
         yield field_invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", why)
 
 
+def _lease(obj: Object) -> _Faults:
+    seconds = (obj.get("spec") or {}).get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        yield field_invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
+
+
 def _budget(obj: Object) -> _Faults:
     spec = obj.get("spec") or {}
     if "minAvailable" in spec and "maxUnavailable" in spec:
@@ -194,6 +200,7 @@ OBJECT_RULES: dict[str, Callable[[Object], _Faults]] = {
     "ConfigMap": _config_map,
     "HorizontalPodAutoscaler": _autoscaler,
     "Ingress": _ingress,
+    "Lease": _lease,
     "LimitRange": _limit_range,
     "MutatingWebhookConfiguration": configuration_faults,
     "NetworkPolicy": _network_policy,

@@ -34,13 +34,23 @@ _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _SELECTING = frozenset(["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
 _EMPTY = {"ReplicaSet": "deployment"}  # as upstream says
 _COUNTS = (
-    "replicas",
-    "minReadySeconds",
-    "parallelism",
-    "completions",
-    "backoffLimit",
-    "startingDeadlineSeconds",
+    *(
+        "replicas",
+        "minReadySeconds",
+        "revisionHistoryLimit",
+        "minAvailable",
+        "maxUnavailable",
+        "leaseTransitions",
+    ),
+    *("parallelism", "completions", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes"),
+    *(
+        "startingDeadlineSeconds",
+        "ttlSecondsAfterFinished",
+        "successfulJobsHistoryLimit",
+        "failedJobsHistoryLimit",
+    ),
 )
+"""Fields of specs that must not be negative."""
 
 
 def spec_faults(kind: str, obj: Object) -> list[dict[str, str]]:
@@ -50,9 +60,7 @@ def spec_faults(kind: str, obj: Object) -> list[dict[str, str]]:
 
 def _faults(kind: str, obj: Object) -> _Faults:
     spec = obj.get("spec") or {}
-    for name in _COUNTS:
-        if isinstance(spec.get(name), int) and spec[name] < 0:
-            yield field_invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
+    yield from _count_faults("spec", spec)
     if kind == "Deployment":
         yield from _strategy_faults(spec.get("strategy") or {})
     if kind in _SELECTING:
@@ -70,6 +78,12 @@ def _faults(kind: str, obj: Object) -> _Faults:
         yield from more(obj)
     if kind == "Service":
         yield from _repeated_ports(spec.get("ports") or ())
+
+
+def _count_faults(path: str, spec: Object) -> _Faults:
+    for name in _COUNTS:
+        if isinstance(spec.get(name), int) and spec[name] < 0:
+            yield field_invalid(f"{path}.{name}", spec[name], "must be greater than or equal to 0")
 
 
 def _strategy_faults(strategy: Object) -> _Faults:
@@ -221,7 +235,9 @@ def _repeated_ports(ports: Sequence[Object]) -> _Faults:
 
 
 def _cron_job(obj: Object) -> _Faults:
-    schedule = (obj.get("spec") or {}).get("schedule")
+    spec = obj.get("spec") or {}
+    yield from _count_faults("spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {})
+    schedule = spec.get("schedule")
     if schedule and (why := schedule_fault(schedule)):
         yield field_invalid("spec.schedule", schedule, why)
 

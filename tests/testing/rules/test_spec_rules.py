@@ -23,6 +23,8 @@ TEMPLATE: Object = {"metadata": {"labels": {"a": "b"}}, "spec": CONTAINERS}
 SELECTED: Object = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
 ONCE = TEMPLATE | {"spec": CONTAINERS | {"restartPolicy": "Never"}}
 
+AT_LEAST_0 = "must be greater than or equal to 0"
+
 
 def faults(kind: str, content: Object, change: Object | None = None) -> list[str]:
     """Return the causes of the refusal of a new or a changed object."""
@@ -276,6 +278,31 @@ def test_pull_policy_depends_on_the_tag(image: str, policy: str) -> None:
 def test_only_requests_are_admitted() -> None:
     assert len(created("Pod", {"spec": CONTAINERS})["spec"]["tolerations"]) == 2
     assert "tolerations" not in created("Pod", {"spec": CONTAINERS}, WriteOptions(whole=True))["spec"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "why"),
+    [
+        ("Lease", "leaseDurationSeconds", "must be greater than 0"),
+        ("Lease", "leaseTransitions", AT_LEAST_0),
+        ("PodDisruptionBudget", "minAvailable", AT_LEAST_0),
+        ("Deployment", "revisionHistoryLimit", AT_LEAST_0),
+        ("Job", "ttlSecondsAfterFinished", AT_LEAST_0),
+        ("CronJob", "failedJobsHistoryLimit", AT_LEAST_0),
+        ("CronJob", "jobTemplate.spec.parallelism", AT_LEAST_0),
+    ],
+)
+def test_counts_are_not_negative(kind: str, path: str, why: str) -> None:
+    job = {"template": ONCE}
+    base: Object = {
+        "CronJob": {"schedule": "@daily", "jobTemplate": {"spec": job}},
+        "Deployment": SELECTED,
+        "Job": job,
+    }.get(kind, {})
+    change: Any = -1
+    for step in reversed(path.split(".")):
+        change = {step: change}
+    assert faults(kind, {"spec": merge_patch(base, change)}) == [f"spec.{path}: Invalid value: -1: {why}"]
 
 
 @pytest.mark.parametrize(
