@@ -92,7 +92,7 @@ class Handler:
         self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
         self._paths = Paths(cluster, accounts, self._metrics)
         self._webhooks = webhooks
-        self._writer = Writer(cluster, changed, Reviews(authenticator, authorizer), accounts)
+        self._writer = Writer(cluster, changed, Reviews(authenticator, authorizer), accounts, authorizer)
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
