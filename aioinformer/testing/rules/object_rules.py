@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.objects.labels import label_key_faults
 from aioinformer.testing.errors import (
-    cause,
+    field_duplicate,
     field_invalid,
     field_not_supported,
     field_required,
@@ -190,7 +190,7 @@ def _limit_range(obj: Object) -> _Faults:
             for why in label_key_faults(given):
                 yield field_invalid(f"spec.limits[{number}].type", given, why)
         if given in seen:
-            yield cause("FieldValueDuplicate", f'Duplicate value: "{given}"', f"spec.limits[{number}].type")
+            yield field_duplicate(f"spec.limits[{number}].type", given)
         seen.add(given)
 
 

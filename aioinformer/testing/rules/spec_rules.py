@@ -11,6 +11,7 @@ from aioinformer.errors import SelectorError
 from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.errors import (
     cause,
+    field_duplicate,
     field_forbidden,
     field_invalid,
     field_not_supported,
@@ -151,12 +152,8 @@ def _name_faults(path: str, items: Sequence[Object], seen: set[str] | None = Non
         if name and (why := label_fault(name)):
             yield field_invalid(f"{path}[{number}].name", name, why)
         elif name in seen:
-            yield _duplicate(f"{path}[{number}].name", name)
+            yield field_duplicate(f"{path}[{number}].name", name)
         seen.add(name)
-
-
-def _duplicate(path: str, name: str) -> dict[str, str]:
-    return cause("FieldValueDuplicate", f'Duplicate value: "{name}"', path)
 
 
 def _container_faults(path: str, container: Object, volumes: set[Any]) -> _Faults:
@@ -171,7 +168,7 @@ def _container_faults(path: str, container: Object, volumes: set[Any]) -> _Fault
         if name and (why := _port_name_fault(name)):
             yield field_invalid(f"{place}.name", name, why)
         elif name and name in names:
-            yield _duplicate(f"{place}.name", name)
+            yield field_duplicate(f"{place}.name", name)
         names.add(name)
         if not port.get("containerPort"):
             yield field_required(f"{place}.containerPort")
@@ -211,7 +208,7 @@ def _service(obj: Object) -> _Faults:
         elif name and (why := label_fault(name)):
             yield field_invalid(f"{place}.name", name, why)
         elif name and name in names:
-            yield _duplicate(f"{place}.name", name)
+            yield field_duplicate(f"{place}.name", name)
         names.add(name)
         if not 0 < port["port"] < 65536:
             yield field_invalid(f"{place}.port", port["port"], _PORT_RANGE)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from aioinformer.objects.labels import label_key_faults
-from aioinformer.testing.errors import cause, field_invalid, field_required
+from aioinformer.testing.errors import cause, field_duplicate, field_invalid, field_required
 from aioinformer.testing.rules.validation import dns_1035_faults, subdomain_fault
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def configuration_faults(obj: Object) -> _Faults:
         versions = hook.get("admissionReviewVersions") or []
         yield from review_version_faults(f"{place}.admissionReviewVersions", versions)
         if name and name in names:
-            yield _duplicate(f"{place}.name", name)
+            yield field_duplicate(f"{place}.name", name)
         names.add(name)
 
 
@@ -148,7 +148,7 @@ def _condition_faults(path: str, conditions: Sequence[Any]) -> _Faults:
         for why in label_key_faults(name) if name else ():
             yield field_invalid(f"{place}.name", name, why)
         if name and name in names:
-            yield _duplicate(f"{place}.name", name)
+            yield field_duplicate(f"{place}.name", name)
         names.add(name)
 
 
@@ -167,7 +167,3 @@ def _expression_fault(expression: str) -> str:
     except NotEnforcedError:
         pass
     return ""
-
-
-def _duplicate(path: str, name: str) -> dict[str, str]:
-    return cause("FieldValueDuplicate", f'Duplicate value: "{name}"', path)
