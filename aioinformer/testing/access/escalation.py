@@ -35,7 +35,7 @@ def check_grant(
     Raises:
         StatusError: 403; 404 for a binding to a role that does not exist.
     """
-    if resource not in (*_ROLES, *_BINDINGS) or (old is not None and _guarded(new) == _guarded(old)):
+    if resource.group != ROLES.group or (old is not None and _guarded(new) == _guarded(old)):
         return
     if resource in _ROLES:
         needed, rules = replace(request, verb="escalate"), new.get("rules") or []
