@@ -176,6 +176,11 @@ def field_not_supported(path: str, value: Any, supported: Iterable[str]) -> dict
     )
 
 
+def field_duplicate(path: str, value: str) -> dict[str, str]:
+    """Return the cause for a value that occurs twice."""
+    return cause("FieldValueDuplicate", f"Duplicate value: {_shown(value)}", path)
+
+
 def field_forbidden(path: str, why: str) -> dict[str, str]:
     """Return the cause for a field that is forbidden here."""
     return cause("FieldValueForbidden", f"Forbidden: {why}", path)

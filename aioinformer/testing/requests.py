@@ -87,7 +87,7 @@ class Request:
             StatusError: 400 for a value that is no integer.
         """
         value = self.query.get(name)
-        if value is None or value == "":
+        if value is None:
             return None
         try:
             return int(value)

@@ -89,6 +89,13 @@ async def test_options_of_writes_are_checked(api: APIClient) -> None:
             "POST",
             CONFIGMAPS,
             "Create",
+            {"fieldManager": "a\0b"},
+            'fieldManager: Invalid value: "a\\u0000b": invalid character U+0000 (at position 1)',
+        ),
+        (
+            "POST",
+            CONFIGMAPS,
+            "Create",
             {"dryRun": ""},
             'dryRun: Unsupported value: [""]: supported values: "All"',
         ),
@@ -112,7 +119,8 @@ async def test_missing_json_body_is_refused(api: APIClient) -> None:
     assert (await api.ask("POST", CONFIGMAPS, b"a", content_type="text/plain")).status == 415
     large = await api.post(CONFIGMAPS, configmap("large", k="x" * 4_000_000))
     assert (large.status, large.body["reason"]) == (413, "RequestEntityTooLarge")
-    assert (await api.post(CONFIGMAPS, configmap("fits", k="x" * 3_000_000))).status == 201
+    assert (await api.post(CONFIGMAPS, configmap("fits", k="x" * 3_000_000))).status == 422
+    assert (await api.post(CONFIGMAPS, configmap("fits", k="x" * 1_048_576))).status == 201
 
 
 @pytest.mark.parametrize(
@@ -121,6 +129,10 @@ async def test_missing_json_body_is_refused(api: APIClient) -> None:
         ("GET", "/api/v1/namespaces/default/nopes", 404),
         ("GET", "/apis/nope.io/v1/nopes", 404),
         ("GET", "/nope", 404),
+        ("GET", "/api/v1//configmaps", 404),
+        ("GET", f"{CONFIGMAPS}//kube-root-ca.crt", 404),
+        ("GET", "//api/v1/configmaps", 404),
+        ("GET", f"{CONFIGMAPS}/", 200),
         ("GET", "/api/v1/namespaces/default/nodes", 404),
         ("GET", f"{CONFIGMAPS}/a/status", 404),
         ("PUT", CONFIGMAPS, 405),
@@ -193,7 +205,11 @@ async def test_options_of_a_delete(api: APIClient) -> None:
         eviction = {"metadata": {"name": "a"}, "deleteOptions": odd}
         assert (await api.post(f"{PODS}/a/eviction", eviction)).status == 400
     assert (await api.delete(f"{CONFIGMAPS}/a", {"dryRun": ["Some"]})).status == 422
-    assert (await api.delete(f"{CONFIGMAPS}/a", propagationPolicy="Nope")).status == 422
+    for policy in ("Nope", ""):
+        assert (await api.delete(f"{CONFIGMAPS}/a", propagationPolicy=policy)).status == 422
+    for name in ("uid", "resourceVersion"):
+        assert (await api.delete(f"{CONFIGMAPS}/a", **{name: "7"})).status == 409
+        assert (await api.delete(f"{CONFIGMAPS}/a", dryRun="All", **{name: ""})).status == 200
     dry = await api.delete(f"{CONFIGMAPS}/a", {"dryRun": ["All"]})
     assert (dry.status, dry.body["kind"]) == (200, "ConfigMap")
     foreground = await api.delete(f"{CONFIGMAPS}/a", {"propagationPolicy": "Foreground"}, dryRun="All")
@@ -411,6 +427,7 @@ async def test_versions_of_a_list(api: APIClient, server: APIServer) -> None:
             "inv",
         ),
         ({"limit": "x"}, 400, "strconv.ParseInt"),
+        ({"limit": ""}, 400, "strconv.ParseInt"),
         (
             {"resourceVersionMatch": "Exact"},
             422,

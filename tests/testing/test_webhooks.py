@@ -211,3 +211,42 @@ async def test_conversions_that_fail_are_shown(tmp_path: Path) -> None:
             assert (event["type"], event["object"]["message"]) == ("ERROR", failed)
         with pytest.raises(StatusError):
             server.get("pages.example.com/v1", "pages", "b")
+
+
+def with_versions(definition: Object, storage: str, *names: str) -> Object:
+    """Return a definition with some of its versions, of which one is stored."""
+    versions = [
+        each | {"storage": each["name"] == storage}
+        for each in definition["spec"]["versions"]
+        if each["name"] in names
+    ]
+    conversion = definition["spec"]["conversion"] if len(names) > 1 else {"strategy": "None"}
+    return definition | {"spec": definition["spec"] | {"versions": versions, "conversion": conversion}}
+
+
+async def test_objects_are_converted_after_the_storage_version_changes(tmp_path: Path) -> None:
+    operator = converting()
+    async with (
+        served(operator, tmp_path) as (url, files),
+        APIServer() as server,
+        Client.from_url(server.url) as client,
+    ):
+        (definition,) = operator.definitions(url=url, ca_bundle=files.ca)
+        name = definition["metadata"]["name"]
+        server.create(DEFINITIONS, "customresourcedefinitions", with_versions(definition, "v1", "v1"))
+        older, newest = Resource(client, Page), Resource(client, PageV2)
+        await older.create(page("a", "a"))
+        definitions = Resource(client, "customresourcedefinitions")
+        changed = with_versions(definition, "v2", "v1", "v2")["spec"]
+        await definitions.patch(name, {"spec": changed})
+        await definitions.patch(name, {"spec": {"names": {"shortNames": ["p"]}}})
+        found = await newest.get("default/a")
+        assert found.spec.hosts == ["a"]
+        found.spec.hosts = ["b"]
+        await newest.update(found)
+        assert (await older.get("default/a")).spec.host == "b"
+        await newest.create(PageV2(SpecV2(hosts=["c"]), metadata=Metadata(name="c", namespace="default")))
+        assert [each.spec.host for each in await older.list()] == ["b", "c"]
+        assert [each.spec.hosts for each in await newest.list()] == [["b"], ["c"]]
+        current = server.get(DEFINITIONS, "customresourcedefinitions", name)
+        assert current["status"]["storedVersions"] == ["v1", "v2"]

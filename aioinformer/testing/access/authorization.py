@@ -154,6 +154,19 @@ class Authorizer:
             each for each in found if "nonResourceURLs" in each
         ]
 
+    def permits(self, request: Request) -> bool:
+        """Return whether roles permit a request."""
+        return self._reason(request) is not None
+
+    def rules_for(self, request: Request) -> Iterator[Rule]:
+        """Yield the rules for a request's user in its namespace."""
+        return (rule for _, rule in self._rules(request))
+
+    def role(self, reference: Object, namespace: str) -> StoredObject | None:
+        """Return the role that a binding in a namespace refers to, or None."""
+        resource = _roles(reference)
+        return self._cluster.find(resource, namespace if resource is ROLES else "", reference["name"])
+
     def _check_impersonation(self, request: Request, user: User, wanted: User) -> None:
         if not wanted.name:
             raise errors.bad_request("requested to impersonate a group, uid or extra without a user name")
@@ -187,21 +200,25 @@ class Authorizer:
                 role = binding["roleRef"]
                 where = f"{stored.name}/{namespace}" if namespace else stored.name
                 reason = f'{bindings.kind} "{where}" of {role["kind"]} "{role["name"]}" to {subject}'
-                for rule in self._rules_of(role, namespace):
+                for rule in self.rules_of(role, namespace):
                     yield f"RBAC: allowed by {reason}", rule
 
-    def _rules_of(self, reference: Object, namespace: str) -> Iterator[Rule]:
-        resource = ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
-        stored = self._cluster.find(resource, namespace if resource is ROLES else "", reference["name"])
+    def rules_of(self, reference: Object, namespace: str) -> Iterator[Rule]:
+        """Yield the rules of a role that a binding in a namespace refers to."""
+        stored = self.role(reference, namespace)
         if stored is None:
             return
-        role = _decoded(resource, stored)
+        role = _decoded(_roles(reference), stored)
         yield from role.get("rules") or ()
         for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
             selected = LabelSelector.of(selector)
             for other in self._cluster.collection(CLUSTER_ROLES).objects.values():
                 if other is not stored and selected.matches(other.labels):
-                    yield from self._rules_of({"kind": "ClusterRole", "name": other.name}, "")
+                    yield from self.rules_of({"kind": "ClusterRole", "name": other.name}, "")
+
+
+def _roles(reference: Object) -> ResourceType:
+    return ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
 
 
 @lru_cache(maxsize=4096)

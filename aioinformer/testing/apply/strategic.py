@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from aioinformer.testing.errors import StatusError, bad_request
+from aioinformer.testing.errors import StatusError
 from aioinformer.testing.schema.gotext import text
 from aioinformer.testing.schema.node import Node
 
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
+_ORDER = "$setElementOrder/"
 _ANY = Node()
 
 
@@ -23,15 +24,15 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         node: The object's schema, which says how its lists merge.
 
     Raises:
-        StatusError: 400 for an unknown directive, 500 for an item without its key.
+        StatusError: 500 for an unknown directive, an item without its key, or items in another order than required.
     """
     directive = patch.get("$patch")
     if directive == "replace":
         return {name: copy.deepcopy(value) for name, value in patch.items() if name != "$patch"}
     if directive == "delete":
         return {}
-    if directive not in (None, "merge"):
-        raise bad_request(f"Unknown patch type found: {directive}")
+    if directive is not None:
+        raise _unknown(patch)
     result = dict(target)
     if _RETAIN_KEYS in patch:
         retained = patch[_RETAIN_KEYS]
@@ -40,24 +41,26 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         if name.startswith("$deleteFromPrimitiveList/"):
             field = name.partition("/")[2]
             result[field] = [entry for entry in result.get(field) or [] if entry not in value]
+        elif name.startswith(_ORDER):
+            field = name.removeprefix(_ORDER)
+            _check_order(patch.get(field) or [], value, _field(node, field).merge_key)
         elif name.startswith("$"):
             continue
         elif value is None:
             result.pop(name, None)
-        elif isinstance(value, dict):
-            current = result.get(name)
-            result[name] = strategic_merge(
-                current if isinstance(current, dict) else {}, value, _field(node, name)
-            )
-        elif isinstance(value, list):
-            order = patch.get(f"$setElementOrder/{name}")
-            result[name] = _merge_list(_field(node, name), result.get(name), value, order)
+        elif isinstance(value, dict) and isinstance(current := result.get(name), dict):
+            result[name] = strategic_merge(current, value, _field(node, name))
+        elif isinstance(value, list) and isinstance(current := result.get(name), list):
+            order = patch.get(_ORDER + name)
+            result[name] = _merge_list(_field(node, name), current, value, order)
+        elif _is_directive(value):
+            result.pop(name, None)
         else:
-            result[name] = value
+            result[name] = _new_value(value)
     for name, order in patch.items():
-        field = name.partition("/")[2]
+        field = name.removeprefix(_ORDER)
         if (
-            name.startswith("$setElementOrder/")
+            name.startswith(_ORDER)
             and field not in patch
             and _field(node, field).merges
             and isinstance(result.get(field), list)
@@ -70,8 +73,28 @@ def _field(node: Node, name: str) -> Node:
     return node.properties.get(name) or node.items or _ANY
 
 
-def _merge_list(node: Node, current: Any, patch: list[Any], order: list[Any] | None) -> list[Any]:
-    existing = list(current) if isinstance(current, list) else []
+def _unknown(patch: dict[str, Any]) -> StatusError:
+    return StatusError(500, "", f"unknown patch type: {patch['$patch']} in map: {text(patch)}")
+
+
+def _is_directive(value: Any) -> bool:
+    return isinstance(value, dict) and "$patch" in value
+
+
+def _new_value(value: Any) -> Any:
+    """Return a patch's value for a field that the object lacks: without nulls and directives, and not merged."""
+    if isinstance(value, dict):
+        return {
+            name: _new_value(each)
+            for name, each in value.items()
+            if each is not None and not name.startswith("$") and not _is_directive(each)
+        }
+    return (
+        [_new_value(each) for each in value if not _is_directive(each)] if isinstance(value, list) else value
+    )
+
+
+def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[Any] | None) -> list[Any]:
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [
             {name: value for name, value in item.items() if name != "$patch"}
@@ -100,11 +123,22 @@ def _merge_list(node: Node, current: Any, patch: list[Any], order: list[Any] | N
         if item.get("$patch") == "delete":
             if place is not None:
                 del merged[place]
+        elif "$patch" in item:
+            raise _unknown(item)
         elif place is None:
-            merged.append(strategic_merge({}, item, part))
+            merged.append(_new_value(item))
         else:
             merged[place] = strategic_merge(merged[place], item, part)
     return _ordered(merged, existing, patch if order is None else order, key)
+
+
+def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
+    """Refuse items of a patch that the required order does not have, or has in another order."""
+    wanted = iter([entry.get(key) if key else entry for entry in order])
+    for item in patch if order else ():
+        if not _is_directive(item) and (item.get(key) if key else item) not in wanted:
+            why = f"The order in patch list:\n{text(patch)}\n doesn't match $setElementOrder list:\n{text(order)}\n"
+            raise StatusError(500, "", why)
 
 
 def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | None) -> list[Any]:

@@ -197,6 +197,8 @@ class Cluster:
         new = obj
         if resource.has_status and not options.whole:
             new.pop("status", None)
+        if options.guard is not None:
+            options.guard(resource, new, None)
         check_object(resource, metadata, faults_in(resource, None, new, options))
         metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = self.now()
@@ -450,6 +452,8 @@ class Cluster:
                 check_place(resource, metadata, stored.namespace, stored.name)
                 check_immutable(resource, old["metadata"], metadata)
         result = self._strategy.prepare_for_update(resource, old, {**new, "metadata": metadata}, options)
+        if options.guard is not None:
+            options.guard(resource, result, old)
         check_object(resource, result["metadata"], faults_in(resource, old, result, options))
         check_finalizers(resource, old["metadata"], result["metadata"])
         check_own_rules(resource, old, result, options)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from aioinformer.testing.schema.unknown import FieldCheck
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aioinformer.testing.objects import Object
+    from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.webhooks.admission import Admission
 
 
@@ -26,6 +29,7 @@ class WriteOptions:
         fields: Collects the unknown fields.
         strategic: The strategic merge patch that the write comes from.
         admission: Asks the admission webhooks; None if there are none. For the coroutines only.
+        guard: Raises a StatusError if the user may not write the new object in place of the old one; None permits all.
     """
 
     subresource: str = ""
@@ -37,6 +41,7 @@ class WriteOptions:
     fields: FieldCheck = field(default_factory=FieldCheck)
     strategic: Object | None = None
     admission: Admission | None = None
+    guard: Callable[[ResourceType, Object, Object | None], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

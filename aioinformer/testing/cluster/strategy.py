@@ -24,6 +24,7 @@ from aioinformer.testing.rules.merging import (
     with_status_of,
 )
 from aioinformer.testing.rules.spec_rules import spec_faults
+from aioinformer.testing.rules.status_rules import status_faults
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.checks import in_order, schema_faults
 from aioinformer.testing.schema.node import Node
@@ -129,6 +130,8 @@ def faults_in(
     if old is not None and options.subresource == "resize" and qos_class(old) != qos_class(new):
         why = "Pod QOS Class may not change as a result of resizing"
         return [errors.field_invalid("spec", new["status"]["qosClass"], why)]
+    if old is not None and options.strict and options.subresource == "status":
+        return status_faults(kind, old, new)
     has_own_checks = resource is DEFINITIONS or kind == "Event"
     if has_own_checks or not options.strict or options.subresource:
         return []

@@ -58,13 +58,23 @@ class Definitions(Controller):
         else:
             self.add(self._settle_names, current.name)
         if (served := _served(definition)) is not None and served != _served(before):
+            stored = self._stored_type(group, plural, before)
             registry.remove(group, plural)
-            resources = resource_types(definition)
+            resources = resource_types(definition, stored=stored)
             for resource in resources:
                 registry.add(resource)
             storage.begin(group, plural)  # as upstream, for any change
             for resource in resources[:1]:
-                self._read_again(resource)
+                self._read_again(resource if resource.storage is None else resource.storage.version)
+
+    def _stored_type(self, group: str, plural: str, before: Object) -> ResourceType | None:
+        """Return the version in which the objects of a definition are stored; None if it has no objects."""
+        if not before or not self.cluster.storage.collection(group, plural).objects:
+            return None
+        for each in self.cluster.registry:
+            if (each.group, each.plural) == (group, plural) and each.storage is not None:
+                return each.storage.version
+        return resource_types(before, every=True)[0]
 
     def _read_again(self, resource: ResourceType) -> None:
         """Set new defaults and drop unknown fields in stored objects, which upstream does for each reader."""
@@ -139,10 +149,18 @@ def _served(definition: Object) -> tuple[Object, Object] | None:
     return definition["spec"], accepted_names(definition)
 
 
-def resource_types(definition: Object, *, every: bool = False) -> list[ResourceType]:
+def resource_types(
+    definition: Object, *, every: bool = False, stored: ResourceType | None = None
+) -> list[ResourceType]:
     """Return the resource in each served version, or in every version, with the accepted names.
 
     The storage version comes first.
+
+    Args:
+        definition: The definition.
+        every: Return the versions that are not served, too.
+        stored: The version of the objects that are stored already. If a webhook converts them, new objects are also
+            stored in it, because a collection has one version.
     """
     spec = definition["spec"]
     accepted = accepted_names(definition)
@@ -168,8 +186,10 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
     ]
     webhook = (spec.get("conversion") or {}).get("webhook")
     if webhook is not None and spec["conversion"].get("strategy") == "Webhook":
-        stored = WebhookStorage(types[0], webhook.get("clientConfig") or {})
-        types = [replace(each, storage=stored) for each in types]
+        version = types[0].version if stored is None else stored.version
+        origin = next((each for each in types if each.version == version), stored or types[0])
+        storage = WebhookStorage(origin, webhook.get("clientConfig") or {})
+        types = [replace(each, storage=storage) for each in types]
     return [
         each for each, version in zip(types, versions, strict=True) if every or version.get("served", True)
     ]

@@ -92,7 +92,7 @@ class Handler:
         self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
         self._paths = Paths(cluster, accounts, self._metrics)
         self._webhooks = webhooks
-        self._writer = Writer(cluster, changed, Reviews(authenticator, authorizer), accounts)
+        self._writer = Writer(cluster, changed, Reviews(authenticator, authorizer), accounts, authorizer)
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -135,6 +135,8 @@ class Handler:
         self, http: web.BaseRequest, request: Request, in_watch: StatusError | None
     ) -> web.StreamResponse:
         """Answer a request; send `in_watch` as the first event of a watch."""
+        if "//" in request.path.rstrip("/"):
+            raise errors.path_not_found()
         if not request.resource:
             return self._paths.answer(request, accept_of(http), f"{http.scheme}://{http.host}")
         resource = self._cluster.registry.find(request.group, request.version, request.resource)

@@ -178,14 +178,14 @@ class TableView(View):
     def event(self, kind: str, stored: StoredObject) -> bytes:
         table = self._table([stored], {"resourceVersion": str(stored.resource_version)})
         if self._columns_sent:
-            del table["columnDefinitions"]
+            table["columnDefinitions"] = None
         self._columns_sent = True
         return self.encoding.event(kind, table)
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
         table = self._table([], metadata)
         if self._columns_sent:
-            del table["columnDefinitions"]
+            table["columnDefinitions"] = None
         return self.encoding.event("BOOKMARK", table)
 
     def _table(self, items: list[StoredObject], metadata: dict[str, Any]) -> Object:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from aioinformer.testing import errors
+from aioinformer.testing.access.escalation import check_grant
 from aioinformer.testing.apply.patches import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from aioinformer.testing.access.accounts import Accounts
+    from aioinformer.testing.access.authorization import Authorizer
     from aioinformer.testing.cluster.cluster import Cluster
     from aioinformer.testing.http.reviews import Reviews
     from aioinformer.testing.http.views import View
@@ -94,12 +97,19 @@ class Writer:
         changed: Called after each change.
         reviews: Answers reviews, which are not stored.
         accounts: Issues the tokens of service accounts.
+        authorizer: Knows which rights users have, and so which they may grant.
     """
 
     def __init__(
-        self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews, accounts: Accounts
+        self,
+        cluster: Cluster,
+        changed: Callable[[], None],
+        reviews: Reviews,
+        accounts: Accounts,
+        authorizer: Authorizer,
     ) -> None:
         self._cluster = cluster
+        self._authorizer = authorizer
         self._accounts = accounts
         self._changed = changed
         self._reviews = reviews
@@ -123,7 +133,7 @@ class Writer:
             if admission is not None:
                 obj = await admission.admit(resource, obj, dry_run=_dry_run(request))
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
-        options = _options(http, request, _field_check(http, request, body, obj), admission)
+        options = self._options(http, request, _field_check(http, request, body, obj), admission)
         stored = await self._cluster.create_async(resource, request.namespace, obj, options)
         self._changed()
         return _warned(show(request, view, stored, 201), options)
@@ -175,7 +185,7 @@ class Writer:
             return await self._rescale(http, request, view, lambda _: scale, admission)
         body = await read_body(http)
         obj = object_in(body, http, resource)
-        options = _options(http, request, _field_check(http, request, body, obj), admission)
+        options = self._options(http, request, _field_check(http, request, body, obj), admission)
         stored, created = await _until_unchanged(
             lambda: self._cluster.update_async(resource, request.namespace, request.name, obj, options)
         )
@@ -201,7 +211,7 @@ class Writer:
 
         if request.subresource == "scale":
             return await self._rescale(http, request, view, change, admission)
-        options = _options(http, request, fields, admission)
+        options = self._options(http, request, fields, admission)
         if content_type == STRATEGIC_PATCH:
             options = replace(options, strategic=patch)
         stored = await _until_unchanged(
@@ -214,7 +224,7 @@ class Writer:
         self, http: web.BaseRequest, request: Request, view: View, body: bytes, admission: Admission | None
     ) -> web.StreamResponse:
         resource = view.resource
-        options = _options(http, request, admission=admission, applying=True)
+        options = self._options(http, request, admission=admission, applying=True)
 
         def configuration() -> Object:
             """Return the configuration; each attempt gets its own, which it changes."""
@@ -246,7 +256,7 @@ class Writer:
         change: Callable[[Object], Any],
         admission: Admission | None,
     ) -> web.Response:
-        resource, options = view.resource, _options(http, request, admission=admission)
+        resource, options = view.resource, self._options(http, request, admission=admission)
         stored = await _until_unchanged(
             lambda: self._cluster.modify_async(
                 resource,
@@ -258,6 +268,44 @@ class Writer:
         )
         self._changed()
         return show(request, view, stored)
+
+    def _options(
+        self,
+        http: web.BaseRequest,
+        request: Request,
+        fields: FieldCheck | None = None,
+        admission: Admission | None = None,
+        *,
+        applying: bool = False,
+    ) -> WriteOptions:
+        manager = request.query.get("fieldManager", "")
+        causes = []
+        if applying and not manager:
+            causes.append(errors.field_required("fieldManager", "is required for apply patch"))
+        if request.method == "PATCH" and not applying and request.flag("force") is not None:
+            causes.append(errors.field_forbidden("force", "may not be specified for non-apply patch"))
+        if len(manager.encode()) > _LONGEST_MANAGER:
+            causes.append(errors.field_too_long("fieldManager", _LONGEST_MANAGER))
+        for position, letter in enumerate(manager):
+            if not letter.isprintable():
+                why = f"invalid character U+{ord(letter):04X} (at position {position})"
+                causes.append(errors.field_invalid("fieldManager", manager, why))
+                break
+        validation = request.query.get("fieldValidation", "")
+        if validation not in _VALIDATIONS:
+            causes.append(errors.field_not_supported("fieldValidation", validation, _VALIDATIONS))
+        if causes:
+            raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
+        agent = http.headers.get("User-Agent", "").partition("/")[0].strip()
+        return WriteOptions(
+            subresource=request.subresource,
+            dry_run=_dry_run(request),
+            field_manager=manager or agent or "unknown",
+            strict=True,
+            fields=fields or FieldCheck(),
+            admission=admission,
+            guard=partial(check_grant, self._authorizer, request),
+        )
 
     async def delete(
         self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
@@ -378,38 +426,6 @@ def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
     return answer
 
 
-def _options(
-    http: web.BaseRequest,
-    request: Request,
-    fields: FieldCheck | None = None,
-    admission: Admission | None = None,
-    *,
-    applying: bool = False,
-) -> WriteOptions:
-    manager = request.query.get("fieldManager", "")
-    causes = []
-    if applying and not manager:
-        causes.append(errors.field_required("fieldManager", "is required for apply patch"))
-    if request.method == "PATCH" and not applying and request.flag("force") is not None:
-        causes.append(errors.field_forbidden("force", "may not be specified for non-apply patch"))
-    if len(manager.encode()) > _LONGEST_MANAGER:
-        causes.append(errors.field_too_long("fieldManager", _LONGEST_MANAGER))
-    validation = request.query.get("fieldValidation", "")
-    if validation not in _VALIDATIONS:
-        causes.append(errors.field_not_supported("fieldValidation", validation, _VALIDATIONS))
-    if causes:
-        raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
-    agent = http.headers.get("User-Agent", "").partition("/")[0].strip()
-    return WriteOptions(
-        subresource=request.subresource,
-        dry_run=_dry_run(request),
-        field_manager=manager or agent or "unknown",
-        strict=True,
-        fields=fields or FieldCheck(),
-        admission=admission,
-    )
-
-
 async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOptions:
     """Return the options from the body, or from the query if there is no body."""
     body = await read_body(http)
@@ -419,6 +435,7 @@ async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteO
         "gracePeriodSeconds": request.number("gracePeriodSeconds"),
         "orphanDependents": request.flag("orphanDependents"),
         "propagationPolicy": request.query.get("propagationPolicy"),
+        "preconditions": {name: request.query.get(name) or None for name in ("uid", "resourceVersion")},
     }
     return _delete_options(given, dry_run=_dry_run(request))
 
@@ -441,7 +458,7 @@ def _delete_options(given: Any, *, dry_run: bool = False) -> DeleteOptions:
         options = msgspec.convert(given, _DeleteOptions | None) or _DeleteOptions()
     except msgspec.ValidationError as error:
         raise errors.bad_request(f"json: cannot unmarshal into DeleteOptions: {error}") from error
-    policy = options.propagation_policy or None
+    policy = options.propagation_policy
     if options.orphan_dependents is not None:
         if policy is not None:
             why = "orphanDependents and deletionPropagation cannot be both set"

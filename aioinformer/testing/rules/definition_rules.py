@@ -5,7 +5,6 @@ The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensi
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,13 +12,15 @@ import msgspec
 
 from aioinformer.testing.errors import (
     bad_request,
+    field_forbidden,
     field_invalid,
     field_not_supported,
     field_required,
     invalid,
 )
 from aioinformer.testing.rules.naming import is_established
-from aioinformer.testing.rules.validation import subdomain_fault
+from aioinformer.testing.rules.validation import dns_1035_faults, subdomain_fault
+from aioinformer.testing.rules.webhook_rules import client_config_faults, review_version_faults
 from aioinformer.testing.schema.definition import compiled, definition_faults, not_enforced
 from aioinformer.testing.schema.props import Props
 from aioinformer.testing.storage.builtin import DEFINITIONS
@@ -29,12 +30,7 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.objects import Object
 
-_LABEL = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
-_LABEL_RULE = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
+_STRATEGIES = ("None", "Webhook")
 _SCOPES = ("Cluster", "Namespaced")
 _APPROVED = "api-approved.kubernetes.io"
 _APPROVAL = "https://github.com/kubernetes/enhancements/pull/1111"
@@ -113,6 +109,7 @@ def check_definition(new: Object, old: Object | None) -> None:
             faults.insert(0, field_invalid("metadata.name", name, why))
     else:
         faults += _changes(spec, _parsed(old), established=is_established(old))
+    faults += _conversion_faults(new["spec"]["conversion"])
     faults += _unstored(spec, new["status"]["storedVersions"])
     faults += _unapproved(spec.group, _approval(new), None if old is None else _approval(old))
     if faults:
@@ -193,6 +190,29 @@ def _faults_of_names(names: _Names) -> Iterator[_Fault]:
         yield field_invalid("spec.names.listKind", names.kind, "kind and listKind may not be the same")
 
 
+def _conversion_faults(conversion: Object) -> Iterator[_Fault]:
+    webhook, place = conversion.get("webhook") or {}, "spec.conversion"
+    config, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions")
+    if not (strategy := conversion.get("strategy")):
+        yield field_required(f"{place}.strategy")
+    elif strategy not in _STRATEGIES:
+        yield field_not_supported(f"{place}.strategy", strategy, _STRATEGIES)
+    if strategy == "Webhook":
+        if config is None:
+            why = "required when strategy is set to Webhook"
+            yield field_required(f"{place}.webhookClientConfig", why)
+        else:
+            yield from client_config_faults(f"{place}.webhookClientConfig", config)
+        if not versions:
+            yield field_required(f"{place}.conversionReviewVersions")
+        yield from review_version_faults(f"{place}.conversionReviewVersions", versions or [])
+        return
+    for name, given in (("webhookClientConfig", config), ("conversionReviewVersions", versions)):
+        if given:
+            why = "should not be set when strategy is not set to Webhook"
+            yield field_forbidden(f"{place}.{name}", why)
+
+
 def _changes(new: _Spec, old: _Spec, *, established: bool) -> Iterator[_Fault]:
     """Yield the faults of changed immutable fields."""
     fixed = [("group", new.group, old.group), ("names.plural", new.names.plural, old.names.plural)]
@@ -252,11 +272,5 @@ def _approval_state(approval: str) -> str:
 
 
 def _label_faults(field: str, name: str, label: str | None = None, prefix: str = "") -> Iterator[_Fault]:
-    label = name if label is None else label
-    faults = []
-    if len(label) > 63:
-        faults.append("must be no more than 63 characters")
-    if not _LABEL.fullmatch(label):
-        faults.append(_LABEL_RULE)
-    if faults:
+    if faults := dns_1035_faults(name if label is None else label):
         yield field_invalid(field, name, prefix + ",".join(faults))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.objects.labels import label_key_faults
-from aioinformer.testing.errors import cause, field_invalid, field_not_supported, field_required
+from aioinformer.testing.errors import (
+    field_duplicate,
+    field_invalid,
+    field_not_supported,
+    field_required,
+    field_too_long,
+)
+from aioinformer.testing.rules.webhook_rules import configuration_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,6 +23,9 @@ if TYPE_CHECKING:
 
     _Faults = Iterator[dict[str, str]]
 
+MOST_DATA = 1024 * 1024
+"""The most bytes of data in a ConfigMap or Secret."""
+_LONGEST_KEY = 253
 _KEY = re.compile("[-._a-zA-Z0-9]+")
 _KEY_RULE = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
@@ -22,13 +33,29 @@ _KEY_RULE = (
 )
 
 
-def _data(obj: Object) -> _Faults:
-    for part in ("data", "binaryData"):
-        for key in obj.get(part) or ():
-            if not _KEY.fullmatch(key):
-                yield field_invalid(f"{part}[{key}]", key, _KEY_RULE)
-            elif part == "data" and key in (obj.get("binaryData") or ()):
-                yield field_invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+def _config_map(obj: Object) -> _Faults:
+    texts, binaries = obj.get("data") or {}, obj.get("binaryData") or {}
+    for key in texts:
+        yield from key_faults("data", key)
+        if key in binaries:
+            yield field_invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+    for key in binaries:
+        yield from key_faults("binaryData", key)
+    size = sum(len(text.encode()) for text in texts.values())
+    if size + sum(len(base64.b64decode(each)) for each in binaries.values()) > MOST_DATA:
+        yield field_too_long("[]", MOST_DATA)
+
+
+def key_faults(path: str, key: str) -> _Faults:
+    """Yield the causes for an invalid key of a ConfigMap or Secret."""
+    if len(key) > _LONGEST_KEY:
+        yield field_invalid(f"{path}[{key}]", key, f"must be no more than {_LONGEST_KEY} characters")
+    if not _KEY.fullmatch(key):
+        yield field_invalid(f"{path}[{key}]", key, _KEY_RULE)
+    if key in (".", ".."):
+        yield field_invalid(f"{path}[{key}]", key, f"must not be '{key}'")
+    elif key.startswith(".."):
+        yield field_invalid(f"{path}[{key}]", key, "must not start with '..'")
 
 
 def _claim(obj: Object) -> _Faults:
@@ -54,6 +81,12 @@ def _autoscaler(obj: Object) -> _Faults:
     if target.get("kind") != "ReplicationController" and "/" not in (target.get("apiVersion") or ""):
         why = "apiVersion must specify API group"
         yield field_invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", why)
+
+
+def _lease(obj: Object) -> _Faults:
+    seconds = (obj.get("spec") or {}).get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        yield field_invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
 
 
 def _budget(obj: Object) -> _Faults:
@@ -157,23 +190,25 @@ def _limit_range(obj: Object) -> _Faults:
             for why in label_key_faults(given):
                 yield field_invalid(f"spec.limits[{number}].type", given, why)
         if given in seen:
-            yield cause("FieldValueDuplicate", f'Duplicate value: "{given}"', f"spec.limits[{number}].type")
+            yield field_duplicate(f"spec.limits[{number}].type", given)
         seen.add(given)
 
 
 OBJECT_RULES: dict[str, Callable[[Object], _Faults]] = {
     "ClusterRole": _role,
     "ClusterRoleBinding": _binding,
-    "ConfigMap": _data,
+    "ConfigMap": _config_map,
     "HorizontalPodAutoscaler": _autoscaler,
     "Ingress": _ingress,
+    "Lease": _lease,
     "LimitRange": _limit_range,
+    "MutatingWebhookConfiguration": configuration_faults,
     "NetworkPolicy": _network_policy,
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
     "PodDisruptionBudget": _budget,
     "Role": _role,
     "RoleBinding": _binding,
-    "Secret": _data,
+    "ValidatingWebhookConfiguration": configuration_faults,
 }
 """The rules by kind."""

@@ -1,4 +1,4 @@
-"""Rules for the data of a Secret by its type, with the real server's causes."""
+"""Rules for the data of a Secret, with the real server's causes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from aioinformer.testing.errors import field_invalid, field_required
+from aioinformer.testing.errors import field_invalid, field_required, field_too_long
+from aioinformer.testing.rules.object_rules import MOST_DATA, key_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +26,12 @@ _REQUIRED = {
 
 
 def secret_faults(secret: Object) -> Iterator[dict[str, str]]:
-    """Yield the causes for data that the Secret's type requires."""
+    """Yield the causes for invalid data, and for data that the Secret's type requires."""
     kind, data = secret.get("type") or "", _texts(secret)
+    for key in data:
+        yield from key_faults("data", key)
+    if sum(map(len, data.values())) > MOST_DATA:
+        yield field_too_long("data", MOST_DATA)
     if kind == "kubernetes.io/service-account-token":
         if not (secret["metadata"].get("annotations") or {}).get(_ACCOUNT):
             yield field_required(f"metadata.annotations[{_ACCOUNT}]")

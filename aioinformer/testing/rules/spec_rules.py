@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.errors import SelectorError
-from aioinformer.objects.labels import LabelSelector, label_key_faults, label_value_faults
+from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.errors import (
     cause,
+    field_duplicate,
     field_forbidden,
     field_invalid,
     field_not_supported,
@@ -21,6 +22,7 @@ from aioinformer.testing.rules.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.rules.secret_rules import secret_faults
 from aioinformer.testing.rules.validation import label_fault
 from aioinformer.testing.schema.conditional import pod_template, template_path
+from aioinformer.testing.schema.selectors import label_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,13 +35,23 @@ _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _SELECTING = frozenset(["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
 _EMPTY = {"ReplicaSet": "deployment"}  # as upstream says
 _COUNTS = (
-    "replicas",
-    "minReadySeconds",
-    "parallelism",
-    "completions",
-    "backoffLimit",
-    "startingDeadlineSeconds",
+    *(
+        "replicas",
+        "minReadySeconds",
+        "revisionHistoryLimit",
+        "minAvailable",
+        "maxUnavailable",
+        "leaseTransitions",
+    ),
+    *("parallelism", "completions", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes"),
+    *(
+        "startingDeadlineSeconds",
+        "ttlSecondsAfterFinished",
+        "successfulJobsHistoryLimit",
+        "failedJobsHistoryLimit",
+    ),
 )
+"""Fields of specs that must not be negative."""
 
 
 def spec_faults(kind: str, obj: Object) -> list[dict[str, str]]:
@@ -49,13 +61,9 @@ def spec_faults(kind: str, obj: Object) -> list[dict[str, str]]:
 
 def _faults(kind: str, obj: Object) -> _Faults:
     spec = obj.get("spec") or {}
-    for name in _COUNTS:
-        if isinstance(spec.get(name), int) and spec[name] < 0:
-            yield field_invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
+    yield from _count_faults("spec", spec)
     if kind == "Deployment":
         yield from _strategy_faults(spec.get("strategy") or {})
-    if kind == "Secret":
-        yield from secret_faults(obj)
     if kind in _SELECTING:
         yield from _selector_faults(kind, spec)
     if kind == "Pod":
@@ -63,7 +71,7 @@ def _faults(kind: str, obj: Object) -> _Faults:
     template = pod_template(obj, kind)
     if template is not None:
         path = template_path(kind)
-        yield from _label_faults(f"{path}.labels", (template.get("metadata") or {}).get("labels") or {})
+        yield from label_faults(f"{path}.labels", (template.get("metadata") or {}).get("labels") or {})
         yield from _pod_faults(f"{path}.spec", template.get("spec") or {})
         yield from _restart_faults(kind, f"{path}.spec.restartPolicy", template.get("spec") or {})
     more = _MORE.get(kind) or OBJECT_RULES.get(kind)
@@ -71,6 +79,12 @@ def _faults(kind: str, obj: Object) -> _Faults:
         yield from more(obj)
     if kind == "Service":
         yield from _repeated_ports(spec.get("ports") or ())
+
+
+def _count_faults(path: str, spec: Object) -> _Faults:
+    for name in _COUNTS:
+        if isinstance(spec.get(name), int) and spec[name] < 0:
+            yield field_invalid(f"{path}.{name}", spec[name], "must be greater than or equal to 0")
 
 
 def _strategy_faults(strategy: Object) -> _Faults:
@@ -93,7 +107,6 @@ def _selector_faults(kind: str, spec: Object) -> _Faults:
         why = f"empty selector is invalid for {_EMPTY.get(kind, kind.lower())}"
         yield field_invalid("spec.selector", selector, why)
         return
-    yield from _label_faults("spec.selector.matchLabels", (selector or {}).get("matchLabels") or {})
     try:
         matches = selector is not None and LabelSelector.of(selector).matches(labels or {})
     except SelectorError:
@@ -102,14 +115,6 @@ def _selector_faults(kind: str, spec: Object) -> _Faults:
     if not matches:
         why = "`selector` does not match template `labels`"
         yield field_invalid("spec.template.metadata.labels", labels, why)
-
-
-def _label_faults(path: str, labels: dict[str, str]) -> _Faults:
-    for key, value in labels.items():
-        for why in label_key_faults(key):
-            yield field_invalid(path, key, why)
-        for why in label_value_faults(value):
-            yield field_invalid(path, value, why)
 
 
 def _restart_faults(kind: str, path: str, spec: Object) -> _Faults:
@@ -136,7 +141,7 @@ def _pod_faults(path: str, spec: Object) -> _Faults:
             yield from _container_faults(
                 f"{path}.{part}[{number}]", container, {each.get("name") for each in volumes}
             )
-    yield from _label_faults(f"{path}.nodeSelector", spec.get("nodeSelector") or {})
+    yield from label_faults(f"{path}.nodeSelector", spec.get("nodeSelector") or {})
 
 
 def _name_faults(path: str, items: Sequence[Object], seen: set[str] | None = None) -> _Faults:
@@ -147,12 +152,8 @@ def _name_faults(path: str, items: Sequence[Object], seen: set[str] | None = Non
         if name and (why := label_fault(name)):
             yield field_invalid(f"{path}[{number}].name", name, why)
         elif name in seen:
-            yield _duplicate(f"{path}[{number}].name", name)
+            yield field_duplicate(f"{path}[{number}].name", name)
         seen.add(name)
-
-
-def _duplicate(path: str, name: str) -> dict[str, str]:
-    return cause("FieldValueDuplicate", f'Duplicate value: "{name}"', path)
 
 
 def _container_faults(path: str, container: Object, volumes: set[Any]) -> _Faults:
@@ -167,7 +168,7 @@ def _container_faults(path: str, container: Object, volumes: set[Any]) -> _Fault
         if name and (why := _port_name_fault(name)):
             yield field_invalid(f"{place}.name", name, why)
         elif name and name in names:
-            yield _duplicate(f"{place}.name", name)
+            yield field_duplicate(f"{place}.name", name)
         names.add(name)
         if not port.get("containerPort"):
             yield field_required(f"{place}.containerPort")
@@ -207,7 +208,7 @@ def _service(obj: Object) -> _Faults:
         elif name and (why := label_fault(name)):
             yield field_invalid(f"{place}.name", name, why)
         elif name and name in names:
-            yield _duplicate(f"{place}.name", name)
+            yield field_duplicate(f"{place}.name", name)
         names.add(name)
         if not 0 < port["port"] < 65536:
             yield field_invalid(f"{place}.port", port["port"], _PORT_RANGE)
@@ -216,7 +217,7 @@ def _service(obj: Object) -> _Faults:
             yield field_invalid(f"{place}.targetPort", target, why)
         elif isinstance(target, int) and not 0 < target < 65536:
             yield field_invalid(f"{place}.targetPort", target, _PORT_RANGE)
-    yield from _label_faults("spec.selector", spec.get("selector") or {})
+    yield from label_faults("spec.selector", spec.get("selector") or {})
 
 
 def _repeated_ports(ports: Sequence[Object]) -> _Faults:
@@ -231,7 +232,9 @@ def _repeated_ports(ports: Sequence[Object]) -> _Faults:
 
 
 def _cron_job(obj: Object) -> _Faults:
-    schedule = (obj.get("spec") or {}).get("schedule")
+    spec = obj.get("spec") or {}
+    yield from _count_faults("spec.jobTemplate.spec", (spec.get("jobTemplate") or {}).get("spec") or {})
+    schedule = spec.get("schedule")
     if schedule and (why := schedule_fault(schedule)):
         yield field_invalid("spec.schedule", schedule, why)
 
@@ -243,6 +246,7 @@ def _stateful_set(obj: Object) -> _Faults:
 
 _MORE: dict[str, Callable[[Object], _Faults]] = {
     "CronJob": _cron_job,
+    "Secret": secret_faults,
     "Service": _service,
     "StatefulSet": _stateful_set,
 }

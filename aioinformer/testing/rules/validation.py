@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from aioinformer._core.checks import LABEL, is_subdomain
-from aioinformer.objects.labels import SUBDOMAIN_RULE, label_key_faults, label_value_faults
+from aioinformer.objects.labels import SUBDOMAIN_RULE, label_key_faults
 from aioinformer.testing.errors import (
     bad_request,
     field_forbidden,
@@ -16,6 +16,7 @@ from aioinformer.testing.errors import (
     invalid,
     unknown_conversion,
 )
+from aioinformer.testing.schema.selectors import label_faults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,12 @@ _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_DNS_1035 = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
+_DNS_1035_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 _OWNER = ("apiVersion", "kind", "name", "uid")
 _OWNER_OPTIONS = ("controller", "blockOwnerDeletion")
@@ -110,9 +117,7 @@ def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict
         causes.append(field_required("metadata.name", "name or generateName is required"))
     elif fault := _name_fault(resource, name):
         causes.append(field_invalid("metadata.name", name, fault))
-    for key, value in (metadata.get("labels") or {}).items():
-        causes += [field_invalid("metadata.labels", key, fault) for fault in label_key_faults(key)]
-        causes += [field_invalid("metadata.labels", value, fault) for fault in label_value_faults(value)]
+    causes += label_faults("metadata.labels", metadata.get("labels") or {})
     if annotations := metadata.get("annotations"):
         causes += _annotation_faults(annotations)
     if owners := metadata.get("ownerReferences"):
@@ -234,6 +239,12 @@ def label_fault(name: str) -> str | None:
     if "." in name:
         return "must not contain dots"
     return None if LABEL.fullmatch(name) else _LABEL_RULE
+
+
+def dns_1035_faults(name: str) -> list[str]:
+    """Return why a name is no label that begins with a letter."""
+    faults = ["must be no more than 63 characters"] if len(name) > 63 else []
+    return faults if _DNS_1035.fullmatch(name) else [*faults, _DNS_1035_RULE]
 
 
 def subdomain_fault(name: str) -> str | None:

@@ -147,9 +147,12 @@ def condition(source: str) -> Condition:
     """
     environment = _environment_of(("object", "dyn"), ("oldObject", "dyn"), ("request", "dyn"))
     try:
-        return Condition(environment.compile(source))
+        expression = environment.compile(source)
     except RuntimeError as error:
         raise _refusal(str(error)) from None
+    if (returns := expression.return_type().name()) not in ("BOOL", "DYN"):
+        raise InvalidRuleError(f"must evaluate to bool but got {returns.lower()}")
+    return Condition(expression)
 
 
 _STRING = re.compile(r"""[rR]?(?:\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')""")

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import field_not_supported, field_required
+from aioinformer.testing.schema.selectors import selector_faults
 from aioinformer.testing.schema.zeros import is_struct
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _UNCHECKED = frozenset(["apiVersion", "kind", "metadata", "status"])
 # Lists that must not be empty; the schema requires others too, which the server accepts without items.
 _NOT_EMPTY = {
     "accessModes": "",
+    "admissionReviewVersions": "must specify one of v1, v1beta1",
     "addresses": "must contain at least 1 address",
     "containers": "",
     "nodeSelectorTerms": "must have at least one node selector term",
@@ -37,8 +39,20 @@ _ORDER = {
     "spec.type": 1,
 }
 """Fields that the real server checks before or after those that it is next to."""
-_NOT_SORTED = {"restartPolicy": ("Always", "OnFailure", "Never")}
-"""Supported values that the real server lists in another order."""
+_SUPPORTED = {
+    "completionMode": ("NonIndexed", "Indexed"),
+    "policyTypes": ("Ingress", "Egress"),
+    "preemptionPolicy": ("PreemptLowerPriority", "Never"),
+    "reclaimPolicy": ("Delete", "Retain"),
+    "restartPolicy": ("Always", "OnFailure", "Never"),
+    "sideEffects": ("None", "NoneOnDryRun"),
+}
+"""Supported values that differ from the schema's, or that the real server lists in another order."""
+_WHY_REQUIRED = {
+    **_NOT_EMPTY,
+    "pathType": "pathType must be specified",
+    "sideEffects": "must specify one of None, NoneOnDryRun",
+}
 
 
 def schema_faults(node: Node, obj: Object) -> list[dict[str, str]]:
@@ -70,10 +84,13 @@ def _field_faults(
     node: Node, value: Any, path: str, *, is_required: bool = False
 ) -> Iterator[dict[str, str]]:
     if is_required and _is_missing(node, value, path):
-        yield field_required(path, _NOT_EMPTY.get(path.rpartition(".")[2], ""))
-    elif value and node.enum and value not in node.enum and path != "spec.strategy.type":
-        name = path.rpartition(".")[2]
-        yield field_not_supported(path, value, _NOT_SORTED.get(name, node.enum))
+        yield field_required(path, _WHY_REQUIRED.get(path.rpartition(".")[2], ""))
+    elif value and node.enum and path != "spec.strategy.type":
+        supported = _SUPPORTED.get(path.rpartition(".")[2].partition("[")[0], node.enum)
+        if value not in supported:
+            yield field_not_supported(path, value, supported)
+    elif node.go == "v1.LabelSelector":
+        yield from selector_faults(path, value or {})
     elif isinstance(value, dict):
         for name, part in node.properties.items():
             required = name in node.required

@@ -174,8 +174,15 @@ def test_strategic_merge_directives() -> None:
     }
     assert [c["name"] for c in merged(target, ordered)["containers"]] == ["c", "b", "a"]
     assert merged(target, {"args": ["y"]})["args"] == ["y"]
-    with pytest.raises(StatusError, match="Unknown patch type"):
-        merged(target, {"labels": {"$patch": "nonsense"}})
+    for unknown in ({"labels": {"$patch": "merge"}}, {"containers": [{"$patch": "merge", "name": "c"}]}):
+        with pytest.raises(StatusError, match=r"^500 : unknown patch type: merge in map: map\[\$patch:merge"):
+            merged(target, unknown)
+    for patch in (
+        {"$setElementOrder/containers": [{"name": "b"}], "containers": [{"name": "c"}]},
+        {"$setElementOrder/finalizers": ["a", "b"], "finalizers": ["b", "a"]},
+    ):
+        with pytest.raises(StatusError, match=r"^500 : The order in patch list:\n\["):
+            merged(target, patch)
     with pytest.raises(
         StatusError, match=r"^500 : map: map\[image:c tty:yes\] does not contain declared merge key: name"
     ):
@@ -184,6 +191,23 @@ def test_strategic_merge_directives() -> None:
         StatusError, match=r"^500 : list element types are not identical: \[\[map\[name:a\] map"
     ):
         merged(target, {"containers": ["odd"]})
+
+
+def test_strategic_merge_takes_new_values_as_given() -> None:
+    ports = [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]
+    assert strategic_merge({}, {"ports": ports}, CONTAINER)["ports"] == ports
+    new = {"name": "dns", "ports": ports}
+    for containers in ([], [{"name": "web"}]):
+        result = strategic_merge({"containers": containers}, {"containers": [new]}, POD_SPEC)
+        assert result["containers"][0] == new
+    patch = {
+        "lifecycle": {"preStop": None, "postStart": {"sleep": {"seconds": 1}}},
+        "env": [{"$patch": "delete"}],
+    }
+    assert strategic_merge({}, patch, CONTAINER) == {
+        "lifecycle": {"postStart": {"sleep": {"seconds": 1}}},
+        "env": [],
+    }
 
 
 def test_ports_merge_by_the_key_that_they_have() -> None:

@@ -69,12 +69,45 @@ async def test_the_rules_allow_everything(api: APIClient) -> None:
     [
         ({"spec": {}}, 422),
         ({"spec": {"resourceAttributes": {}, "nonResourceAttributes": {}}}, 422),
-        ({"spec": {"resourceAttributes": 7}}, 422),
+        ({"spec": {"resourceAttributes": 7}}, 400),
         ({"kind": "Pod", "apiVersion": "v1"}, 400),
     ],
 )
 async def test_invalid_reviews_are_refused(api: APIClient, body: object, code: int) -> None:
     assert (await api.post(f"{ACCESS}/selfsubjectaccessreviews", body)).status == code
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "cause"),
+    [
+        (
+            "subjectaccessreviews",
+            {"resourceAttributes": {"verb": "get"}},
+            'spec.user: Invalid value: "": at least one of user or group must be specified',
+        ),
+        (
+            "subjectaccessreviews",
+            {"user": "ada", "resourceAttributes": {}, "nonResourceAttributes": {"path": "/x"}},
+            'spec.nonResourceAttributes: Invalid value: {"Path":"/x","Verb":""}: cannot be specified in combination '
+            "with resourceAttributes",
+        ),
+        (
+            "namespaces/a/localsubjectaccessreviews",
+            {"user": "ada", "resourceAttributes": {"namespace": "b"}},
+            'spec.resourceAttributes.namespace: Invalid value: "b": must match metadata.namespace',
+        ),
+        (
+            "namespaces/a/localsubjectaccessreviews",
+            {"user": "ada", "nonResourceAttributes": {"path": "/x", "verb": "get"}},
+            'spec.nonResourceAttributes: Invalid value: {"Path":"/x","Verb":"get"}: disallowed on this kind of request',
+        ),
+    ],
+)
+async def test_access_review_says_what_is_invalid(
+    api: APIClient, kind: str, spec: dict[str, Any], cause: str
+) -> None:
+    answer = await api.post(f"{ACCESS}/{kind}", {"spec": spec})
+    assert (answer.status, answer.body["message"]) == (422, f'.authorization.k8s.io "" is invalid: {cause}')
 
 
 async def test_reviews_are_not_kept(api: APIClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ CONTAINERS = {"containers": [{"name": "a", "image": "a"}]}
 TEMPLATE: Object = {"metadata": {"labels": {"a": "b"}}, "spec": CONTAINERS}
 SELECTED: Object = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
 ONCE = TEMPLATE | {"spec": CONTAINERS | {"restartPolicy": "Never"}}
+
+AT_LEAST_0 = "must be greater than or equal to 0"
 
 
 def faults(kind: str, content: Object, change: Object | None = None) -> list[str]:
@@ -275,3 +278,63 @@ def test_pull_policy_depends_on_the_tag(image: str, policy: str) -> None:
 def test_only_requests_are_admitted() -> None:
     assert len(created("Pod", {"spec": CONTAINERS})["spec"]["tolerations"]) == 2
     assert "tolerations" not in created("Pod", {"spec": CONTAINERS}, WriteOptions(whole=True))["spec"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "why"),
+    [
+        ("Lease", "leaseDurationSeconds", "must be greater than 0"),
+        ("Lease", "leaseTransitions", AT_LEAST_0),
+        ("PodDisruptionBudget", "minAvailable", AT_LEAST_0),
+        ("Deployment", "revisionHistoryLimit", AT_LEAST_0),
+        ("Job", "ttlSecondsAfterFinished", AT_LEAST_0),
+        ("CronJob", "failedJobsHistoryLimit", AT_LEAST_0),
+        ("CronJob", "jobTemplate.spec.parallelism", AT_LEAST_0),
+    ],
+)
+def test_counts_are_not_negative(kind: str, path: str, why: str) -> None:
+    job = {"template": ONCE}
+    base: Object = {
+        "CronJob": {"schedule": "@daily", "jobTemplate": {"spec": job}},
+        "Deployment": SELECTED,
+        "Job": job,
+    }.get(kind, {})
+    change: Any = -1
+    for step in reversed(path.split(".")):
+        change = {step: change}
+    assert faults(kind, {"spec": merge_patch(base, change)}) == [f"spec.{path}: Invalid value: -1: {why}"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "field"),
+    [
+        ("ConfigMap", "data", "data"),
+        ("ConfigMap", "binaryData", "binaryData"),
+        ("Secret", "data", "data"),
+        ("Secret", "stringData", "data"),
+    ],
+)
+def test_keys_of_data_are_checked(kind: str, part: str, field: str) -> None:
+    for key in (".a", "a" * 253, "A_b-c.d"):
+        assert not faults(kind, {part: {key: ""}})
+    for key, why in (
+        (".", "must not be '.'"),
+        ("..", "must not be '..'"),
+        ("..a", "must not start with '..'"),
+        ("a" * 254, "must be no more than 253 characters"),
+        ("a/b", "a valid config key must consist of alphanumeric characters"),
+    ):
+        (found,) = faults(kind, {part: {key: ""}})
+        assert found.startswith(f'{field}[{key}]: Invalid value: "{key}": {why}')
+
+
+def test_data_has_at_most_a_mebibyte() -> None:
+    most = 1024 * 1024
+    for kind, part, field in (("ConfigMap", "data", "[]"), ("Secret", "stringData", "data")):
+        assert not faults(kind, {part: {"a": "x" * most}})
+        too_long = [f"{field}: Too long: may not be more than 1048576 bytes"]
+        assert faults(kind, {part: {"a": "x" * most, "b": "x"}}) == too_long
+        assert faults(kind, {part: {"a": "é" * (most // 2), "b": "x"}}) == too_long
+    binary = base64.b64encode(b"x" * most).decode()
+    assert not faults("Secret", {"data": {"a": binary}})
+    assert len(faults("ConfigMap", {"binaryData": {"a": binary}, "data": {"b": "x"}})) == 1

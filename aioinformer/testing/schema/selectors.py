@@ -1,0 +1,42 @@
+"""Faults of labels and label selectors, with the real server's causes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.objects.labels import label_key_faults, label_value_faults
+from aioinformer.testing.errors import field_forbidden, field_invalid, field_required
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    _Faults = Iterator[dict[str, str]]
+
+
+def label_faults(path: str, labels: Mapping[str, str]) -> _Faults:
+    """Yield the causes for invalid labels."""
+    for key, value in labels.items():
+        for why in label_key_faults(key):
+            yield field_invalid(path, key, why)
+        for why in label_value_faults(value):
+            yield field_invalid(path, value, why)
+
+
+def selector_faults(path: str, selector: Mapping[str, Any]) -> _Faults:
+    """Yield the causes for mistakes in a selector of `matchLabels` and `matchExpressions`."""
+    yield from label_faults(f"{path}.matchLabels", selector.get("matchLabels") or {})
+    for number, each in enumerate(selector.get("matchExpressions") or ()):
+        place, operator, values = f"{path}.matchExpressions[{number}]", each["operator"], each.get("values")
+        if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+            yield field_invalid(f"{place}.operator", operator, "not a valid selector operator")
+        elif operator in ("In", "NotIn") and not values:
+            why = "must be specified when `operator` is 'In' or 'NotIn'"
+            yield field_required(f"{place}.values", why)
+        elif operator in ("Exists", "DoesNotExist") and values:
+            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield field_forbidden(f"{place}.values", why)
+        for why in label_key_faults(each["key"]):
+            yield field_invalid(f"{place}.key", each["key"], why)
+        for index, value in enumerate(values or ()):
+            for why in label_value_faults(value):
+                yield field_invalid(f"{place}.values[{index}]", value, why)
