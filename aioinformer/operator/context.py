@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar, overload
 
+import anyio
+
 from ..client import Client
 from ..errors import ConfigError
 from ..events import EventRecorder
@@ -198,15 +200,21 @@ class Context:
         Closing them raises nothing at their ``yield``: a run normally ends by cancellation.
         """
         before = len(self._provided)
+        stack = AsyncExitStack()
         try:
-            async with AsyncExitStack() as stack:
-                for each in lifespans:
-                    opened = asynccontextmanager(each)(self)
-                    self._provided.append(await opened.__aenter__())
-                    stack.push_async_callback(opened.__aexit__, None, None, None)
-                yield
+            for each in lifespans:
+                opened = asynccontextmanager(each)(self)
+                self._provided.append(await opened.__aenter__())
+                stack.push_async_callback(opened.__aexit__, None, None, None)
+            yield
         finally:
-            del self._provided[before:]
+            try:
+                with anyio.CancelScope(
+                    shield=True
+                ):  # a cancelled scope of anyio would cancel each of their awaits
+                    await stack.aclose()
+            finally:
+                del self._provided[before:]
 
     def _undeclared(self, resource: Named) -> ConfigError:
         name = shown(resource)

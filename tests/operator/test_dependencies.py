@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal, assert_type
 
+import anyio
 import msgspec
 import pytest
 
@@ -134,6 +136,27 @@ async def test_a_lifespan_that_fails_ends_the_run_and_closes_those_before() -> N
     async with APIServer() as server, Client.from_url(server.url) as client:
         with pytest.raises(ConnectionRefusedError):
             await operator.manager(client).run()
+    assert log == ["closed"]
+
+
+async def test_a_lifespan_may_await_while_a_cancelled_scope_of_anyio_closes_it() -> None:
+    operator = Operator("keeper", events=False)
+    log: list[str] = []
+
+    @operator.lifespan
+    async def store(context: Context) -> AsyncIterator[Store]:
+        yield Store("nfs://a", log)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        log.append("closed")
+
+    found = recorded(operator)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with anyio.create_task_group() as group:
+            group.start_soon(operator.manager(client).run)
+            await eventually(lambda: found)
+            group.cancel_scope.cancel()
     assert log == ["closed"]
 
 
