@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from aioinformer.testing import errors
 from aioinformer.testing.access.escalation import check_grant
 from aioinformer.testing.apply.patches import (
@@ -27,10 +25,16 @@ from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.http.answers import respond, show, success
 from aioinformer.testing.http.bodies import object_in, parse, parse_yaml, read_body, unrecognized, value_in
-from aioinformer.testing.http.encodings import JSON
+from aioinformer.testing.http.options import (
+    delete_options,
+    dry_run,
+    field_check,
+    options_of_delete,
+    write_options,
+)
 from aioinformer.testing.objects import Object, metadata_of
 from aioinformer.testing.rules.scale import applied_scale, rescaled
-from aioinformer.testing.schema.unknown import FieldCheck, duplicate_fields
+from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.storage.builtin import BINDINGS
 from aioinformer.testing.storage.codec import load
 
@@ -77,16 +81,6 @@ _RETURNS_DELETED = frozenset(
 
 
 _IDENTITY = "authentication.k8s.io"
-_LONGEST_MANAGER = 128
-_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_POLICIES = ("Foreground", "Background", "Orphan")
-
-_OPTIONS = {
-    "POST": "CreateOptions",
-    "PUT": "UpdateOptions",
-    "PATCH": "PatchOptions",
-    "DELETE": "DeleteOptions",
-}
 
 
 class Writer:
@@ -125,15 +119,15 @@ class Writer:
             given = _named(obj, None, request, "Binding", "core")
             given["metadata"].pop("uid", None)  # wiped, except in a POST to the subresource
             if admission is not None:
-                given = await admission.admit(resource, given, dry_run=_dry_run(request))
-            bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
+                given = await admission.admit(resource, given, dry_run=dry_run(request))
+            bind(self._cluster, request.namespace, given, dry_run=dry_run(request))
             self._changed()
             return success(view.encoding, 201)
         if not resource.stored:
             if admission is not None:
-                obj = await admission.admit(resource, obj, dry_run=_dry_run(request))
+                obj = await admission.admit(resource, obj, dry_run=dry_run(request))
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
-        options = self._options(http, request, _field_check(http, request, body, obj), admission)
+        options = self._options(http, request, admission, field_check(http, request, body, obj))
         stored = await self._cluster.create_async(resource, request.namespace, obj, options)
         self._changed()
         return _warned(show(request, view, stored, 201), options)
@@ -155,19 +149,19 @@ class Writer:
             case "binding":
                 given = value_in(body or b"{}", http, "v1", "Binding")
                 given = _named(given, request.name, request, "Binding", "core")
-                given = await admitted(given, dry_run=_dry_run(request))
-                bind(self._cluster, request.namespace, given, dry_run=_dry_run(request))
+                given = await admitted(given, dry_run=dry_run(request))
+                bind(self._cluster, request.namespace, given, dry_run=dry_run(request))
             case "eviction":
                 given = value_in(body or b"{}", http, "policy/v1", "Eviction")
                 given = _named(given, request.name, request, "Eviction", "policy")
-                options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
+                options = delete_options(given.get("deleteOptions"), tries=dry_run(request))
                 await admitted(given, dry_run=options.dry_run)
                 evict(self._cluster, request.namespace, request.name, options)
             case "token":
                 refusal = unrecognized("TokenRequest")
                 given = value_in(body, http, f"{_IDENTITY}/v1", "TokenRequest", refusal)
                 given = _named(given, None, request, "TokenRequest", "authentication")
-                given = await admitted(given, dry_run=_dry_run(request))
+                given = await admitted(given, dry_run=dry_run(request))
                 issued = self._accounts.issue(request.namespace, request.name, given)
                 return respond(view.encoding, issued, 201)
             case _:
@@ -185,7 +179,7 @@ class Writer:
             return await self._rescale(http, request, view, lambda _: scale, admission)
         body = await read_body(http)
         obj = object_in(body, http, resource)
-        options = self._options(http, request, _field_check(http, request, body, obj), admission)
+        options = self._options(http, request, admission, field_check(http, request, body, obj))
         stored, created = await _until_unchanged(
             lambda: self._cluster.update_async(resource, request.namespace, request.name, obj, options)
         )
@@ -204,14 +198,14 @@ class Writer:
         if content_type == STRATEGIC_PATCH and resource.custom:  # even for a missing object
             raise unsupported_patch(resource)
         patch = parse(body, "error decoding patch")
-        fields = _field_check(http, request, body, patch)
+        fields = field_check(http, request, body, patch)
 
         def change(obj: Object) -> Object:
             return apply_patch(resource, obj, patch, content_type)
 
         if request.subresource == "scale":
             return await self._rescale(http, request, view, change, admission)
-        options = self._options(http, request, fields, admission)
+        options = self._options(http, request, admission, fields)
         if content_type == STRATEGIC_PATCH:
             options = replace(options, strategic=patch)
         stored = await _until_unchanged(
@@ -224,7 +218,7 @@ class Writer:
         self, http: web.BaseRequest, request: Request, view: View, body: bytes, admission: Admission | None
     ) -> web.StreamResponse:
         resource = view.resource
-        options = self._options(http, request, admission=admission, applying=True)
+        options = self._options(http, request, admission, applying=True)
 
         def configuration() -> Object:
             """Return the configuration; each attempt gets its own, which it changes."""
@@ -256,7 +250,7 @@ class Writer:
         change: Callable[[Object], Any],
         admission: Admission | None,
     ) -> web.Response:
-        resource, options = view.resource, self._options(http, request, admission=admission)
+        resource, options = view.resource, self._options(http, request, admission)
         stored = await _until_unchanged(
             lambda: self._cluster.modify_async(
                 resource,
@@ -273,46 +267,21 @@ class Writer:
         self,
         http: web.BaseRequest,
         request: Request,
+        admission: Admission | None,
         fields: FieldCheck | None = None,
-        admission: Admission | None = None,
         *,
         applying: bool = False,
     ) -> WriteOptions:
-        manager = request.query.get("fieldManager", "")
-        causes = []
-        if applying and not manager:
-            causes.append(errors.field_required("fieldManager", "is required for apply patch"))
-        if request.method == "PATCH" and not applying and request.flag("force") is not None:
-            causes.append(errors.field_forbidden("force", "may not be specified for non-apply patch"))
-        if len(manager.encode()) > _LONGEST_MANAGER:
-            causes.append(errors.field_too_long("fieldManager", _LONGEST_MANAGER))
-        for position, letter in enumerate(manager):
-            if not letter.isprintable():
-                why = f"invalid character U+{ord(letter):04X} (at position {position})"
-                causes.append(errors.field_invalid("fieldManager", manager, why))
-                break
-        validation = request.query.get("fieldValidation", "")
-        if validation not in _VALIDATIONS:
-            causes.append(errors.field_not_supported("fieldValidation", validation, _VALIDATIONS))
-        if causes:
-            raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
-        agent = http.headers.get("User-Agent", "").partition("/")[0].strip()
-        return WriteOptions(
-            subresource=request.subresource,
-            dry_run=_dry_run(request),
-            field_manager=manager or agent or "unknown",
-            strict=True,
-            fields=fields or FieldCheck(),
-            admission=admission,
-            guard=partial(check_grant, self._authorizer, request),
-        )
+        options = write_options(http, request, fields, applying=applying)
+        guard = partial(check_grant, self._authorizer, request)
+        return replace(options, admission=admission, guard=guard)
 
     async def delete(
         self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
     ) -> web.StreamResponse:
         """Answer a DELETE of an object."""
         resource = view.resource
-        options = await _options_of_delete(http, request)
+        options = await options_of_delete(http, request)
         if admission is not None:
             await self._admit_delete(admission, resource, request.namespace, request.name, options)
         outcome = delete(self._cluster, resource.stored_type, request.namespace, request.name, options)
@@ -342,7 +311,7 @@ class Writer:
         admission: Admission | None,
     ) -> list[StoredObject]:
         """Delete a collection or a page of it; return the deleted objects."""
-        options = await _options_of_delete(http, request)
+        options = await options_of_delete(http, request)
         deleted: list[StoredObject] = []
         for stored in objects:
             if (
@@ -397,82 +366,7 @@ def _named(posted: Any, name: str | None, request: Request, kind: str, group: st
     return {**given, "metadata": metadata}
 
 
-def _dry_run(request: Request) -> bool:
-    asked = request.query.get("dryRun")
-    return _is_dry([] if asked is None else [asked], _OPTIONS[request.method])
-
-
-def _is_dry(asked: list[str], kind: str) -> bool:
-    if any(each != "All" for each in asked):
-        causes = [errors.field_not_supported("dryRun", asked, ["All"])]
-        raise errors.invalid(kind, "meta.k8s.io", "", causes)
-    return bool(asked)
-
-
-def _field_check(http: web.BaseRequest, request: Request, body: bytes, given: Any) -> FieldCheck:
-    """Return the check that the request's `fieldValidation` asks for."""
-    validation = request.query.get("fieldValidation", "")
-    if validation == "Ignore":
-        return FieldCheck(validation)
-    if http.content_type == JSON_PATCH:
-        return FieldCheck(validation, [f"json patch {fault}" for fault in duplicate_fields(body, given)])
-    is_json = http.content_type in (JSON.media_type, MERGE_PATCH, STRATEGIC_PATCH)
-    return FieldCheck(validation, duplicate_fields(body, given) if is_json else [])
-
-
 def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
     for text in options.fields.warnings:
         answer.headers.add("Warning", text)
     return answer
-
-
-async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOptions:
-    """Return the options from the body, or from the query if there is no body."""
-    body = await read_body(http)
-    if body.strip():
-        return _delete_options(value_in(body, http, "v1", "DeleteOptions"))
-    given = {
-        "gracePeriodSeconds": request.number("gracePeriodSeconds"),
-        "orphanDependents": request.flag("orphanDependents"),
-        "propagationPolicy": request.query.get("propagationPolicy"),
-        "preconditions": {name: request.query.get(name) or None for name in ("uid", "resourceVersion")},
-    }
-    return _delete_options(given, dry_run=_dry_run(request))
-
-
-class _Preconditions(msgspec.Struct, rename="camel"):
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-class _DeleteOptions(msgspec.Struct, rename="camel"):
-    grace_period_seconds: int | None = None
-    preconditions: _Preconditions | None = None
-    orphan_dependents: bool | None = None
-    propagation_policy: str | None = None
-    dry_run: list[str] | None = None
-
-
-def _delete_options(given: Any, *, dry_run: bool = False) -> DeleteOptions:
-    try:
-        options = msgspec.convert(given, _DeleteOptions | None) or _DeleteOptions()
-    except msgspec.ValidationError as error:
-        raise errors.bad_request(f"json: cannot unmarshal into DeleteOptions: {error}") from error
-    policy = options.propagation_policy
-    if options.orphan_dependents is not None:
-        if policy is not None:
-            why = "orphanDependents and deletionPropagation cannot be both set"
-            causes = [errors.field_invalid("propagationPolicy", policy, why)]
-            raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
-        policy = "Orphan" if options.orphan_dependents else "Background"
-    if policy not in (None, *_POLICIES):
-        causes = [errors.field_not_supported("propagationPolicy", policy, [*_POLICIES, "nil"])]
-        raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
-    preconditions = options.preconditions or _Preconditions()
-    return DeleteOptions(
-        grace_period_seconds=options.grace_period_seconds,
-        uid=preconditions.uid,
-        resource_version=preconditions.resource_version,
-        propagation_policy=policy,
-        dry_run=_is_dry(options.dry_run or [], "DeleteOptions") or dry_run,
-    )
