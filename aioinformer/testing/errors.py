@@ -14,12 +14,9 @@ The errors of `aioinformer.testing`:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
-
-if TYPE_CHECKING:
-    from aioinformer.testing.resources import ResourceType
 
 _REASONS = {
     400: "BadRequest",
@@ -195,7 +192,24 @@ def _shown(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _details(resource: ResourceType, name: str) -> dict[str, Any]:
+class _Resource(Protocol):
+    """What an error tells about its resource."""
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def plural(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+
+def _qualified(resource: _Resource) -> str:
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+
+
+def _details(resource: _Resource, name: str) -> dict[str, Any]:
     details: dict[str, Any] = {}
     if name:
         details["name"] = name
@@ -223,12 +237,12 @@ def unknown_conversion(kind: str, api_version: str | None, wanted: str, group: s
     )
 
 
-def not_found(resource: ResourceType, name: str) -> StatusError:
+def not_found(resource: _Resource, name: str) -> StatusError:
     """Return the 404 for an object."""
     return StatusError(
         404,
         "NotFound",
-        f'{resource.group_resource} "{name}" not found',
+        f'{_qualified(resource)} "{name}" not found',
         details=_details(resource, name),
     )
 
@@ -239,11 +253,11 @@ def path_not_found() -> StatusError:
 
 
 def already_exists(
-    resource: ResourceType, name: str, *, generated: bool = False, terminating: bool = False
+    resource: _Resource, name: str, *, generated: bool = False, terminating: bool = False
 ) -> StatusError:
     """Return the 409 for a create."""
     details = _details(resource, name)
-    message = f'{resource.group_resource} "{name}" already exists'
+    message = f'{_qualified(resource)} "{name}" already exists'
     if terminating:
         message = f"object is being deleted: {message}"
     if generated:
@@ -253,19 +267,19 @@ def already_exists(
 
 
 def conflict(
-    resource: ResourceType, name: str, why: str = OPTIMISTIC_LOCK, subresource: str = ""
+    resource: _Resource, name: str, why: str = OPTIMISTIC_LOCK, subresource: str = ""
 ) -> StatusError:
     """Return the 409 for an update, a delete, or a write to a subresource."""
     below = f"/{subresource}" if subresource else ""
     return StatusError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {resource.group_resource}{below} "{name}": {why}',
+        f'Operation cannot be fulfilled on {_qualified(resource)}{below} "{name}": {why}',
         details={**_details(resource, name), "kind": f"{resource.plural}{below}"},
     )
 
 
-def precondition_failed(resource: ResourceType, name: str, why: str) -> StatusError:
+def precondition_failed(resource: _Resource, name: str, why: str) -> StatusError:
     """Return the 409 for a failed precondition of a delete, which names the kind as the real server does."""
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     return StatusError(
@@ -276,9 +290,9 @@ def precondition_failed(resource: ResourceType, name: str, why: str) -> StatusEr
     )
 
 
-def forbidden(resource: ResourceType, name: str, why: str) -> StatusError:
+def forbidden(resource: _Resource, name: str, why: str) -> StatusError:
     """Return a 403."""
-    subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
+    subject = f'{_qualified(resource)} "{name}"' if name else _qualified(resource)
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details=_details(resource, name))
 
 

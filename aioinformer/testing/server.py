@@ -129,7 +129,10 @@ class APIServer:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._token = token
         self._rbac = rbac
-        self._authorizer = Authorizer(self.cluster, needs_token=token is not None, rbac=rbac)
+        self._forbidden: list[Fault] = []
+        self._authorizer = Authorizer(
+            self.cluster, forbidden=self._forbidden, needs_token=token is not None, rbac=rbac
+        )
         self._certificates = Certificates() if tls else None
         wanted = (CONTROLLERS if control_plane else ()) if isinstance(control_plane, bool) else control_plane
         self._work = asyncio.Event()
@@ -462,7 +465,7 @@ class APIServer:
         Raises:
             UnknownNameError: There is no such verb or resource.
         """
-        return self.faults.add(Fault(verb, resource, matching), self._authorizer.forbidden)
+        return self.faults.add(Fault(verb, resource, matching), self._forbidden)
 
     def count(self, verb: str | None = None, resource: str | None = None) -> int:
         """Return how many requests the server got, optionally of a verb and for a resource (plural name)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing import errors
@@ -16,10 +16,9 @@ from aioinformer.testing.storage.codec import load
 from aioinformer.testing.users import ANONYMOUS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from aioinformer.testing.cluster.cluster import Cluster
-    from aioinformer.testing.faults import Fault
     from aioinformer.testing.requests import Request
     from aioinformer.testing.storage.storage import StoredObject
     from aioinformer.testing.users import User
@@ -89,23 +88,35 @@ def _selected_name(request: Request) -> str:
     return names[0] if names else ""
 
 
+class _Forbidden(Protocol):
+    """Requests that a test has forbidden."""
+
+    def meets(self, request: Request) -> bool:
+        """Return whether a request is one of them."""
+        ...
+
+    def use(self, request: Request) -> bool:
+        """Return whether a request is one of them, and count it."""
+        ...
+
+
 class Authorizer:
     """Decides which requests are permitted.
 
     Args:
         cluster: The roles and their bindings.
+        forbidden: The requests that tests forbid, at any time.
         needs_token: Whether requests need a token.
         rbac: Whether roles decide; otherwise every request is permitted that `forbidden` does not match.
-
-    Attributes:
-        forbidden: The requests that tests have forbidden.
     """
 
-    def __init__(self, cluster: Cluster, *, needs_token: bool, rbac: bool) -> None:
+    def __init__(
+        self, cluster: Cluster, *, forbidden: Sequence[_Forbidden], needs_token: bool, rbac: bool
+    ) -> None:
         self._cluster = cluster
         self._needs_token = needs_token
         self._rbac = rbac
-        self.forbidden: list[Fault] = []
+        self._forbidden = forbidden
 
     def check(
         self, request: Request, token: str | None, user: User, wanted: User | None, *, may_create: bool
@@ -128,7 +139,7 @@ class Authorizer:
             raise errors.unauthorized()
         if wanted is not None:
             self._check_impersonation(request, user, wanted)
-        if any(rule.use(request) for rule in list(self.forbidden)):
+        if any(rule.use(request) for rule in list(self._forbidden)):
             raise _forbidding(request)
         needed = [request]
         if may_create and self._rbac and self._is_missing(request):
@@ -140,7 +151,7 @@ class Authorizer:
     def review(self, request: Request) -> Object:
         """Return the status of a review that asks whether a request is permitted."""
         reason = self._reason(request)
-        if reason is None or any(rule.meets(request) for rule in self.forbidden):
+        if reason is None or any(rule.meets(request) for rule in self._forbidden):
             return {"allowed": False}
         return {"allowed": True, **({"reason": reason} if reason else {})}
 
@@ -172,7 +183,7 @@ class Authorizer:
             raise errors.bad_request("requested to impersonate a group, uid or extra without a user name")
         for needed in permissions(wanted, user.name):
             needed.groups = user.groups
-            if any(rule.use(needed) for rule in list(self.forbidden)) or self._reason(needed) is None:
+            if any(rule.use(needed) for rule in list(self._forbidden)) or self._reason(needed) is None:
                 verb = refused_verb(wanted, request.verb)
                 raise _forbidding(replace(request, user=user.name, verb=verb))
 

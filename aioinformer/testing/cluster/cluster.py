@@ -47,7 +47,7 @@ from aioinformer.testing.storage.storage import Collection, Storage, StoredEvent
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from aioinformer.testing.webhooks.conversion import Conversions
+    from aioinformer.testing.cluster.protocols import Conversions
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from aioinformer.testing.schema.unknown import FieldCheck
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aioinformer.testing.cluster.protocols import Admission
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.webhooks.admission import Admission
 
 
 @dataclass(frozen=True, slots=True)
