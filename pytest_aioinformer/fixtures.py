@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -23,8 +23,14 @@ from . import failed
 from .control_plane import ControlPlane, binaries
 from .servers import ServerUnderTest
 
-RunOperator = Callable[[Operator], AbstractAsyncContextManager[Manager]]
-"""The type of the fixture ``run_operator``."""
+
+class RunOperator(Protocol):
+    """The type of the fixture ``run_operator``."""
+
+    def __call__(
+        self, operator: Operator, *, settings: object = None
+    ) -> AbstractAsyncContextManager[Manager]:
+        """Run an operator inside a block, with its settings."""
 
 
 def _asyncio(make: Callable[..., AsyncIterator[Any]]) -> Any:
@@ -168,13 +174,13 @@ def run_operator(client: Client, namespace: str) -> RunOperator:
     """Runs an operator in the test's namespace: ``async with run_operator(operator) as manager``.
 
     It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. Leaving the
-    block raises the operator's error, if it has failed.
+    block raises the operator's error, if it has failed. ``settings=`` is as for ``Operator.running``.
     """
 
     @asynccontextmanager
-    async def run(operator: Operator) -> AsyncIterator[Manager]:
+    async def run(operator: Operator, *, settings: object = None) -> AsyncIterator[Manager]:
         await install(client, operator)
-        async with operator.running(client, namespace=namespace) as manager:
+        async with operator.running(client, namespace=namespace, settings=settings) as manager:
             yield manager
 
     return run

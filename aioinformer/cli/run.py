@@ -94,6 +94,7 @@ async def run(found: Operator | Factory, asked: Run, client: Client) -> None:
 async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
     # Two programs that are called main must not compete for one Lease.
     name = found.name if isinstance(found, Operator) else asked.target.replace(":", ".")
+    _require_certificate(found, asked)
     async with client:
         elector = None
         if asked.leader_elect:
@@ -120,19 +121,22 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
             await manager.run()
 
 
-def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> WebhookServer | None:
-    """Return the server of the operator's webhooks; None if it has none, or no port.
-
-    Raises:
-        ConfigError: A file is missing.
-    """
-    if not isinstance(found, Operator) or not found.has_webhooks or not asked.webhook_port:
-        return None
-    if asked.tls_cert is None or asked.tls_key is None:
+def _require_certificate(found: Operator | Factory, asked: Run) -> None:
+    """Raise ConfigError, before anything is changed on the server, if webhooks lack a certificate."""
+    has_files = asked.tls_cert is not None and asked.tls_key is not None
+    if isinstance(found, Operator) and found.has_webhooks and asked.webhook_port and not has_files:
         raise ConfigError(
             f"{found.name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev makes "
             "them), or --webhook-port 0 to run without webhooks"
         )
+
+
+def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> WebhookServer | None:
+    """Return the server of the operator's webhooks; None if it has none, or no port."""
+    if not isinstance(found, Operator) or not found.has_webhooks or not asked.webhook_port:
+        return None
+    assert asked.tls_cert is not None
+    assert asked.tls_key is not None
     return WebhookServer(
         found.webhook_app(manager),
         port=asked.webhook_port,

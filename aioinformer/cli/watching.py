@@ -193,6 +193,7 @@ class _View(ResourceEventHandler[KubeObject]):
     def _end(self, error: Exception) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
+            self._ended.exception()  # retrieved: after a cancellation no one waits for it
 
 
 def _changes(old: KubeObject, new: KubeObject) -> list[Change]:

@@ -42,6 +42,9 @@ async def install(client: Client, operator: Operator, **reached: Unpack[Reached]
     """
     definitions = _definitions(client, operator.name)
     applied = [await _applied(definitions, each) for each in operator.definitions(**reached)]
+    for each in applied:
+        if lacks := _lacks_conversion(operator, each):
+            logger.warning("%s. aioinformer manifests prints a definition with it", lacks)
     await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
 
 
@@ -81,6 +84,8 @@ async def differences(client: Client, operator: Operator) -> list[str]:
             found = await definitions.get(name)
         except RefusedError:
             continue
+        if lacks := _lacks_conversion(operator, found):
+            texts.append(lacks)
         changes = [*_changes(found, wanted)]
         if changes:
             classes = " and ".join(each.__name__ for each in versions)
@@ -125,6 +130,15 @@ async def _served(definitions: Resource[Object], name: str) -> None:
             await asyncio.sleep(POLL)
     why = conditions.get("NamesAccepted", {}).get("message") or "the server does not say why"
     raise ConfigError(f"{name} is not served after {TIMEOUT:g} s: {why}")
+
+
+def _lacks_conversion(operator: Operator, found: Object) -> str:
+    """Return what is wrong with a definition whose versions only the operator can convert; "" for others."""
+    name = found["metadata"]["name"]
+    strategy = (found["spec"].get("conversion") or {}).get("strategy")
+    if name not in operator.converted_kinds or strategy == "Webhook":
+        return ""
+    return f"{name} at the server has no conversion webhook: the server drops fields that the stored version lacks"
 
 
 def _changes(found: Object, wanted: Object) -> Iterator[str]:

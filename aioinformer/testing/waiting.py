@@ -81,8 +81,9 @@ async def eventually(
 
 
 def _source(condition: Callable[..., object]) -> str:
-    if not isinstance(condition, FunctionType) or condition.__name__ != "<lambda>":
+    if not isinstance(condition, FunctionType):
         return repr(condition)
-    code = condition.__code__
-    line = linecache.getline(code.co_filename, code.co_firstlineno).strip()
-    return f"{line or repr(condition)} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+    code, text = condition.__code__, condition.__name__
+    if text == "<lambda>":
+        text = linecache.getline(code.co_filename, code.co_firstlineno).strip() or repr(condition)
+    return f"{text} ({Path(code.co_filename).name}:{code.co_firstlineno})"

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import termios
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import ModuleType
@@ -19,6 +20,7 @@ import pytest
 
 from aioinformer import Client
 from aioinformer.cli import main
+from aioinformer.cli.output import OutputError
 from aioinformer.cli.watching import Watching, watch_resource
 from aioinformer.testing import APIServer
 from tests.e2e.processes import PATIENCE
@@ -133,6 +135,30 @@ async def test_cancellation_after_the_list_is_no_error(
     monkeypatch.setattr(sys, "stdout", _Output(told_at, work.cancel))
     await asyncio.wait([work])
     assert work.cancelled() is not ends_well
+
+
+async def test_failing_write_after_cancellation_is_silent(
+    server: APIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[str] = []
+
+    def write(text: str) -> None:
+        tries.append(text)
+        if '"SYNCED"' in text:
+            for number in range(100):
+                server.create("v1", "configmaps", {"metadata": {"name": f"a-{number}"}})
+        elif '"ADDED"' in text:
+            if work.cancelling():
+                raise OutputError(BrokenPipeError())
+            work.cancel()
+            time.sleep(0.01)  # the next event is handled in a later loop iteration
+
+    monkeypatch.setattr("aioinformer.cli.output.write", write)
+    asked = Watching("cm", None, True, None, None, "jsonl", False, False, False, None)
+    work = asyncio.ensure_future(watch_resource(Client.from_url(server.url), asked))
+    await asyncio.wait([work])
+    assert work.cancelled()
+    assert len(tries) > 2
 
 
 @pytest.fixture

@@ -561,16 +561,6 @@ async def check(review: AdmissionReview[KubeObject], context: Context) -> None:
 """
 
 
-async def test_webhooks_need_a_certificate(server: APIServer, folder: Path) -> None:
-    (folder / "hooks.py").write_text(HOOKS)
-    ended = await outcome(folder, "hooks", *on(server))
-    assert (ended.code, ended.output) == (1, "")
-    assert ended.errors == (
-        "aioinformer: hooks has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
-        "makes them), or --webhook-port 0 to run without webhooks\n"
-    )
-
-
 SITE_HOOKS = """
 
 from aioinformer.operator import AdmissionReview, Denied
@@ -587,6 +577,17 @@ async def check(review: AdmissionReview[Site], context: Context) -> None:
     if review.object.spec.text == "bad":
         raise Denied(f"not on {context.client.server}", field="spec.text")
 """
+
+
+async def test_webhooks_need_a_certificate(server: APIServer, folder: Path) -> None:
+    (folder / "sites.py").write_text(SITES + SITE_HOOKS)
+    ended = await outcome(folder, "sites", *on(server), "--install-crds")
+    assert (ended.code, ended.output) == (1, "")
+    assert ended.errors == (
+        "aioinformer: sites has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
+        "makes them), or --webhook-port 0 to run without webhooks\n"
+    )
+    assert server.list("apiextensions.k8s.io/v1", "customresourcedefinitions") == []
 
 
 def site(text: str) -> dict[str, Any]:

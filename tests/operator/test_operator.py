@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, assert_type
 
 import pytest
+import trustme
 
 from aioinformer import CachedResource, Client, ConfigError, KubeObject, Resource
 from aioinformer.operator import (
@@ -233,6 +234,30 @@ async def test_classes_are_the_types_of_objects() -> None:
     (site,) = seen
     assert isinstance(site, Site)
     assert (site.key, site.spec) == ("default/a", {"size": 3})
+
+
+async def test_definition_without_the_conversion_webhook_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    operator = Operator("sites", events=False)
+
+    @operator.convert(Site, SiteWithStatus)
+    def newer(old: Site) -> SiteWithStatus:
+        return SiteWithStatus(old.spec)
+
+    @operator.convert(SiteWithStatus, Site)
+    def older(new: SiteWithStatus) -> Site:
+        return Site(new.spec)
+
+    said = "sites.example.com at the server has no conversion webhook"
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await install(client, operator)
+        assert said in caplog.text
+        assert said in "\n".join(await differences(client, operator))
+        caplog.clear()
+        await install(client, operator, url="https://127.0.0.1:1", ca_bundle=trustme.CA().cert_pem.bytes())
+        assert await differences(client, operator) == []
+        assert caplog.text == ""
 
 
 async def test_custom_resources_may_be_named_by_plural_and_group() -> None:

@@ -110,6 +110,34 @@ def test_project_sets_options_of_the_embedded_server(project: pytest.Pytester) -
     run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
 
 
+def test_operator_gets_its_settings(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        greetings="""
+        import msgspec
+        from aioinformer.operator import Operator
+
+        class Settings(msgspec.Struct):
+            greeting: str
+
+        operator = Operator("greetings", settings=Settings, events=False)
+        heard = []
+
+        @operator.controller("namespaces")
+        async def reconcile(request, context):
+            heard.append(context.get(Settings).greeting)
+        """,
+        test_it="""
+        from aioinformer.testing import eventually
+        from greetings import Settings, heard, operator
+
+        async def test_greeting(run_operator):
+            async with run_operator(operator, settings=Settings("hello")):
+                await eventually(lambda: "hello" in heard)
+        """,
+    )
+    run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
+
+
 def test_unknown_server_in_the_ini_is_an_error(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\napi_server = kind\n")
     run(project).stderr.fnmatch_lines(["*api_server = 'kind': use one of embedded, kubernetes, kubeconfig*"])

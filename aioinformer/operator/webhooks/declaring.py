@@ -194,6 +194,11 @@ class DeclaresWebhooks:
         named += [kind for each in self._conversions for kind in (each.old, each.new)]
         return [each for each in named if isinstance(each, type) and issubclass(each, CustomResource)]
 
+    @property
+    def converted_kinds(self) -> set[str]:
+        """The kinds that have conversions, by the names of their definitions: ``websites.example.com``."""
+        return set(self._converters())
+
     # -- objects for the server ----------------------------------------------------------------------------
 
     def custom_resources(self) -> list[tuple[type[CustomResource], ...]]:
