@@ -22,6 +22,7 @@ from aioinformer.testing import APIServer
 from . import failed
 from .control_plane import ControlPlane, binaries
 from .servers import ServerUnderTest
+from .webhooks import serving
 
 
 class RunOperator(Protocol):
@@ -170,17 +171,24 @@ def namespace(request: pytest.FixtureRequest, client: Client) -> str:
 
 
 @pytest.fixture
-def run_operator(client: Client, namespace: str) -> RunOperator:
+def run_operator(api_server: ServerUnderTest, client: Client, namespace: str) -> RunOperator:
     """Runs an operator in the test's namespace: ``async with run_operator(operator) as manager``.
 
-    It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. Leaving the
-    block raises the operator's error, if it has failed. ``settings=`` is as for ``Operator.running``.
+    It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. The embedded
+    server calls the operator's webhooks. Leaving the block raises the operator's error, if it has failed. ``settings=``
+    is as for ``Operator.running``.
     """
 
     @asynccontextmanager
     async def run(operator: Operator, *, settings: object = None) -> AsyncIterator[Manager]:
-        await install(client, operator)
-        async with operator.running(client, namespace=namespace, settings=settings) as manager:
+        if api_server.kind != "embedded" or not operator.has_webhooks:
+            await install(client, operator)
+            async with operator.running(client, namespace=namespace, settings=settings) as manager:
+                yield manager
+            return
+        await operator.discover(client)
+        manager = operator.manager(client, namespace=namespace, settings=settings)
+        async with serving(client, operator, manager), manager:
             yield manager
 
     return run

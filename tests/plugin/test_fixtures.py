@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import trustme  # noqa: F401 - pytester forgets modules that a project imports first, and cryptography loads only once
 
 pytest_plugins = ["pytester"]
 
@@ -107,6 +108,53 @@ def test_project_sets_options_of_the_embedded_server(project: pytest.Pytester) -
             assert server.get("v1", "pods", "a", namespace)["status"]["phase"] == "Running"
         """
     )
+    run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
+
+
+def test_embedded_server_calls_the_operators_webhooks(project: pytest.Pytester) -> None:
+    project.makepyfile("""
+        import pytest
+        from aioinformer import InvalidError, Resource
+        from aioinformer.operator import AdmissionReview, Context, CustomResource, Denied, Operator, Request
+
+        class GreetingV1(CustomResource, group="example.com", version="v1", kind="Greeting"):
+            spec: dict[str, str] = {}
+
+        class Greeting(CustomResource, group="example.com", version="v2", kind="Greeting", storage=True):
+            spec: dict[str, str] = {}
+
+        operator = Operator("greetings", events=False)
+
+        @operator.controller(Greeting)
+        async def reconcile(request: Request[Greeting], context: Context) -> None: ...
+
+        @operator.mutate(Greeting)
+        def default(review: AdmissionReview[Greeting]) -> Greeting:
+            review.object.spec.setdefault("text", "hello")
+            return review.object
+
+        @operator.validate(Greeting)
+        async def check(review: AdmissionReview[Greeting], context: Context) -> None:
+            if review.object.spec["text"] in [each.spec["text"] for each in await context.resource(Greeting).list()]:
+                raise Denied("is said already", field="spec.text")
+
+        @operator.convert(GreetingV1, Greeting)
+        def newer(old: GreetingV1) -> Greeting:
+            return Greeting(metadata=old.metadata, spec={"text": old.spec["say"]})
+
+        @operator.convert(Greeting, GreetingV1)
+        def older(new: Greeting) -> GreetingV1:
+            return GreetingV1(metadata=new.metadata, spec={"say": new.spec["text"]})
+
+        async def test_it(run_operator, client, namespace):
+            async with run_operator(operator):
+                metadata = {"name": "a", "namespace": namespace}
+                made = await Resource(client, Greeting).create({"metadata": metadata, "spec": {}})
+                assert made.spec == {"text": "hello"}
+                assert (await Resource(client, GreetingV1).get(f"{namespace}/a")).spec == {"say": "hello"}
+                with pytest.raises(InvalidError, match="is said already"):
+                    await Resource(client, Greeting).create({"metadata": {**metadata, "name": "b"}, "spec": {}})
+    """)
     run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
 
 
