@@ -6,13 +6,13 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from aiohttp import web
 
 from aioinformer.testing import errors
 from aioinformer.testing.http.answers import headers
 from aioinformer.testing.http.encodings import JSON
 from aioinformer.testing.http.negotiation import encoding_of_document
-from aioinformer.testing.resources import verbs_of
 
 if TYPE_CHECKING:
     from aioinformer.testing.requests import Request
@@ -114,8 +114,7 @@ class Discovery:
                     "name": f"{resource.plural}/{name}",
                     "singularName": "",
                     "namespaced": resource.namespaced,
-                    **_subresource_kind(resource, name),
-                    "verbs": list(verbs_of(name)),
+                    **msgspec.to_builtins(resource.subresource(name)),
                 }
                 listed.append(described)
         return {
@@ -151,15 +150,14 @@ class Discovery:
         if resource.subresources:
             entry["subresources"] = []
             for name in resource.subresources:
-                described = _subresource_kind(resource, name)
+                found = resource.subresource(name)
                 kind = {
-                    "group": described.get("group", resource.group),
-                    "version": described.get("version", resource.version),
-                    "kind": described["kind"],
+                    "group": found.group or resource.group,
+                    "version": found.version or resource.version,
+                    "kind": found.kind,
                 }
-                entry["subresources"].append(
-                    {"subresource": name, "responseKind": kind, "verbs": list(verbs_of(name))}
-                )
+                described = {"subresource": name, "responseKind": kind, "verbs": list(found.verbs)}
+                entry["subresources"].append(described)
         return entry
 
 
@@ -171,25 +169,6 @@ def _storage_hash(resource: ResourceType) -> str:
     """Return what tells clients that the objects are stored in another version than before."""
     kind = f"{resource.stored_group}/{resource.version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(kind.encode()).digest()[:8]).decode()
-
-
-def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
-    match name:
-        case "scale":
-            return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-        case "eviction":
-            return {"group": "policy", "version": "v1", "kind": "Eviction"}
-        case "token":
-            return {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
-        case "binding":
-            return {"kind": "Binding"}
-        case "proxy":
-            return {"kind": f"{resource.kind}ProxyOptions"}
-        case "attach" | "exec":
-            return {"kind": f"Pod{name.capitalize()}Options"}
-        case "portforward":
-            return {"kind": "PodPortForwardOptions"}
-    return {"kind": resource.kind}
 
 
 def _group_version(parts: list[str]) -> tuple[str, str]:

@@ -24,7 +24,6 @@ from aioinformer.testing.http.selection import Selection
 from aioinformer.testing.http.watches import OpenWatch, WatchCursor, WatchOptions, in_stream
 from aioinformer.testing.http.writing import Writer
 from aioinformer.testing.requests import Request, parse_request
-from aioinformer.testing.resources import verbs_of
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
 from aioinformer.testing.users import user_of
 
@@ -150,9 +149,8 @@ class Handler:
             raise errors.path_not_found()
         if request.name and not resource.stored:
             raise errors.path_not_found()
-        if request.subresource and request.verb not in verbs_of(request.subresource):
-            raise errors.method_not_allowed()
-        if not request.subresource and request.verb not in resource.verbs:
+        target = resource.subresource(request.subresource) if request.subresource else resource
+        if request.verb not in target.verbs:
             raise errors.method_not_allowed()
         if request.subresource in CONNECTING:
             return connect(self._cluster, resource, request)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from aioinformer.testing.resources import Conversion, FieldLabel, ResourceType
+from aioinformer.testing.resources import Conversion, FieldLabel, ResourceType, Subresource
 from aioinformer.testing.storage import autoscalers, events
 
 _POD_FIELDS = (
@@ -156,7 +156,7 @@ class _Listed(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
-    subresources: tuple[str, ...]
+    subresources: dict[str, Subresource]
 
 
 def _resource(listed: _Listed) -> ResourceType:
@@ -168,7 +168,8 @@ def _resource(listed: _Listed) -> ResourceType:
         kind=listed.kind,
         namespaced=listed.namespaced,
         short_names=listed.short_names,
-        subresources=listed.subresources,
+        subresources=tuple(listed.subresources),
+        built_in_subresources=listed.subresources,
         categories=listed.categories,
         fields=_FIELDS.get(name, ()),
         custom=False,
