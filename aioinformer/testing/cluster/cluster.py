@@ -11,7 +11,7 @@ import uuid
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from aioinformer.testing import errors
 from aioinformer.testing.apply.apply import (
@@ -29,9 +29,7 @@ from aioinformer.testing.cluster.seeds import seeded_objects
 from aioinformer.testing.cluster.strategy import Strategy, check_own_rules, faults_in, schema_of
 from aioinformer.testing.objects import Object, metadata_of, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
-from aioinformer.testing.rules.merging import (
-    metadata_with_status,
-)
+from aioinformer.testing.rules.merging import metadata_with_status
 from aioinformer.testing.rules.validation import (
     check_finalizers,
     check_immutable,
@@ -49,12 +47,11 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.webhooks.conversion import Conversions
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED_BASE = 58
-
-
 _DEFAULT_WRITE = WriteOptions()
 
 
@@ -62,15 +59,22 @@ class ChangedMeanwhileError(Exception):
     """An object changed while a webhook was asked about it, so the write has to start again."""
 
 
-def _completed(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that waits for nothing."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    work.close()
-    raise RuntimeError("this write would wait for a webhook")
+def _without_webhooks(
+    write: Callable[Concatenate[Cluster, ResourceType, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Cluster, ResourceType, P], T]:
+    """Return a write as a plain function: it asks no webhooks, and takes the object in the stored version."""
+
+    def complete(cluster: Cluster, resource: ResourceType, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        work = write(cluster, resource.stored_type, *args, **kwargs)
+        try:
+            work.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        work.close()
+        raise RuntimeError("this write would wait for a webhook")
+
+    return complete
 
 
 class Cluster:
@@ -142,16 +146,6 @@ class Cluster:
 
     # Writing
 
-    def create(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        obj: Object,
-        options: WriteOptions = _DEFAULT_WRITE,
-    ) -> StoredObject:
-        """Create an object without webhooks, in the stored version; see `create_async`."""
-        return _completed(self.create_async(resource.stored_type, namespace, obj, options))
-
     async def create_async(
         self,
         resource: ResourceType,
@@ -217,17 +211,6 @@ class Cluster:
             )
         return self._commit(resource, None, new, writes, dry_run=options.dry_run, converted=converted)
 
-    def modify(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        change: Callable[[Object], Object],
-        options: WriteOptions = _DEFAULT_WRITE,
-    ) -> StoredObject:
-        """Modify an object without webhooks, in the stored version; see `modify_async`."""
-        return _completed(self.modify_async(resource.stored_type, namespace, name, change, options))
-
     async def modify_async(
         self,
         resource: ResourceType,
@@ -252,17 +235,6 @@ class Cluster:
         metadata_of(new, refused)
         new = decoded(resource, new, refused, options.fields)
         return await self._replace(resource, stored, old, new, options)
-
-    def update(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        obj: Object,
-        options: WriteOptions = _DEFAULT_WRITE,
-    ) -> tuple[StoredObject, bool]:
-        """Replace an object without webhooks, in the stored version; see `update_async`."""
-        return _completed(self.update_async(resource.stored_type, namespace, name, obj, options))
 
     async def update_async(
         self,
@@ -291,20 +263,6 @@ class Cluster:
         fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
         obj = {**obj, "metadata": fresh}
         return await self.create_async(resource, namespace, obj, options), True
-
-    def apply(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        applied: Object,
-        options: WriteOptions = _DEFAULT_WRITE,
-        *,
-        force: bool = False,
-    ) -> tuple[StoredObject, bool]:
-        """Apply a configuration without webhooks, in the stored version; see `apply_async`."""
-        write = self.apply_async(resource.stored_type, namespace, name, applied, options, force=force)
-        return _completed(write)
 
     async def apply_async(
         self,
@@ -374,6 +332,11 @@ class Cluster:
             return await self.create_async(resource, namespace, result, options), True
         return await self._replace(resource, stored, old, result, options), False
 
+    create = _without_webhooks(create_async)
+    modify = _without_webhooks(modify_async)
+    update = _without_webhooks(update_async)
+    apply = _without_webhooks(apply_async)
+
     def remove(
         self, resource: ResourceType, stored: StoredObject, *, dry_run: bool = False
     ) -> StoredEvent | None:
@@ -420,8 +383,7 @@ class Cluster:
                 self.collection(resource).apply(event)
 
     def _limit_ranges(self, namespace: str) -> list[Object]:
-        found = self.collection(LIMIT_RANGES).objects.values()
-        return [load(LIMIT_RANGES, each) for each in found if each.namespace == namespace]
+        return [load(LIMIT_RANGES, each) for each in self.collection(LIMIT_RANGES).in_namespace(namespace)]
 
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
