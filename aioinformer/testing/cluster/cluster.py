@@ -38,6 +38,7 @@ from aioinformer.testing.rules.validation import (
     check_place,
 )
 from aioinformer.testing.rules.values import decoded, unapplied, unhandled, unpatched
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 from aioinformer.testing.storage.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.storage.codec import load, reversioned, store
 from aioinformer.testing.storage.storage import Collection, Storage, StoredEvent, StoredObject, Write, noted
@@ -309,7 +310,7 @@ class Cluster:
             applied = {
                 key: value
                 for key, value in applied.items()
-                if key in ("apiVersion", "kind", "metadata") or (key == "status") is about_status
+                if key in OF_EVERY_OBJECT or (key == "status") is about_status
             }
         old = None if stored is None else await self.shown(resource, stored)
         live = None if old is None else load(resource, old)

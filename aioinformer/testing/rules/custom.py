@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from aioinformer.testing.rules.scale import scale_faults
-from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.builtin import metadata_node
 from aioinformer.testing.schema.unknown import unknown_fields
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
-
-
-@cache
-def _metadata() -> Node:
-    """Return the schema of every object's metadata."""
-    return (node_of("v1", "ConfigMap") or Node()).properties.get("metadata", Node())
 
 
 def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]:
@@ -31,7 +23,7 @@ def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]
     if resource.schema is None:
         return obj, []
     read, unknown = resource.schema.read(msgspec.to_builtins(obj))
-    return read, [*unknown_fields(_metadata(), obj.get("metadata"), "metadata"), *unknown]
+    return read, [*unknown_fields(metadata_node(), obj.get("metadata"), "metadata"), *unknown]
 
 
 def custom_faults(

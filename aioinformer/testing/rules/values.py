@@ -12,7 +12,7 @@ from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.conditional import complete
 from aioinformer.testing.schema.conversion import conversion_fault
 from aioinformer.testing.schema.decode import read_object
-from aioinformer.testing.schema.gotext import text
+from aioinformer.testing.schema.gotext import group_version, text
 from aioinformer.testing.schema.scalars import UnreadableError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def unpatched(
 
 def unapplied(resource: ResourceType, name: str) -> Callable[[str], errors.StatusError]:
     """Return a function that builds the error of an applied configuration with an invalid value."""
-    kind = f"{resource.api_version if resource.group else f'/{resource.version}'}, Kind={resource.kind}"
+    kind = f"{group_version(resource.api_version)}, Kind={resource.kind}"
 
     def refused(why: str) -> errors.StatusError:
         return errors.StatusError(

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.schema.cel_functions import FUNCTIONS
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 
 if TYPE_CHECKING:
     from aioinformer.testing.schema.node import Node
@@ -169,7 +170,7 @@ def undefined_field(source: str, node: Node) -> str:
         place, column = node, found.start(1)
         for name in found[1].split(".")[1:]:
             known = place.properties
-            if not known or place.items is not None or (place.is_embedded and name in _OF_EVERY_OBJECT):
+            if not known or place.items is not None or (place.is_embedded and name in OF_EVERY_OBJECT):
                 break
             fields = {escape(each): part for each, part in known.items()}
             if name not in fields:
@@ -181,7 +182,6 @@ def undefined_field(source: str, node: Node) -> str:
     return ""
 
 
-_OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
 _RESERVED = {
     *(
         "true",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from aioinformer.testing.objects import wrong_type
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT, Node
 from aioinformer.testing.schema.quick import read_quickly
 from aioinformer.testing.schema.scalars import UnreadableError, read_scalar
 from aioinformer.testing.schema.unknown import unknown_fields
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
 
 _ANY = Node()
-_ELSEWHERE = ("apiVersion", "kind", "metadata")
 
 
 def read_object(node: Node, obj: Object) -> tuple[Object, Iterator[str]]:
@@ -38,7 +37,7 @@ def read_object(node: Node, obj: Object) -> tuple[Object, Iterator[str]]:
     if quick is not None:
         metadata = node.properties.get("metadata", _ANY)
         return quick, unknown_fields(metadata, obj.get("metadata"), "metadata")
-    kept = {name: obj[name] for name in _ELSEWHERE if name in obj}
+    kept = {name: obj[name] for name in OF_EVERY_OBJECT if name in obj}
     return kept | _struct(node, obj, "", kept), unknown_fields(node, obj)
 
 

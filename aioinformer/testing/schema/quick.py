@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT, Node
 from aioinformer.testing.schema.scalars import CANONICAL
 from aioinformer.testing.schema.zeros import is_pointer, is_struct, missing
 
@@ -56,7 +56,7 @@ def _type_of_object(node: Node) -> type[msgspec.Struct] | None:
     """Return the type of a whole object, whose kind and metadata are read elsewhere; None for a recursive one."""
     found = _WHOLE.get(id(node))
     if found is None:
-        elsewhere = {name: Node() for name in ("apiVersion", "kind", "metadata")}
+        elsewhere = {name: Node() for name in OF_EVERY_OBJECT}
         whole = msgspec.structs.replace(node, properties=elsewhere | {**node.properties, **elsewhere})
         try:
             found = node, _struct(whole, _Types())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.schema.coerce import OF_EVERY_OBJECT
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 from aioinformer.testing.schema.patterns import compile_pattern
 from aioinformer.testing.schema.props import RULES, Props
 from aioinformer.testing.schema.result import Fault

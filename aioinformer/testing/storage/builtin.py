@@ -156,27 +156,19 @@ class _Listed(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
-    subresources: dict[str, Subresource]
+    built_in_subresources: dict[str, Subresource] = msgspec.field(name="subresources")
 
 
 def _resource(listed: _Listed) -> ResourceType:
     name = (listed.group, listed.kind)
     return ResourceType(
-        group=listed.group,
-        version=listed.version,
-        plural=listed.plural,
-        kind=listed.kind,
-        namespaced=listed.namespaced,
-        short_names=listed.short_names,
-        subresources=tuple(listed.subresources),
-        built_in_subresources=listed.subresources,
-        categories=listed.categories,
+        **msgspec.structs.asdict(listed),
+        subresources=tuple(listed.built_in_subresources),
         fields=_FIELDS.get(name, ()),
         custom=False,
         generation=listed.kind in _WITH_GENERATION,
         create_on_update=listed.kind in _CREATE_ON_UPDATE,
         unconditional_update=listed.kind not in _CONDITIONAL_UPDATE,
-        verbs=listed.verbs,
         stored=listed.verbs != ("create",),
         warning=_WARNINGS.get(listed.kind, ""),
         conversion=_CONVERSIONS.get((f"{listed.group}/{listed.version}", listed.kind)),

@@ -225,3 +225,23 @@ def test_counts_of_the_scale_are_checked() -> None:
         StatusError, match=r"\.spec\.size accessor error: \[\] is of the type \[\]interface {}"
     ):
         server.create(*CAVES, cave([]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        (
+            struct(a=struct(size=NUMBER | {"default": "x"})),
+            r"properties\[spec\].properties\[a\].properties\[size\]",
+        ),
+        (struct(a={"type": "array", "items": NUMBER | {"default": "x"}}), r"properties\[a\].items"),
+    ],
+)
+def test_defaults_that_do_not_fit_their_schema_are_refused(schema: Any, where: str) -> None:
+    with pytest.raises(StatusError, match=rf"{where}\.default: Invalid value: "):
+        defined(schema)
+
+
+@pytest.mark.parametrize("values", [NUMBER | {"default": "x"}, struct(size=NUMBER | {"default": "x"})])
+def test_defaults_in_the_values_of_maps_are_not_checked(values: Any) -> None:
+    defined(struct(a={"type": "object", "additionalProperties": values}))
