@@ -27,7 +27,7 @@ from aioinformer.testing.apply.typed import check_typed
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.cluster.seeds import seeded_objects
 from aioinformer.testing.cluster.strategy import Strategy, check_own_rules, faults_in, schema_of
-from aioinformer.testing.objects import Object, metadata_of, timestamp, value_at
+from aioinformer.testing.objects import Object, timestamp, value_at
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.rules.merging import metadata_with_status
 from aioinformer.testing.rules.validation import (
@@ -37,7 +37,7 @@ from aioinformer.testing.rules.validation import (
     check_object,
     check_place,
 )
-from aioinformer.testing.rules.values import decoded, unapplied, unhandled, unpatched
+from aioinformer.testing.rules.values import decoded, unapplied, unpatched
 from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 from aioinformer.testing.storage.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.storage.codec import load, reversioned, store
@@ -160,9 +160,8 @@ class Cluster:
             StatusError: 400, 403 (namespace or definition is terminating), 404 (no such namespace), 409 (exists), 422,
                 or what a webhook says.
         """
-        metadata = metadata_of(obj, unhandled(resource))
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, {**obj, "metadata": metadata}, fields=options.fields)
+        obj = decoded(resource, obj, fields=options.fields)
         metadata = obj["metadata"]
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
@@ -181,7 +180,7 @@ class Cluster:
         if options.admission is not None:
             changed = await options.admission.mutate(resource, obj, None, dry_run=options.dry_run)
             if changed is not obj:
-                obj = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                obj = decoded(resource, changed)
                 metadata = obj["metadata"]
                 check_place(resource, metadata, namespace, None)
         generated = not metadata.get("name") and bool(metadata.get("generateName"))
@@ -233,7 +232,6 @@ class Cluster:
         old = await self.shown(resource, stored)
         new = change(load(resource, old))
         refused = unpatched(resource, new, options.strategic)
-        metadata_of(new, refused)
         new = decoded(resource, new, refused, options.fields)
         return await self._replace(resource, stored, old, new, options)
 
@@ -251,8 +249,8 @@ class Cluster:
             StatusError: As for `modify_async` and `create_async`.
             ChangedMeanwhileError: As for `modify_async`.
         """
-        metadata = metadata_of(obj, unhandled(resource))
         obj = decoded(resource, obj, fields=options.fields)
+        metadata = obj["metadata"]
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
@@ -288,13 +286,13 @@ class Cluster:
             raise errors.bad_request("metadata.managedFields must be nil")
         check_type(applied, resource.api_version, resource.kind)
         check_typed(resource, schema_of(resource), applied, name)
-        metadata = metadata_of(applied, unapplied(resource, name))
+        # Ownership is checked on the values as sent.
+        metadata = decoded(resource, applied, unapplied(resource, name))["metadata"]
         if stored is not None:
             metadata = {"name": name, **metadata}
         for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():
             metadata.setdefault(part, {})  # an empty map can be owned
         applied = {**applied, "metadata": metadata}
-        decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)
@@ -401,20 +399,19 @@ class Cluster:
         old = load(resource, shown)
         if resource.custom:
             new = decoded(resource, new)
-        metadata = metadata_of(new)
+        metadata = new["metadata"]
         check_kind(resource, new, strict=not options.whole)
         check_place(resource, metadata, stored.namespace, stored.name)
         self._check_version(resource, stored, metadata, options)
         check_immutable(resource, old["metadata"], metadata)
         if options.admission is not None:
-            new = {**new, "metadata": metadata}
             changed = await options.admission.mutate(resource, new, old, dry_run=options.dry_run)
             if changed is not new:
-                new = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                new = decoded(resource, changed)
                 metadata = new["metadata"]
                 check_place(resource, metadata, stored.namespace, stored.name)
                 check_immutable(resource, old["metadata"], metadata)
-        result = self._strategy.prepare_for_update(resource, old, {**new, "metadata": metadata}, options)
+        result = self._strategy.prepare_for_update(resource, old, new, options)
         if options.guard is not None:
             options.guard(resource, result, old)
         check_object(resource, result["metadata"], faults_in(resource, old, result, options))

@@ -31,6 +31,8 @@ def decoded(
 ) -> Object:
     """Return an object with its values in the form that the real server returns, with defaults.
 
+    Repeated owner references are removed.
+
     Args:
         resource: The object's type.
         obj: The object; it is not modified.
@@ -54,6 +56,10 @@ def decoded(
     if not why:
         if not resource.custom:
             complete(read, resource.kind, obj)
+        if owners := read["metadata"].get("ownerReferences"):
+            read["metadata"]["ownerReferences"] = [
+                each for number, each in enumerate(owners) if each not in owners[:number]
+            ]
         return read
     raise (refused or unhandled(resource))(why)
 
@@ -82,8 +88,6 @@ def unpatched(
     node = None if strategic is None else node_of(resource.api_version, resource.kind)
 
     def refused(why: str) -> errors.StatusError:
-        if resource.custom:  # whose metadata is read alone
-            why = why.replace("ObjectMeta.metadata", "ObjectMeta")
         shown = msgspec.json.encode(patched).decode() if strategic is None else text(strategic)
         if node is not None:
             why = conversion_fault(node, patched) or why

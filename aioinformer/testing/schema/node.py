@@ -9,7 +9,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
+TYPE_META = ("apiVersion", "kind")
+OF_EVERY_OBJECT = (*TYPE_META, "metadata")
 """The fields that every object has, also where its schema does not name them."""
 
 
