@@ -1,4 +1,4 @@
-"""Objects as decoded JSON: values by path, times, metadata, and Go's words for values of a wrong type."""
+"""Objects as decoded JSON: values by path, conditions, times, metadata, and Go's words for values of a wrong type."""
 
 from __future__ import annotations
 
@@ -32,6 +32,17 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
             return None
         value = value.get(step)
     return value
+
+
+def condition_of(obj: Object, kind: str) -> Object | None:
+    """Return the condition of a type in an object's status, or None."""
+    conditions = value_at(obj, ("status", "conditions")) or ()
+    return next((each for each in conditions if each.get("type") == kind), None)
+
+
+def is_true(obj: Object, kind: str) -> bool:
+    """Return whether a condition in an object's status is true."""
+    return (condition_of(obj, kind) or {}).get("status") == "True"
 
 
 def timestamp(seconds: float) -> str:

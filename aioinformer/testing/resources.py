@@ -178,6 +178,11 @@ class ResourceType:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @cached_property
+    def group_kind(self) -> str:
+        """The kind in messages: `"Pod"` or `"Deployment.apps"`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @cached_property
     def stored_group(self) -> str:
         """The group under which its objects are stored."""
         return self.group if self.conversion is None else self.conversion.group
@@ -245,6 +250,10 @@ class Registry:
     def of_kind(self, group: str, kind: str) -> ResourceType | None:
         """Return the resource of a kind in any version, or None."""
         return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
+
+    def of_version(self, group: str, version: str) -> list[ResourceType]:
+        """Return the resources of a version of a group."""
+        return [each for each in self if (each.group, each.version) == (group, version)]
 
     def has_builtin(self, group: str) -> bool:
         """Return whether a group has a built-in resource; unknown paths in it then get a Status."""

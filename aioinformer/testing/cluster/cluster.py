@@ -255,7 +255,9 @@ class Cluster:
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
             raise errors.not_found(resource, name)
-        _check_uid(resource, namespace, name, metadata, "" if stored is None else stored.uid)
+        uid, current = metadata.get("uid"), "" if stored is None else stored.uid
+        if uid and uid != current:
+            raise errors.other_object(resource, namespace, name, "UID", uid, current)
         if stored is not None:
             old = await self.shown(resource, stored)
             return await self._replace(resource, stored, old, obj, options), False
@@ -542,20 +544,6 @@ def _version_number(version: str) -> int:
     if version and not version.isdecimal():
         raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
     return int(version or 0)
-
-
-def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:
-    """Refuse an update whose uid belongs to another object of the same name."""
-    uid = metadata.get("uid")
-    if uid and uid != current:
-        place = f"{namespace}/{name}" if namespace else name
-        raise errors.conflict(
-            resource,
-            name,
-            f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{place}, "
-            "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
-            f"{uid}, UID in object meta: {current}",
-        )
 
 
 def _writes_of(resource: ResourceType, stored: StoredObject) -> tuple[Write, ...]:

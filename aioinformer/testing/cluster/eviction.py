@@ -14,7 +14,7 @@ from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.cluster.deletion import delete
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError, cause, forbidden
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, is_true
 from aioinformer.testing.storage.builtin import BUDGETS, PODS
 from aioinformer.testing.storage.codec import load
 
@@ -58,8 +58,7 @@ def _budgets_of(cluster: Cluster, namespace: str, pod: Object) -> Iterator[Objec
 
 def _counts(pod: Object, budget: Object) -> bool:
     """Whether the budget has to pay: not for a pod that is not ready, where enough others are."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+    if is_true(pod, "Ready"):
         return True
     status = budget.get("status") or {}
     healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)

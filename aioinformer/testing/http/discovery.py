@@ -92,20 +92,15 @@ class Discovery:
 
     def _resources(self, group: str, version: str) -> dict[str, Any]:
         listed = []
-        for resource in self._registry:
-            if (resource.group, resource.version) != (group, version):
-                continue
+        for resource in self._registry.of_version(group, version):
             entry = {
                 "name": resource.plural,
                 "singularName": _singular(resource),
                 "namespaced": resource.namespaced,
                 "kind": resource.kind,
                 "verbs": list(resource.verbs),
+                **_other_names(resource),
             }
-            if resource.short_names:
-                entry["shortNames"] = list(resource.short_names)
-            if resource.categories:
-                entry["categories"] = list(resource.categories)
             if "watch" in resource.verbs and not resource.custom:
                 entry["storageVersionHash"] = _storage_hash(resource)
             listed.append(entry)
@@ -127,38 +122,38 @@ class Discovery:
     def _aggregated(self, group: str) -> dict[str, Any]:
         versions = []
         for version in self._registry.group_versions()[group]:
-            resources = [
-                self._aggregated_resource(resource)
-                for resource in self._registry
-                if (resource.group, resource.version) == (group, version)
-            ]
+            resources = [*map(_aggregated, self._registry.of_version(group, version))]
             versions.append({"version": version, "resources": resources, "freshness": "Current"})
         return {"metadata": {"name": group} if group else {}, "versions": versions}
 
-    def _aggregated_resource(self, resource: ResourceType) -> dict[str, Any]:
-        entry: dict[str, Any] = {
-            "resource": resource.plural,
-            "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-            "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "singularResource": _singular(resource),
-            "verbs": list(resource.verbs),
-        }
-        if resource.short_names:
-            entry["shortNames"] = list(resource.short_names)
-        if resource.categories:
-            entry["categories"] = list(resource.categories)
-        if resource.subresources:
-            entry["subresources"] = []
-            for name in resource.subresources:
-                found = resource.subresource(name)
-                kind = {
-                    "group": found.group or resource.group,
-                    "version": found.version or resource.version,
-                    "kind": found.kind,
-                }
-                described = {"subresource": name, "responseKind": kind, "verbs": list(found.verbs)}
-                entry["subresources"].append(described)
-        return entry
+
+def _aggregated(resource: ResourceType) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "resource": resource.plural,
+        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": _singular(resource),
+        "verbs": list(resource.verbs),
+        **_other_names(resource),
+    }
+    if resource.subresources:
+        entry["subresources"] = []
+        for name in resource.subresources:
+            found = resource.subresource(name)
+            kind = {
+                "group": found.group or resource.group,
+                "version": found.version or resource.version,
+                "kind": found.kind,
+            }
+            described = {"subresource": name, "responseKind": kind, "verbs": list(found.verbs)}
+            entry["subresources"].append(described)
+    return entry
+
+
+def _other_names(resource: ResourceType) -> dict[str, list[str]]:
+    """Return the names by which kubectl finds a resource, too."""
+    names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    return {field: values for field, values in names.items() if values}
 
 
 def _singular(resource: ResourceType) -> str:

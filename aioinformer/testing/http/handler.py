@@ -232,14 +232,7 @@ class Handler:
         """Run a watch; if `in_watch` is set, send only this error."""
         if in_watch is not None:
             return await _error_stream(http, request, view, in_watch)
-        options = WatchOptions(
-            resource_version=request.query.get("resourceVersion", ""),
-            resource_version_match=request.query.get("resourceVersionMatch", ""),
-            allow_bookmarks=bool(request.flag("allowWatchBookmarks")),
-            send_initial_events=request.flag("sendInitialEvents"),
-            timeout_seconds=request.number("timeoutSeconds"),
-            continue_token=request.query.get("continue", ""),
-        )
+        options = _watch_options(request)
         options.validate(watch_list=self._watch_list)
         collection = self._cluster.collection(view.resource)
         try:
@@ -304,6 +297,17 @@ def _list_options(request: Request, resource: ResourceType) -> ListOptions:
         limit=max(request.number("limit") or 0, 0),
         continue_token=request.query.get("continue", ""),
         send_initial_events=request.flag("sendInitialEvents"),
+    )
+
+
+def _watch_options(request: Request) -> WatchOptions:
+    return WatchOptions(
+        resource_version=request.query.get("resourceVersion", ""),
+        resource_version_match=request.query.get("resourceVersionMatch", ""),
+        allow_bookmarks=bool(request.flag("allowWatchBookmarks")),
+        send_initial_events=request.flag("sendInitialEvents"),
+        timeout_seconds=request.number("timeoutSeconds"),
+        continue_token=request.query.get("continue", ""),
     )
 
 

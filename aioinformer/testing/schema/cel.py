@@ -15,20 +15,8 @@ if TYPE_CHECKING:
 # Functions of the real server that the runtime lacks, and its own that Kubernetes extends.
 _LACKING = {
     *("all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"),
-    *(
-        "format",
-        "validate",
-        "flatten",
-        "slice",
-        "sort",
-        "sortBy",
-        "distinct",
-        "range",
-        "first",
-        "last",
-        "reverse",
-    ),
-    *("indexOf", "lastIndexOf", "string", "authorizer"),
+    *("format", "validate", "flatten", "slice", "sort", "sortBy", "distinct", "range", "first", "last"),
+    *("reverse", "indexOf", "lastIndexOf", "string", "authorizer"),
 }
 _UNKNOWN = re.compile(r"(?:undeclared reference to|found no matching overload for) '([\w.]+)'")
 _CODE = re.compile(r"^[A-Z_]+: ")
@@ -183,22 +171,8 @@ def undefined_field(source: str, node: Node) -> str:
 
 
 _RESERVED = {
-    *(
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-    ),
-    *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
+    *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
 }
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aioinformer.testing.objects import is_true
 from aioinformer.testing.tables.formats import (
     age,
     age_at,
     at,
     duration,
-    is_true,
     labels,
     parse_time,
     selector,
