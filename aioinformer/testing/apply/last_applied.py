@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.apply.fieldsets import Path, paths
-from aioinformer.testing.schema.result import show
+from aioinformer.testing.schema.faults import show
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object

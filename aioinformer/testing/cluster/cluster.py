@@ -16,20 +16,18 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from aioinformer.testing import errors
 from aioinformer.testing.apply.apply import (
     apply_configuration,
-    check_type,
     is_tracked,
     owners_of,
     track_write,
     without_times,
 )
 from aioinformer.testing.apply.last_applied import KUBECTL, synchronize
-from aioinformer.testing.apply.typed import check_typed
+from aioinformer.testing.cluster.configuration import configuration
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.cluster.seeds import seeded_objects
 from aioinformer.testing.cluster.strategy import Strategy, check_own_rules, faults_in, schema_of
-from aioinformer.testing.objects import Object, timestamp, value_at
+from aioinformer.testing.objects import Object, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
-from aioinformer.testing.rules.merging import metadata_with_status
 from aioinformer.testing.rules.validation import (
     check_finalizers,
     check_immutable,
@@ -37,11 +35,17 @@ from aioinformer.testing.rules.validation import (
     check_object,
     check_place,
 )
-from aioinformer.testing.rules.values import decoded, unapplied, unpatched
-from aioinformer.testing.schema.node import OF_EVERY_OBJECT
+from aioinformer.testing.rules.values import decoded, unpatched
 from aioinformer.testing.storage.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.storage.codec import load, reversioned, store
-from aioinformer.testing.storage.storage import Collection, Storage, StoredEvent, StoredObject, Write, noted
+from aioinformer.testing.storage.storage import (
+    Collection,
+    Storage,
+    StoredEvent,
+    StoredObject,
+    Write,
+    with_write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -169,14 +173,7 @@ class Cluster:
             metadata["resourceVersion"] = version  # a dry run does not reach the real server's storage
         elif version.isdecimal() and int(version) and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        if resource.custom:
-            self._check_definition(resource, metadata.get("name", ""))
-        if resource.namespaced:
-            metadata["namespace"] = namespace
-            shown = metadata.get("name") or metadata.get("generateName", "")
-            self._check_namespace(resource, namespace, shown)
-        else:
-            metadata.pop("namespace", None)
+        self._set_namespace(resource, namespace, metadata)
         if options.admission is not None:
             changed = await options.admission.mutate(resource, obj, None, dry_run=options.dry_run)
             if changed is not obj:
@@ -282,36 +279,9 @@ class Cluster:
                 otherwise as for `modify_async` and `create_async`.
             ChangedMeanwhileError: As for `modify_async`.
         """
-        options, configuration = replace(options, applied=True), applied
+        options = replace(options, applied=True)
         stored = self.find(resource, namespace, name)
-        if value_at(applied, ("metadata", "managedFields")) is not None:
-            raise errors.bad_request("metadata.managedFields must be nil")
-        check_type(applied, resource.api_version, resource.kind)
-        check_typed(resource, schema_of(resource), applied, name)
-        # Ownership is checked on the values as sent.
-        metadata = decoded(resource, applied, unapplied(resource, name))["metadata"]
-        if stored is not None:
-            metadata = {"name": name, **metadata}
-        for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():
-            metadata.setdefault(part, {})  # an empty map can be owned
-        applied = {**applied, "metadata": metadata}
-        check_place(resource, applied["metadata"], namespace, name)
-        if stored is None and options.subresource:
-            raise errors.not_found(resource, name)
-        if stored is None and (uid := metadata.get("uid")):
-            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise errors.conflict(resource, name, why)
-        if stored is None:
-            metadata.pop("resourceVersion", None)
-        if resource.has_status:  # fields that this write ignores get no owner
-            about_status = options.subresource == "status"
-            if about_status:
-                applied["metadata"] = metadata_with_status(resource, metadata)
-            applied = {
-                key: value
-                for key, value in applied.items()
-                if key in OF_EVERY_OBJECT or (key == "status") is about_status
-            }
+        sent = configuration(resource, namespace, name, applied, options, is_new=stored is None)
         old = None if stored is None else await self.shown(resource, stored)
         live = None if old is None else load(resource, old)
         if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
@@ -320,14 +290,14 @@ class Cluster:
             resource,
             schema_of(resource),
             live,
-            applied,
+            sent,
             manager=options.field_manager,
             subresource=options.subresource,
             force=force,
             now=self.now(),
         )
         if options.field_manager == KUBECTL:
-            synchronize(result, configuration)
+            synchronize(result, applied)
         result = decoded(resource, result)
         if stored is None or old is None:
             return await self.create_async(resource, namespace, result, options), True
@@ -466,7 +436,7 @@ class Cluster:
         if not options.strict or resource.is_converted or (stored is not None and not writes):
             return writes
         now = new["metadata"]["creationTimestamp"] if stored is None else self.now()
-        return noted(writes, Write(options.field_manager, options.subresource, now, stored))
+        return with_write(writes, Write(options.field_manager, options.subresource, now, stored))
 
     def _commit(
         self,
@@ -512,6 +482,17 @@ class Cluster:
             why = "must be specified for an update"
             causes = [errors.field_invalid("metadata.resourceVersion", 0, why)]
             raise errors.invalid(resource.plural, resource.group, stored.name, causes)
+
+    def _set_namespace(self, resource: ResourceType, namespace: str, metadata: Object) -> None:
+        """Set the namespace of a new object; refuse it if its namespace or definition takes none."""
+        if resource.custom:
+            self._check_definition(resource, metadata.get("name", ""))
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+            shown = metadata.get("name") or metadata.get("generateName", "")
+            self._check_namespace(resource, namespace, shown)
+        else:
+            metadata.pop("namespace", None)
 
     def _check_namespace(self, resource: ResourceType, namespace: str, name: str) -> None:
         found = self.collection(NAMESPACES).objects.get(namespace)

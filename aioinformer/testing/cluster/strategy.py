@@ -26,8 +26,8 @@ from aioinformer.testing.rules.merging import (
 from aioinformer.testing.rules.spec_rules import spec_faults
 from aioinformer.testing.rules.status_rules import status_faults
 from aioinformer.testing.schema.builtin import metadata_node, node_of
-from aioinformer.testing.schema.checks import in_order, schema_faults
 from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.required_fields import in_order, schema_faults
 from aioinformer.testing.schema.zeros import missing
 from aioinformer.testing.storage.builtin import DEFINITIONS, NAMESPACES
 from aioinformer.testing.storage.events import check_event

@@ -21,7 +21,7 @@ from aioinformer.testing.rules.cron import schedule_fault
 from aioinformer.testing.rules.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.rules.secret_rules import secret_faults
 from aioinformer.testing.rules.validation import label_fault
-from aioinformer.testing.schema.conditional import pod_template, template_path
+from aioinformer.testing.schema.conditional_defaults import pod_template, template_path
 from aioinformer.testing.schema.selectors import label_faults
 
 if TYPE_CHECKING:

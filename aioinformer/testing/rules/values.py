@@ -9,7 +9,7 @@ import msgspec
 from aioinformer.testing import errors
 from aioinformer.testing.rules.custom import read_custom
 from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.conditional import complete
+from aioinformer.testing.schema.conditional_defaults import complete
 from aioinformer.testing.schema.conversion import conversion_fault
 from aioinformer.testing.schema.decode import read_object
 from aioinformer.testing.schema.gotext import group_version, text

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from aioinformer.testing.schema.cel_rules import Refusal, compile_rules, has_rules, rule_faults
 from aioinformer.testing.schema.coerce import coerced
 from aioinformer.testing.schema.constraints import MISSING, faults_of
+from aioinformer.testing.schema.faults import BLOCKING, Fault
+from aioinformer.testing.schema.list_types import embedded_faults, list_faults
 from aioinformer.testing.schema.node import parts_of
 from aioinformer.testing.schema.patterns import compile_pattern
 from aioinformer.testing.schema.props import Props, node_of
-from aioinformer.testing.schema.result import BLOCKING, Fault
-from aioinformer.testing.schema.rules import Refusal, compile_rules, has_rules, rule_faults
 from aioinformer.testing.schema.structural import is_supported, schema_faults, structural_faults
-from aioinformer.testing.schema.structure import embedded_faults, list_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

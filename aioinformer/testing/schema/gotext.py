@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from aioinformer.testing.schema.result import number
+from aioinformer.testing.schema.faults import number
 
 
 def text(value: Any) -> str:

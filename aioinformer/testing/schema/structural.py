@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.testing.schema.faults import Fault
 from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 from aioinformer.testing.schema.patterns import compile_pattern
 from aioinformer.testing.schema.props import RULES, Props
-from aioinformer.testing.schema.result import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,9 +18,9 @@ from aioinformer.testing.schema.cel import (
     escape,
 )
 from aioinformer.testing.schema.constraints import MISSING, old_field, old_items
+from aioinformer.testing.schema.faults import OMITTED, Fault, child
 from aioinformer.testing.schema.node import Node, parts_of
 from aioinformer.testing.schema.props import RULES, Rule
-from aioinformer.testing.schema.result import OMITTED, Fault, child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
