@@ -92,7 +92,7 @@ def compile_expression(
     if undefined := undefined_field(source, node):
         raise InvalidRuleError(f"compilation failed: {undefined}")
     try:
-        expression = _compiled(source, type_of_self)
+        expression = _environment(type_of_self).compile(source)
     except RuntimeError as error:
         if "undeclared reference to 'oldSelf" not in str(error):
             raise _refusal(str(error)) from None
@@ -100,7 +100,7 @@ def compile_expression(
         if optional_old:
             source = f"cel.bind(oldSelf, has_old ? optional.of(old) : optional.none(), ({source}))"
         try:
-            expression = _compiled(source, type_of_self, "optional" if optional_old else "old")
+            expression = _environment(type_of_self, "optional" if optional_old else "old").compile(source)
         except RuntimeError as error:
             raise _refusal(str(error)) from None
     if expression.return_type().name() not in (returns, "DYN"):
@@ -194,10 +194,6 @@ def _refusal(message: str) -> Exception:
     return InvalidRuleError(f"compilation failed: {text}")
 
 
-def _compiled(source: str, type_of_self: str, old: str = "") -> Any:
-    return _environment(type_of_self, old).compile(source)
-
-
 def _type_of(node: Node) -> str:
     """Return the type of a value in CEL; objects are dynamic."""
     match node.type:
@@ -213,7 +209,7 @@ def _type_of(node: Node) -> str:
 _TEXTS = {"byte": "bytes", "date": "timestamp", "date-time": "timestamp", "duration": "duration"}
 
 
-def _environment(type_of_self: str, old: str) -> Any:
+def _environment(type_of_self: str, old: str = "") -> Any:
     """Return an environment with `self`, and with `oldSelf` if wanted."""
     if old == "optional":
         return _environment_of(("self", type_of_self), ("has_old", "bool"), ("old", "dyn"))

@@ -97,6 +97,16 @@ def selector(wanted: Object | None) -> str:
     return ",".join(text for _, text in sorted(found, key=lambda term: term[0]))
 
 
+def labels_at(path: str) -> Cell:
+    """Return a cell with the labels at a path as a selector."""
+    return lambda obj: labels(at(path, None)(obj))
+
+
+def selector_at(path: str, empty: str = "<none>") -> Cell:
+    """Return a cell with the label selector at a path; `empty` for an empty one."""
+    return lambda obj: selector(at(path, None)(obj)) or empty
+
+
 def _term(expression: Object) -> tuple[str, str]:
     key, values = str(expression["key"]), ",".join(sorted(expression.get("values") or ()))
     forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "DoesNotExist": f"!{key}"}

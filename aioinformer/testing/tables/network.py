@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.tables.formats import at, joined, labels, name_of_class, selector, shortened
+from aioinformer.testing.tables.formats import at, joined, labels_at, name_of_class, selector_at, shortened
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -109,14 +109,14 @@ NETWORK: dict[str, dict[str, Cell]] = {
         "Parameters": _parameters,
     },
     "NetworkPolicy.networking.k8s.io": {
-        "Pod-Selector": lambda obj: selector(at("spec.podSelector", None)(obj)) or "<none>",
+        "Pod-Selector": selector_at("spec.podSelector"),
     },
     "Service": {
         "Type": at("spec.type"),
         "Cluster-IP": _cluster_ip,
         "External-IP": _external_ip,
         "Port(s)": _ports,
-        "Selector": lambda obj: labels(at("spec.selector", None)(obj)),
+        "Selector": labels_at("spec.selector"),
     },
     "ServiceCIDR.networking.k8s.io": {"CIDRs": joined("spec.cidrs")},
 }
