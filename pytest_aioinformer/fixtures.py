@@ -32,6 +32,7 @@ class RunOperator(Protocol):
         self, operator: Operator, *, settings: object = None
     ) -> AbstractAsyncContextManager[Manager]:
         """Run an operator inside a block, with its settings."""
+        ...
 
 
 def _asyncio(make: Callable[..., AsyncIterator[Any]]) -> Any:

@@ -206,17 +206,19 @@ class _Resource(Protocol):
 
 
 def _qualified(resource: _Resource) -> str:
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+    return _in_group(resource.plural, resource.group)
+
+
+def _in_group(name: str, group: str) -> str:
+    return f"{name}.{group}" if group else name
 
 
 def _details(resource: _Resource, name: str) -> dict[str, Any]:
-    details: dict[str, Any] = {}
-    if name:
-        details["name"] = name
-    if resource.group:
-        details["group"] = resource.group
-    details["kind"] = resource.plural
-    return details
+    return _about(name, resource.group, resource.plural)
+
+
+def _about(name: str, group: str, kind: str) -> dict[str, Any]:
+    return {field: value for field, value in (("name", name), ("group", group), ("kind", kind)) if value}
 
 
 def bad_request(message: str) -> StatusError:
@@ -279,13 +281,24 @@ def conflict(
     )
 
 
+def other_object(
+    resource: _Resource, namespace: str, name: str, precondition: str, wanted: str, current: str
+) -> StatusError:
+    """Return the 409 for a write that means an object with another uid or resourceVersion."""
+    key = "/".join(filter(None, (resource.plural, namespace, name)))
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: {precondition} in precondition: {wanted}, {precondition} in object meta: {current}"
+    )
+    return conflict(resource, name, why)
+
+
 def precondition_failed(resource: _Resource, name: str, why: str) -> StatusError:
     """Return the 409 for a failed precondition of a delete, which names the kind as the real server does."""
-    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     return StatusError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {qualified} "{name}": {why}',
+        f'Operation cannot be fulfilled on {_in_group(resource.kind, resource.group)} "{name}": {why}',
         details={**_details(resource, name), "kind": resource.kind},
     )
 
@@ -298,17 +311,10 @@ def forbidden(resource: _Resource, name: str, why: str) -> StatusError:
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[dict[str, str]]) -> StatusError:
     """Return a 422; each of the `causes` names its field."""
-    qualified = f"{kind}.{group}" if group else kind
+    qualified = _in_group(kind, group)
     reasons = [f"{entry.get('field', '')}: {entry['message']}" for entry in causes]
     text = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
-    details: dict[str, Any] = {}
-    if name:
-        details["name"] = name
-    if group:
-        details["group"] = group
-    if kind:
-        details["kind"] = kind
-    details["causes"] = list(causes)
+    details = {**_about(name, group, kind), "causes": list(causes)}
     return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details=details)
 
 

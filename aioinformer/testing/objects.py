@@ -1,4 +1,4 @@
-"""Objects as decoded JSON: values by path, times, metadata, and Go's words for values of a wrong type."""
+"""Objects as decoded JSON: values by path, conditions, times, metadata, and Go's words for values of a wrong type."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from functools import lru_cache
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from aioinformer.testing.errors import StatusError, bad_request
+from aioinformer.testing.errors import bad_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 Object = dict[str, Any]
 """A Kubernetes object as decoded JSON."""
@@ -20,21 +18,10 @@ Object = dict[str, Any]
 LARGEST_BODY = 3 * 1024 * 1024
 """Limit in bytes of a request, also after YAML aliases and patch copies are expanded, as on the real server."""
 
-_DROPPED_WHEN_EMPTY = frozenset(
-    [
-        "annotations",
-        "finalizers",
-        "generateName",
-        "labels",
-        "managedFields",
-        "ownerReferences",
-        "resourceVersion",
-        "uid",
-    ]
-)
-
-_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
-_TEXT = (str, type(None))
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion"), (str, "string")),
+    **dict.fromkeys(("labels", "annotations"), (dict, "map[string]string")),
+}
 
 
 def value_at(obj: Object, steps: Iterable[str]) -> Any:
@@ -47,6 +34,17 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
     return value
 
 
+def condition_of(obj: Object, kind: str) -> Object | None:
+    """Return the condition of a type in an object's status, or None."""
+    conditions = value_at(obj, ("status", "conditions")) or ()
+    return next((each for each in conditions if each.get("type") == kind), None)
+
+
+def is_true(obj: Object, kind: str) -> bool:
+    """Return whether a condition in an object's status is true."""
+    return (condition_of(obj, kind) or {}).get("status") == "True"
+
+
 def timestamp(seconds: float) -> str:
     """Return a time in the format of metadata."""
     return _timestamp(floor(seconds))
@@ -57,57 +55,29 @@ def _timestamp(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def metadata_of(obj: Any, refused: Callable[[str], StatusError] = bad_request) -> Object:
-    """Return an object's metadata, with its types checked and repeated owner references removed.
-
-    Args:
-        obj: The object.
-        refused: Builds the error from Go's message about a value of the wrong type.
+def metadata_of(obj: Object) -> Object:
+    """Return the metadata of an object that is not stored, such as a Binding, without empty values.
 
     Raises:
-        StatusError: 400, or the error from `refused`, if a value has the wrong type.
+        StatusError: 400 if a value that such an object needs has the wrong type.
     """
-    if not isinstance(obj, dict):
-        raise bad_request(
-            "the object provided is unrecognized (must be of type object): it is no JSON object"
-        )
     metadata = obj.get("metadata")
     if metadata is None:
         return {}
     if not isinstance(metadata, dict):
-        raise refused(_wrong_type("metadata", "v1.ObjectMeta", metadata))
-    for name in ("name", "generateName", "namespace", "uid", "resourceVersion"):
+        raise bad_request(wrong_type("ObjectMeta.metadata", "v1.ObjectMeta", metadata))
+    for name, (type_, type_in_go) in _TYPES.items():
         value = metadata.get(name)
-        if value is not None and not isinstance(value, str):
-            raise refused(_wrong_type(f"metadata.{name}", "string", value))
-    for name in ("labels", "annotations"):
-        value = metadata.get(name)
-        if value is not None and not isinstance(value, dict):
-            raise refused(_wrong_type(f"metadata.{name}", "map[string]string", value))
-        for entry in (value or {}).values():
-            if not isinstance(entry, _TEXT):
-                raise refused(_wrong_type(f"metadata.{name}", "string", entry))
-    for name in ("finalizers", "ownerReferences"):
-        value = metadata.get(name)
-        if value is not None and not isinstance(value, list):
-            raise refused(_wrong_type(f"metadata.{name}", "[]string", value))
-    for finalizer in metadata.get("finalizers") or ():
-        if not isinstance(finalizer, str):
-            raise refused(_wrong_type("metadata.finalizers", "string", finalizer))
-    found = {
-        key: value
-        for key, value in metadata.items()
-        if value is not None and (value or key not in _DROPPED_WHEN_EMPTY)
+        if value is not None and not isinstance(value, type_):
+            raise bad_request(wrong_type(f"ObjectMeta.metadata.{name}", type_in_go, value))
+        for entry in value.values() if isinstance(value, dict) else ():
+            if not isinstance(entry, str | None):
+                raise bad_request(wrong_type(f"ObjectMeta.metadata.{name}", "string", entry))
+    return {
+        name: {key: entry or "" for key, entry in value.items()} if isinstance(value, dict) else value
+        for name, value in metadata.items()
+        if value
     }
-    for name in ("labels", "annotations"):
-        if name in found:  # a Go string cannot be null
-            found[name] = {key: value or "" for key, value in found[name].items()}
-    if len(owners := found.get("ownerReferences") or ()) > 1:
-        unique: dict[bytes, Any] = {}
-        for each in owners:
-            unique.setdefault(_encode_sorted(each), each)
-        found["ownerReferences"] = list(unique.values())
-    return found
 
 
 def wrong_type(field: str, wanted: str, value: Any) -> str:
@@ -119,7 +89,3 @@ def go_name(value: Any) -> str:
     """Return the name of a JSON value's type in Go's messages."""
     names = {list: "array", dict: "object", str: "string", bool: "bool", type(None): "null"}
     return names.get(type(value), "number")
-
-
-def _wrong_type(path: str, wanted: str, value: Any) -> str:
-    return wrong_type(f"ObjectMeta.{path}", wanted, value)

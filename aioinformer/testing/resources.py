@@ -12,18 +12,10 @@ import msgspec
 from aioinformer.testing.schema.definition import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES = (None, "beta", "alpha")
-_VERBS = {
-    **dict.fromkeys(("binding", "eviction", "token"), ("create",)),
-    **dict.fromkeys(("attach", "exec", "portforward"), ("create", "get")),
-    "finalize": ("update",),
-    "log": ("get",),
-    "proxy": ("create", "delete", "get", "patch", "update"),
-}
-"""The verbs of subresources that are not those of `status`."""
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -65,6 +57,15 @@ class PrinterColumn(NamedTuple):
     priority: int = 0
     format: str = ""
     description: str = ""
+
+
+class Subresource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A subresource as discovery shows it; without group and version if they are those of its resource."""
+
+    group: str = ""
+    version: str = ""
+    kind: str
+    verbs: tuple[str, ...]
 
 
 class ScalePaths(NamedTuple):
@@ -136,6 +137,7 @@ class ResourceType:
         storage: How its objects are stored, if a webhook converts them.
         columns: Printer columns beyond the name for `kubectl get`; without any, a custom resource shows its age.
         schema: The schema of a custom resource from its definition; without one all fields are kept.
+        built_in_subresources: What the real server's discovery tells of the subresources of a built-in resource.
     """
 
     group: str
@@ -160,6 +162,7 @@ class ResourceType:
     storage: WebhookStorage | None = field(default=None, repr=False)
     columns: tuple[PrinterColumn, ...] = field(default=(), compare=False)
     schema: Schema | None = field(default=None, repr=False)
+    built_in_subresources: Mapping[str, Subresource] = field(default_factory=dict, repr=False)
 
     def __hash__(self) -> int:
         return hash((self.group, self.version, self.plural))  # all fields take long
@@ -173,6 +176,11 @@ class ResourceType:
     def group_resource(self) -> str:
         """The name in messages: `"pods"` or `"deployments.apps"`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @cached_property
+    def group_kind(self) -> str:
+        """The kind in messages: `"Pod"` or `"Deployment.apps"`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @cached_property
     def stored_group(self) -> str:
@@ -194,6 +202,15 @@ class ResourceType:
         """True if status is a subresource."""
         return "status" in self.subresources
 
+    def subresource(self, name: str) -> Subresource:
+        """Return what discovery tells of a subresource."""
+        if name in self.built_in_subresources:
+            return self.built_in_subresources[name]
+        verbs = ("get", "patch", "update")
+        if name == "scale":
+            return Subresource(group="autoscaling", version="v1", kind="Scale", verbs=verbs)
+        return Subresource(kind=self.kind, verbs=verbs)
+
     @cached_property
     def prefix(self) -> bytes:
         """The start of an object's JSON: kind and apiVersion, in the real server's order."""
@@ -207,11 +224,6 @@ class ResourceType:
     def item_prefix(self) -> bytes:
         """The start of a list item's JSON: items of built-in lists have neither kind nor apiVersion."""
         return self.prefix if self.custom else b"{"
-
-
-def verbs_of(subresource: str) -> tuple[str, ...]:
-    """Return the verbs of a subresource."""
-    return _VERBS.get(subresource, ("get", "patch", "update"))
 
 
 class Registry:
@@ -238,6 +250,10 @@ class Registry:
     def of_kind(self, group: str, kind: str) -> ResourceType | None:
         """Return the resource of a kind in any version, or None."""
         return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
+
+    def of_version(self, group: str, version: str) -> list[ResourceType]:
+        """Return the resources of a version of a group."""
+        return [each for each in self if (each.group, each.version) == (group, version)]
 
     def has_builtin(self, group: str) -> bool:
         """Return whether a group has a built-in resource; unknown paths in it then get a Status."""

@@ -37,11 +37,15 @@ def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
                     "verbs": resource["verbs"],
                     "short_names": resource.get("shortNames", []),
                     "categories": resource.get("categories", []),
-                    "subresources": [
-                        other["name"].partition("/")[2]
+                    "subresources": {
+                        other["name"].partition("/")[2]: {
+                            name: other[name]
+                            for name in ("group", "version", "kind", "verbs")
+                            if name in other
+                        }
                         for other in listed["resources"]
                         if other["name"].startswith(f"{plural}/")
-                    ],
+                    },
                 }
 
 

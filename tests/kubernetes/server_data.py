@@ -83,7 +83,7 @@ async def _columns(session: aiohttp.ClientSession) -> bytes:
         for each in definitions:
             texts += [] if each["description"] in texts else [each["description"]]
             each["description"] = texts.index(each["description"])
-        kind = "" if resource.plural == _PLAIN else tables.kind_of(resource)
+        kind = "" if resource.plural == _PLAIN else resource.group_kind
         if definitions != kinds.get(""):
             kinds[kind] = definitions
     lines = [f'"{kind}": {msgspec.json.encode(kinds[kind]).decode()}' for kind in sorted(kinds)]

@@ -289,11 +289,14 @@ def test_the_python_api_needs_no_loop() -> None:
         server.list("example.com/v1", "caves")
 
 
-async def test_a_broken_object_is_an_internal_error(
-    api: APIClient, server: APIServer, caplog: pytest.LogCaptureFixture
+async def test_a_failed_write_is_an_internal_error(
+    api: APIClient, server: APIServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    odd = [{"apiVersion": 5}]
-    answer = await api.post("/api/v1/namespaces", {"metadata": {"name": "a", "ownerReferences": odd}})
+    async def fail(*_: object) -> None:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(server.cluster, "create_async", fail)
+    answer = await api.post("/api/v1/namespaces", {"metadata": {"name": "a"}})
     assert (answer.status, answer.body["reason"]) == (500, "InternalError")
     assert "POST /api/v1/namespaces failed" in caplog.text
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.access.jwt import SigningKey
 from aioinformer.testing.errors import StatusError, TestingError, bad_request, field_invalid, invalid
 from aioinformer.testing.objects import Object, metadata_of, timestamp, wrong_type
+from aioinformer.testing.schema.gotext import group_version
 from aioinformer.testing.storage.builtin import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
 from aioinformer.testing.storage.codec import load
 from aioinformer.testing.users import User, user_of
@@ -152,8 +153,8 @@ class Accounts:
         kind, api_version = reference.get("kind") or "", reference.get("apiVersion") or ""
         resource = _BOUND.get(kind.lower())
         if resource is None or resource.kind != kind or "/" in api_version:
-            group_version = api_version if "/" in api_version else f"/{api_version}"
-            raise bad_request(f"cannot bind token to object of type {group_version}, Kind={kind}")
+            given = f"{group_version(api_version)}, Kind={kind}"
+            raise bad_request(f"cannot bind token to object of type {given}")
         if not (name := reference.get("name")):
             raise bad_request("Name parameter required.")
         found = self._cluster.get(resource, namespace if resource.namespaced else "", name)

@@ -157,7 +157,7 @@ class Authorizer:
 
     def rules(self, request: Request, namespace: str) -> tuple[list[Rule], list[Rule]]:
         """Return the rules about resources and those about paths for a request's user in a namespace."""
-        found = [rule for _, rule in self._rules(replace(request, namespace=namespace))]
+        found = list(self.rules_for(replace(request, namespace=namespace)))
         if not self._rbac:
             found = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
             found.append({"verbs": ["*"], "nonResourceURLs": ["*"]})
@@ -260,7 +260,7 @@ def _forbidding(request: Request) -> errors.StatusError:
     if not request.resource:
         why = f'User "{request.user}" cannot {request.verb} path "{request.path}"'
         return errors.StatusError(403, "Forbidden", f"forbidden: {why}", details={})
-    asked = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
+    asked = Access.of(request).resource
     namespace = _namespace(request)
     where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
     resource = ResourceType(request.group, request.version, request.resource, "")

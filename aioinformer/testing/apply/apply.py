@@ -23,6 +23,7 @@ from aioinformer.testing.apply.fieldsets import (
 )
 from aioinformer.testing.apply.last_applied import KUBECTL, taken_over
 from aioinformer.testing.errors import StatusError, bad_request, cause
+from aioinformer.testing.schema.gotext import group_version
 from aioinformer.testing.schema.zeros import blank
 from aioinformer.testing.storage.codec import load
 
@@ -89,8 +90,7 @@ def check_type(applied: Object, api_version: str, kind: str) -> None:
     """
     given = str(applied.get("apiVersion") or ""), str(applied.get("kind") or "")
     if given != (api_version, kind):
-        group_version = given[0] if "/" in given[0] else f"/{given[0]}"
-        raise bad_request(f"invalid object type: {group_version}, Kind={given[1]}")
+        raise bad_request(f"invalid object type: {group_version(given[0])}, Kind={given[1]}")
 
 
 def apply_configuration(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.node import Node, field_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
@@ -54,13 +54,9 @@ def paths(node: Node, obj: Object) -> dict[Path, Any]:
             if not value:
                 continue
         if name not in ("apiVersion", "kind"):
-            _collect(_field(node, name), value, (f"f:{name}",), found)
+            _collect(field_of(node, name), value, (f"f:{name}",), found)
     found.pop(("f:metadata",), None)
     return found
-
-
-def _field(node: Node, name: str) -> Node:
-    return node.properties.get(name) or node.items or _ANY
 
 
 def _is_atomic(node: Node) -> bool:
@@ -74,7 +70,7 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
     elif isinstance(value, dict):
         found[path] = PARENT
         for name, entry in value.items():
-            _collect(_field(node, name), entry, (*path, f"f:{name}"), found)
+            _collect(field_of(node, name), entry, (*path, f"f:{name}"), found)
     elif isinstance(value, list) and node.list_type == "set":
         found[path] = PARENT
         for entry in value:
@@ -88,7 +84,7 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
                 continue
             found[place] = found.get(place, 0) + 1
             for name, entry in item.items():
-                _collect(_field(items, name), entry, (*place, f"f:{name}"), found)
+                _collect(field_of(items, name), entry, (*place, f"f:{name}"), found)
     else:
         found[path] = value
 
@@ -98,7 +94,7 @@ def key_element(node: Node, item: Object) -> str:
     items = node.items or _ANY
     keys = {}
     for key in sorted(node.list_keys):
-        default = _field(items, key).default
+        default = field_of(items, key).default
         keys[key] = item.get(key, None if default is msgspec.UNSET else default)
     return "k:" + msgspec.json.encode(keys).decode()
 
@@ -110,7 +106,7 @@ def value_element(value: Any) -> str:
 
 def merge(node: Node, live: Object, applied: Object) -> Object:
     """Return the live object merged with an applied configuration."""
-    merged = {name: _merge(_field(node, name), live.get(name), value) for name, value in applied.items()}
+    merged = {name: _merge(field_of(node, name), live.get(name), value) for name, value in applied.items()}
     return {**live, **merged}
 
 

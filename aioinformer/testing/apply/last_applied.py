@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.apply.fieldsets import Path, paths
+from aioinformer.testing.schema.faults import show
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -17,7 +18,6 @@ KUBECTL = "kubectl"
 """The manager whose applies the server treats so."""
 
 _ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def taken_over(resource: ResourceType, node: Node, live: Object, current: dict[Path, Any]) -> set[Path]:
@@ -48,9 +48,7 @@ def synchronize(result: Object, applied: Object) -> None:
     if "annotations" in metadata:
         kept = {name: text for name, text in metadata["annotations"].items() if name != _ANNOTATION}
         metadata["annotations"] = kept
-    text = _encode({**applied, "metadata": metadata}).decode() + "\n"
-    for character in "<>&":  # Go's JSON escapes them
-        text = text.replace(character, f"\\u{ord(character):04x}")
+    text = show({**applied, "metadata": metadata}) + "\n"
     result["metadata"]["annotations"] = {**annotations, _ANNOTATION: text}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.schema.gotext import text
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.node import Node, field_of
 
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
@@ -43,16 +43,16 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
             result[field] = [entry for entry in result.get(field) or [] if entry not in value]
         elif name.startswith(_ORDER):
             field = name.removeprefix(_ORDER)
-            _check_order(patch.get(field) or [], value, _field(node, field).merge_key)
+            _check_order(patch.get(field) or [], value, field_of(node, field).merge_key)
         elif name.startswith("$"):
             continue
         elif value is None:
             result.pop(name, None)
         elif isinstance(value, dict) and isinstance(current := result.get(name), dict):
-            result[name] = strategic_merge(current, value, _field(node, name))
+            result[name] = strategic_merge(current, value, field_of(node, name))
         elif isinstance(value, list) and isinstance(current := result.get(name), list):
             order = patch.get(_ORDER + name)
-            result[name] = _merge_list(_field(node, name), current, value, order)
+            result[name] = _merge_list(field_of(node, name), current, value, order)
         elif _is_directive(value):
             result.pop(name, None)
         else:
@@ -62,15 +62,11 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         if (
             name.startswith(_ORDER)
             and field not in patch
-            and _field(node, field).merges
+            and field_of(node, field).merges
             and isinstance(result.get(field), list)
         ):
-            result[field] = _merge_list(_field(node, field), result[field], [], order)
+            result[field] = _merge_list(field_of(node, field), result[field], [], order)
     return result
-
-
-def _field(node: Node, name: str) -> Node:
-    return node.properties.get(name) or node.items or _ANY
 
 
 def _unknown(patch: dict[str, Any]) -> StatusError:

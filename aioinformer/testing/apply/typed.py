@@ -10,7 +10,8 @@ import msgspec
 from aioinformer.testing.apply.fieldsets import Path, key_element, show, value_element
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import value_at
-from aioinformer.testing.schema.gotext import syntax, text, type_name
+from aioinformer.testing.schema.gotext import group_version, syntax, text, type_name
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.schema.node import Node
 
     _Faults = Iterator[tuple[Path, str]]
-
-_OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
 
 
 def check_typed(resource: ResourceType, node: Node, applied: Object, name: str) -> None:
@@ -33,13 +32,12 @@ def check_typed(resource: ResourceType, node: Node, applied: Object, name: str) 
     faults = [f"{show(path)}: {why}" for path, why in _faults(node, applied, ())]
     if faults:
         why = faults[0] if len(faults) == 1 else "errors:\n  " + "\n  ".join(faults)
-        group_version = resource.api_version if resource.group else f"/{resource.version}"
         namespace = value_at(applied, ("metadata", "namespace")) or ""
         raise StatusError(
             500,
             "",
             f"failed to create typed patch object ({namespace}/{name}; "
-            f"{group_version}, Kind={resource.kind}): {why}",
+            f"{group_version(resource.api_version)}, Kind={resource.kind}): {why}",
         )
 
 
@@ -75,7 +73,7 @@ def _scalar_fault(node: Node, value: Any) -> str:
 
 
 def _map_faults(node: Node, value: Object, path: Path) -> _Faults:
-    known_here = _OF_EVERY_OBJECT if node.is_embedded or not path else ()
+    known_here = OF_EVERY_OBJECT if node.is_embedded or not path else ()
     for name, entry in value.items():
         below = (*path, f"f:{name}")
         known = node.properties.get(name, node.items)

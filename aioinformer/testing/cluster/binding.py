@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.errors import StatusError, bad_request, conflict
+from aioinformer.testing.errors import StatusError, bad_request, conflict, other_object
 from aioinformer.testing.objects import Object, metadata_of
 from aioinformer.testing.storage.builtin import PODS
 from aioinformer.testing.storage.codec import load
@@ -35,7 +35,7 @@ def bind(cluster: Cluster, namespace: str, binding: Object, *, dry_run: bool) ->
         ("ResourceVersion", "resourceVersion", str(stored.resource_version)),
     ):
         if (wanted := given.get(field)) and wanted != current:
-            raise conflict(PODS, name, _failed(f"{namespace}/{name}", precondition, wanted, current))
+            raise other_object(PODS, namespace, name, precondition, wanted, current)
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if stored.terminating:
         raise conflict(PODS, name, f"pod {name} is being deleted, cannot be assigned to a host", "binding")
@@ -55,10 +55,3 @@ def bind(cluster: Cluster, namespace: str, binding: Object, *, dry_run: bool) ->
     pod["spec"] = {**spec, "nodeName": node}
     if not dry_run:
         cluster.commit(PODS, stored, pod)
-
-
-def _failed(key: str, precondition: str, wanted: str, current: str) -> str:
-    return (
-        f"StorageError: invalid object, Code: 4, Key: /registry/pods/{key}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: {precondition} in precondition: {wanted}, {precondition} in object meta: {current}"
-    )

@@ -11,27 +11,23 @@ import uuid
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from aioinformer.testing import errors
 from aioinformer.testing.apply.apply import (
     apply_configuration,
-    check_type,
     is_tracked,
     owners_of,
     track_write,
     without_times,
 )
 from aioinformer.testing.apply.last_applied import KUBECTL, synchronize
-from aioinformer.testing.apply.typed import check_typed
+from aioinformer.testing.cluster.configuration import configuration
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.cluster.seeds import seeded_objects
 from aioinformer.testing.cluster.strategy import Strategy, check_own_rules, faults_in, schema_of
-from aioinformer.testing.objects import Object, metadata_of, timestamp, value_at
+from aioinformer.testing.objects import Object, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
-from aioinformer.testing.rules.merging import (
-    metadata_with_status,
-)
 from aioinformer.testing.rules.validation import (
     check_finalizers,
     check_immutable,
@@ -39,22 +35,28 @@ from aioinformer.testing.rules.validation import (
     check_object,
     check_place,
 )
-from aioinformer.testing.rules.values import decoded, unapplied, unhandled, unpatched
+from aioinformer.testing.rules.values import decoded, unpatched
 from aioinformer.testing.storage.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
 from aioinformer.testing.storage.codec import load, reversioned, store
-from aioinformer.testing.storage.storage import Collection, Storage, StoredEvent, StoredObject, Write, noted
+from aioinformer.testing.storage.storage import (
+    Collection,
+    Storage,
+    StoredEvent,
+    StoredObject,
+    Write,
+    with_write,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from aioinformer.testing.cluster.protocols import Conversions
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED_BASE = 58
-
-
 _DEFAULT_WRITE = WriteOptions()
 
 
@@ -62,15 +64,22 @@ class ChangedMeanwhileError(Exception):
     """An object changed while a webhook was asked about it, so the write has to start again."""
 
 
-def _completed(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that waits for nothing."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    work.close()
-    raise RuntimeError("this write would wait for a webhook")
+def _without_webhooks(
+    write: Callable[Concatenate[Cluster, ResourceType, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Cluster, ResourceType, P], T]:
+    """Return a write as a plain function: it asks no webhooks, and takes the object in the stored version."""
+
+    def complete(cluster: Cluster, resource: ResourceType, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        work = write(cluster, resource.stored_type, *args, **kwargs)
+        try:
+            work.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        work.close()
+        raise RuntimeError("this write would wait for a webhook")
+
+    return complete
 
 
 class Cluster:
@@ -142,16 +151,6 @@ class Cluster:
 
     # Writing
 
-    def create(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        obj: Object,
-        options: WriteOptions = _DEFAULT_WRITE,
-    ) -> StoredObject:
-        """Create an object without webhooks, in the stored version; see `create_async`."""
-        return _completed(self.create_async(resource.stored_type, namespace, obj, options))
-
     async def create_async(
         self,
         resource: ResourceType,
@@ -165,9 +164,8 @@ class Cluster:
             StatusError: 400, 403 (namespace or definition is terminating), 404 (no such namespace), 409 (exists), 422,
                 or what a webhook says.
         """
-        metadata = metadata_of(obj, unhandled(resource))
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, {**obj, "metadata": metadata}, fields=options.fields)
+        obj = decoded(resource, obj, fields=options.fields)
         metadata = obj["metadata"]
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
@@ -175,18 +173,11 @@ class Cluster:
             metadata["resourceVersion"] = version  # a dry run does not reach the real server's storage
         elif version.isdecimal() and int(version) and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        if resource.custom:
-            self._check_definition(resource, metadata.get("name", ""))
-        if resource.namespaced:
-            metadata["namespace"] = namespace
-            shown = metadata.get("name") or metadata.get("generateName", "")
-            self._check_namespace(resource, namespace, shown)
-        else:
-            metadata.pop("namespace", None)
+        self._set_namespace(resource, namespace, metadata)
         if options.admission is not None:
             changed = await options.admission.mutate(resource, obj, None, dry_run=options.dry_run)
             if changed is not obj:
-                obj = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                obj = decoded(resource, changed)
                 metadata = obj["metadata"]
                 check_place(resource, metadata, namespace, None)
         generated = not metadata.get("name") and bool(metadata.get("generateName"))
@@ -217,17 +208,6 @@ class Cluster:
             )
         return self._commit(resource, None, new, writes, dry_run=options.dry_run, converted=converted)
 
-    def modify(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        change: Callable[[Object], Object],
-        options: WriteOptions = _DEFAULT_WRITE,
-    ) -> StoredObject:
-        """Modify an object without webhooks, in the stored version; see `modify_async`."""
-        return _completed(self.modify_async(resource.stored_type, namespace, name, change, options))
-
     async def modify_async(
         self,
         resource: ResourceType,
@@ -249,20 +229,8 @@ class Cluster:
         old = await self.shown(resource, stored)
         new = change(load(resource, old))
         refused = unpatched(resource, new, options.strategic)
-        metadata_of(new, refused)
         new = decoded(resource, new, refused, options.fields)
         return await self._replace(resource, stored, old, new, options)
-
-    def update(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        obj: Object,
-        options: WriteOptions = _DEFAULT_WRITE,
-    ) -> tuple[StoredObject, bool]:
-        """Replace an object without webhooks, in the stored version; see `update_async`."""
-        return _completed(self.update_async(resource.stored_type, namespace, name, obj, options))
 
     async def update_async(
         self,
@@ -278,33 +246,21 @@ class Cluster:
             StatusError: As for `modify_async` and `create_async`.
             ChangedMeanwhileError: As for `modify_async`.
         """
-        metadata = metadata_of(obj, unhandled(resource))
         obj = decoded(resource, obj, fields=options.fields)
+        metadata = obj["metadata"]
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
             raise errors.not_found(resource, name)
-        _check_uid(resource, namespace, name, metadata, "" if stored is None else stored.uid)
+        uid, current = metadata.get("uid"), "" if stored is None else stored.uid
+        if uid and uid != current:
+            raise errors.other_object(resource, namespace, name, "UID", uid, current)
         if stored is not None:
             old = await self.shown(resource, stored)
             return await self._replace(resource, stored, old, obj, options), False
         fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
         obj = {**obj, "metadata": fresh}
         return await self.create_async(resource, namespace, obj, options), True
-
-    def apply(
-        self,
-        resource: ResourceType,
-        namespace: str,
-        name: str,
-        applied: Object,
-        options: WriteOptions = _DEFAULT_WRITE,
-        *,
-        force: bool = False,
-    ) -> tuple[StoredObject, bool]:
-        """Apply a configuration without webhooks, in the stored version; see `apply_async`."""
-        write = self.apply_async(resource.stored_type, namespace, name, applied, options, force=force)
-        return _completed(write)
 
     async def apply_async(
         self,
@@ -323,36 +279,9 @@ class Cluster:
                 otherwise as for `modify_async` and `create_async`.
             ChangedMeanwhileError: As for `modify_async`.
         """
-        options, configuration = replace(options, applied=True), applied
+        options = replace(options, applied=True)
         stored = self.find(resource, namespace, name)
-        if value_at(applied, ("metadata", "managedFields")) is not None:
-            raise errors.bad_request("metadata.managedFields must be nil")
-        check_type(applied, resource.api_version, resource.kind)
-        check_typed(resource, schema_of(resource), applied, name)
-        metadata = metadata_of(applied, unapplied(resource, name))
-        if stored is not None:
-            metadata = {"name": name, **metadata}
-        for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():
-            metadata.setdefault(part, {})  # an empty map can be owned
-        applied = {**applied, "metadata": metadata}
-        decoded(resource, applied, unapplied(resource, name))  # ownership is checked on the values as sent
-        check_place(resource, applied["metadata"], namespace, name)
-        if stored is None and options.subresource:
-            raise errors.not_found(resource, name)
-        if stored is None and (uid := metadata.get("uid")):
-            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise errors.conflict(resource, name, why)
-        if stored is None:
-            metadata.pop("resourceVersion", None)
-        if resource.has_status:  # fields that this write ignores get no owner
-            about_status = options.subresource == "status"
-            if about_status:
-                applied["metadata"] = metadata_with_status(resource, metadata)
-            applied = {
-                key: value
-                for key, value in applied.items()
-                if key in ("apiVersion", "kind", "metadata") or (key == "status") is about_status
-            }
+        sent = configuration(resource, namespace, name, applied, options, is_new=stored is None)
         old = None if stored is None else await self.shown(resource, stored)
         live = None if old is None else load(resource, old)
         if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
@@ -361,18 +290,23 @@ class Cluster:
             resource,
             schema_of(resource),
             live,
-            applied,
+            sent,
             manager=options.field_manager,
             subresource=options.subresource,
             force=force,
             now=self.now(),
         )
         if options.field_manager == KUBECTL:
-            synchronize(result, configuration)
+            synchronize(result, applied)
         result = decoded(resource, result)
         if stored is None or old is None:
             return await self.create_async(resource, namespace, result, options), True
         return await self._replace(resource, stored, old, result, options), False
+
+    create = _without_webhooks(create_async)
+    modify = _without_webhooks(modify_async)
+    update = _without_webhooks(update_async)
+    apply = _without_webhooks(apply_async)
 
     def remove(
         self, resource: ResourceType, stored: StoredObject, *, dry_run: bool = False
@@ -420,8 +354,7 @@ class Cluster:
                 self.collection(resource).apply(event)
 
     def _limit_ranges(self, namespace: str) -> list[Object]:
-        found = self.collection(LIMIT_RANGES).objects.values()
-        return [load(LIMIT_RANGES, each) for each in found if each.namespace == namespace]
+        return [load(LIMIT_RANGES, each) for each in self.collection(LIMIT_RANGES).in_namespace(namespace)]
 
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
@@ -438,20 +371,19 @@ class Cluster:
         old = load(resource, shown)
         if resource.custom:
             new = decoded(resource, new)
-        metadata = metadata_of(new)
+        metadata = new["metadata"]
         check_kind(resource, new, strict=not options.whole)
         check_place(resource, metadata, stored.namespace, stored.name)
         self._check_version(resource, stored, metadata, options)
         check_immutable(resource, old["metadata"], metadata)
         if options.admission is not None:
-            new = {**new, "metadata": metadata}
             changed = await options.admission.mutate(resource, new, old, dry_run=options.dry_run)
             if changed is not new:
-                new = decoded(resource, {**changed, "metadata": metadata_of(changed)})
+                new = decoded(resource, changed)
                 metadata = new["metadata"]
                 check_place(resource, metadata, stored.namespace, stored.name)
                 check_immutable(resource, old["metadata"], metadata)
-        result = self._strategy.prepare_for_update(resource, old, {**new, "metadata": metadata}, options)
+        result = self._strategy.prepare_for_update(resource, old, new, options)
         if options.guard is not None:
             options.guard(resource, result, old)
         check_object(resource, result["metadata"], faults_in(resource, old, result, options))
@@ -504,7 +436,7 @@ class Cluster:
         if not options.strict or resource.is_converted or (stored is not None and not writes):
             return writes
         now = new["metadata"]["creationTimestamp"] if stored is None else self.now()
-        return noted(writes, Write(options.field_manager, options.subresource, now, stored))
+        return with_write(writes, Write(options.field_manager, options.subresource, now, stored))
 
     def _commit(
         self,
@@ -551,6 +483,17 @@ class Cluster:
             causes = [errors.field_invalid("metadata.resourceVersion", 0, why)]
             raise errors.invalid(resource.plural, resource.group, stored.name, causes)
 
+    def _set_namespace(self, resource: ResourceType, namespace: str, metadata: Object) -> None:
+        """Set the namespace of a new object; refuse it if its namespace or definition takes none."""
+        if resource.custom:
+            self._check_definition(resource, metadata.get("name", ""))
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+            shown = metadata.get("name") or metadata.get("generateName", "")
+            self._check_namespace(resource, namespace, shown)
+        else:
+            metadata.pop("namespace", None)
+
     def _check_namespace(self, resource: ResourceType, namespace: str, name: str) -> None:
         found = self.collection(NAMESPACES).objects.get(namespace)
         if found is None:
@@ -582,20 +525,6 @@ def _version_number(version: str) -> int:
     if version and not version.isdecimal():
         raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
     return int(version or 0)
-
-
-def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:
-    """Refuse an update whose uid belongs to another object of the same name."""
-    uid = metadata.get("uid")
-    if uid and uid != current:
-        place = f"{namespace}/{name}" if namespace else name
-        raise errors.conflict(
-            resource,
-            name,
-            f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{place}, "
-            "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
-            f"{uid}, UID in object meta: {current}",
-        )
 
 
 def _writes_of(resource: ResourceType, stored: StoredObject) -> tuple[Write, ...]:

@@ -14,8 +14,8 @@ from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.cluster.deletion import delete
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError, cause, forbidden
-from aioinformer.testing.objects import Object
-from aioinformer.testing.storage.builtin import PODS
+from aioinformer.testing.objects import Object, is_true
+from aioinformer.testing.storage.builtin import BUDGETS, PODS
 from aioinformer.testing.storage.codec import load
 
 if TYPE_CHECKING:
@@ -45,11 +45,9 @@ def evict(cluster: Cluster, namespace: str, name: str, options: DeleteOptions) -
 
 
 def _budgets_of(cluster: Cluster, namespace: str, pod: Object) -> Iterator[Object]:
-    resource = cluster.registry.find("policy", "v1", "poddisruptionbudgets")
-    assert resource is not None
     labels = pod["metadata"].get("labels") or {}
-    for stored in cluster.collection(resource).at(cluster.resource_version, namespace):
-        budget = load(resource, stored)
+    for stored in cluster.collection(BUDGETS).in_namespace(namespace):
+        budget = load(BUDGETS, stored)
         selector = (budget.get("spec") or {}).get("selector")
         if selector is None:
             continue
@@ -60,8 +58,7 @@ def _budgets_of(cluster: Cluster, namespace: str, pod: Object) -> Iterator[Objec
 
 def _counts(pod: Object, budget: Object) -> bool:
     """Whether the budget has to pay: not for a pod that is not ready, where enough others are."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+    if is_true(pod, "Ready"):
         return True
     status = budget.get("status") or {}
     healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
@@ -70,14 +67,12 @@ def _counts(pod: Object, budget: Object) -> bool:
 
 
 def _use_up(cluster: Cluster, namespace: str, pod: str, budget: Object, options: DeleteOptions) -> None:
-    resource = cluster.registry.find("policy", "v1", "poddisruptionbudgets")
-    assert resource is not None
     name, status = budget["metadata"]["name"], budget.get("status") or {}
     allowed = status.get("disruptionsAllowed", 0)
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _violated(f"The disruption budget {name} is still being processed by the server.", 10)
     if allowed < 0:
-        raise forbidden(resource, name, "pdb disruptions allowed is negative")
+        raise forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
     if allowed == 0:
         healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
         raise _violated(
@@ -88,7 +83,7 @@ def _use_up(cluster: Cluster, namespace: str, pod: str, budget: Object, options:
     disrupted = {**(status.get("disruptedPods") or {}), pod: cluster.now()}
     changed = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
     cluster.modify(
-        resource,
+        BUDGETS,
         namespace,
         name,
         lambda obj: {**obj, "status": changed},

@@ -25,9 +25,9 @@ from aioinformer.testing.rules.merging import (
 )
 from aioinformer.testing.rules.spec_rules import spec_faults
 from aioinformer.testing.rules.status_rules import status_faults
-from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.checks import in_order, schema_faults
+from aioinformer.testing.schema.builtin import metadata_node, node_of
 from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.required_fields import in_order, schema_faults
 from aioinformer.testing.schema.zeros import missing
 from aioinformer.testing.storage.builtin import DEFINITIONS, NAMESPACES
 from aioinformer.testing.storage.events import check_event
@@ -160,9 +160,7 @@ def _new_status(api_version: str, kind: str) -> Any:
 
 @cache
 def _metadata_only() -> Node:
-    config_map = node_of("v1", "ConfigMap")
-    assert config_map is not None
-    return Node(preserves_unknown=True, properties={"metadata": config_map.properties["metadata"]})
+    return Node(preserves_unknown=True, properties={"metadata": metadata_node()})
 
 
 def _check_definition(new: Object, old: Object | None, options: WriteOptions) -> None:

@@ -6,13 +6,13 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from aiohttp import web
 
 from aioinformer.testing import errors
 from aioinformer.testing.http.answers import headers
 from aioinformer.testing.http.encodings import JSON
 from aioinformer.testing.http.negotiation import encoding_of_document
-from aioinformer.testing.resources import verbs_of
 
 if TYPE_CHECKING:
     from aioinformer.testing.requests import Request
@@ -92,20 +92,15 @@ class Discovery:
 
     def _resources(self, group: str, version: str) -> dict[str, Any]:
         listed = []
-        for resource in self._registry:
-            if (resource.group, resource.version) != (group, version):
-                continue
+        for resource in self._registry.of_version(group, version):
             entry = {
                 "name": resource.plural,
                 "singularName": _singular(resource),
                 "namespaced": resource.namespaced,
                 "kind": resource.kind,
                 "verbs": list(resource.verbs),
+                **_other_names(resource),
             }
-            if resource.short_names:
-                entry["shortNames"] = list(resource.short_names)
-            if resource.categories:
-                entry["categories"] = list(resource.categories)
             if "watch" in resource.verbs and not resource.custom:
                 entry["storageVersionHash"] = _storage_hash(resource)
             listed.append(entry)
@@ -114,8 +109,7 @@ class Discovery:
                     "name": f"{resource.plural}/{name}",
                     "singularName": "",
                     "namespaced": resource.namespaced,
-                    **_subresource_kind(resource, name),
-                    "verbs": list(verbs_of(name)),
+                    **msgspec.to_builtins(resource.subresource(name)),
                 }
                 listed.append(described)
         return {
@@ -128,39 +122,38 @@ class Discovery:
     def _aggregated(self, group: str) -> dict[str, Any]:
         versions = []
         for version in self._registry.group_versions()[group]:
-            resources = [
-                self._aggregated_resource(resource)
-                for resource in self._registry
-                if (resource.group, resource.version) == (group, version)
-            ]
+            resources = [*map(_aggregated, self._registry.of_version(group, version))]
             versions.append({"version": version, "resources": resources, "freshness": "Current"})
         return {"metadata": {"name": group} if group else {}, "versions": versions}
 
-    def _aggregated_resource(self, resource: ResourceType) -> dict[str, Any]:
-        entry: dict[str, Any] = {
-            "resource": resource.plural,
-            "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-            "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "singularResource": _singular(resource),
-            "verbs": list(resource.verbs),
-        }
-        if resource.short_names:
-            entry["shortNames"] = list(resource.short_names)
-        if resource.categories:
-            entry["categories"] = list(resource.categories)
-        if resource.subresources:
-            entry["subresources"] = []
-            for name in resource.subresources:
-                described = _subresource_kind(resource, name)
-                kind = {
-                    "group": described.get("group", resource.group),
-                    "version": described.get("version", resource.version),
-                    "kind": described["kind"],
-                }
-                entry["subresources"].append(
-                    {"subresource": name, "responseKind": kind, "verbs": list(verbs_of(name))}
-                )
-        return entry
+
+def _aggregated(resource: ResourceType) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "resource": resource.plural,
+        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": _singular(resource),
+        "verbs": list(resource.verbs),
+        **_other_names(resource),
+    }
+    if resource.subresources:
+        entry["subresources"] = []
+        for name in resource.subresources:
+            found = resource.subresource(name)
+            kind = {
+                "group": found.group or resource.group,
+                "version": found.version or resource.version,
+                "kind": found.kind,
+            }
+            described = {"subresource": name, "responseKind": kind, "verbs": list(found.verbs)}
+            entry["subresources"].append(described)
+    return entry
+
+
+def _other_names(resource: ResourceType) -> dict[str, list[str]]:
+    """Return the names by which kubectl finds a resource, too."""
+    names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    return {field: values for field, values in names.items() if values}
 
 
 def _singular(resource: ResourceType) -> str:
@@ -171,25 +164,6 @@ def _storage_hash(resource: ResourceType) -> str:
     """Return what tells clients that the objects are stored in another version than before."""
     kind = f"{resource.stored_group}/{resource.version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(kind.encode()).digest()[:8]).decode()
-
-
-def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
-    match name:
-        case "scale":
-            return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-        case "eviction":
-            return {"group": "policy", "version": "v1", "kind": "Eviction"}
-        case "token":
-            return {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
-        case "binding":
-            return {"kind": "Binding"}
-        case "proxy":
-            return {"kind": f"{resource.kind}ProxyOptions"}
-        case "attach" | "exec":
-            return {"kind": f"Pod{name.capitalize()}Options"}
-        case "portforward":
-            return {"kind": "PodPortForwardOptions"}
-    return {"kind": resource.kind}
 
 
 def _group_version(parts: list[str]) -> tuple[str, str]:

@@ -24,7 +24,6 @@ from aioinformer.testing.http.selection import Selection
 from aioinformer.testing.http.watches import OpenWatch, WatchCursor, WatchOptions, in_stream
 from aioinformer.testing.http.writing import Writer
 from aioinformer.testing.requests import Request, parse_request
-from aioinformer.testing.resources import verbs_of
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
 from aioinformer.testing.users import user_of
 
@@ -150,9 +149,8 @@ class Handler:
             raise errors.path_not_found()
         if request.name and not resource.stored:
             raise errors.path_not_found()
-        if request.subresource and request.verb not in verbs_of(request.subresource):
-            raise errors.method_not_allowed()
-        if not request.subresource and request.verb not in resource.verbs:
+        target = resource.subresource(request.subresource) if request.subresource else resource
+        if request.verb not in target.verbs:
             raise errors.method_not_allowed()
         if request.subresource in CONNECTING:
             return connect(self._cluster, resource, request)
@@ -234,14 +232,7 @@ class Handler:
         """Run a watch; if `in_watch` is set, send only this error."""
         if in_watch is not None:
             return await _error_stream(http, request, view, in_watch)
-        options = WatchOptions(
-            resource_version=request.query.get("resourceVersion", ""),
-            resource_version_match=request.query.get("resourceVersionMatch", ""),
-            allow_bookmarks=bool(request.flag("allowWatchBookmarks")),
-            send_initial_events=request.flag("sendInitialEvents"),
-            timeout_seconds=request.number("timeoutSeconds"),
-            continue_token=request.query.get("continue", ""),
-        )
+        options = _watch_options(request)
         options.validate(watch_list=self._watch_list)
         collection = self._cluster.collection(view.resource)
         try:
@@ -306,6 +297,17 @@ def _list_options(request: Request, resource: ResourceType) -> ListOptions:
         limit=max(request.number("limit") or 0, 0),
         continue_token=request.query.get("continue", ""),
         send_initial_events=request.flag("sendInitialEvents"),
+    )
+
+
+def _watch_options(request: Request) -> WatchOptions:
+    return WatchOptions(
+        resource_version=request.query.get("resourceVersion", ""),
+        resource_version_match=request.query.get("resourceVersionMatch", ""),
+        allow_bookmarks=bool(request.flag("allowWatchBookmarks")),
+        send_initial_events=request.flag("sendInitialEvents"),
+        timeout_seconds=request.number("timeoutSeconds"),
+        continue_token=request.query.get("continue", ""),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.errors import bad_request, field_invalid, invalid
-from aioinformer.testing.objects import Object, metadata_of, timestamp
+from aioinformer.testing.objects import Object, timestamp
 from aioinformer.testing.requests import Request
 from aioinformer.testing.rules.validation import check_kind
 from aioinformer.testing.rules.values import decoded
@@ -41,7 +41,7 @@ class Reviews:
         """
         check_kind(resource, review)
         review = decoded(resource, review)
-        metadata = metadata_of(review)
+        metadata = review["metadata"]
         if resource.namespaced:
             metadata["namespace"] = request.namespace
         if resource.kind == "SelfSubjectReview":

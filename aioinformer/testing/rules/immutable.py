@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import field_forbidden, field_invalid
 from aioinformer.testing.objects import value_at
+from aioinformer.testing.schema.builtin import volume_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,14 +139,9 @@ def _claim(old: Object, new: Object) -> _Faults:
         yield field_invalid("volumeMode", after.get("volumeMode"), "field is immutable")
 
 
-_VOLUME_FIELDS = (
-    *("accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy"),
-    *("storageClassName", "volumeAttributesClassName", "volumeMode"),
-)
-
-
 def _volume(old: Object, new: Object) -> _Faults:
-    if _without(old.get("spec"), *_VOLUME_FIELDS) != _without(new.get("spec"), *_VOLUME_FIELDS):
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    if any(before.get(name) != after.get(name) for name in volume_sources()):
         why = "spec.persistentvolumesource is immutable after creation"
         yield field_forbidden("spec.persistentvolumesource", why)
 

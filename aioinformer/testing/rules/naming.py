@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.testing.objects import is_true
 from aioinformer.testing.storage.conditions import with_condition
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def accepted_names(definition: Object) -> Object:
 
 def is_established(definition: Object) -> bool:
     """Return whether the names of a definition were accepted at least once, so that it is served."""
-    conditions = (definition.get("status") or {}).get("conditions") or []
-    return any((each.get("type"), each.get("status")) == ("Established", "True") for each in conditions)
+    return is_true(definition, "Established")
 
 
 def _listed(names: Any) -> list[str]:

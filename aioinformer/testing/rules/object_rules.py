@@ -15,6 +15,7 @@ from aioinformer.testing.errors import (
     field_too_long,
 )
 from aioinformer.testing.rules.webhook_rules import configuration_faults
+from aioinformer.testing.schema.builtin import volume_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -147,14 +148,6 @@ def _backend_faults(path: str, backend: Object) -> _Faults:
         yield field_required(path, "port name or number is required")
 
 
-_NO_SOURCES = frozenset(
-    [
-        *("accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity"),
-        *("persistentVolumeReclaimPolicy", "storageClassName", "volumeAttributesClassName", "volumeMode"),
-    ]
-)
-
-
 def _volume(obj: Object) -> _Faults:
     spec = obj.get("spec") or {}
     capacity = spec.get("capacity")
@@ -164,7 +157,7 @@ def _volume(obj: Object) -> _Faults:
         yield field_required("spec.capacity")
     if {*(capacity or ())} != {"storage"}:
         yield field_not_supported("spec.capacity", capacity, ["storage"])
-    if spec.keys() <= _NO_SOURCES:
+    if spec.keys().isdisjoint(volume_sources()):
         yield field_required("spec", "must specify a volume type")
 
 

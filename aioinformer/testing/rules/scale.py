@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.apply.apply import check_type
 from aioinformer.testing.errors import StatusError, field_invalid, invalid
 from aioinformer.testing.objects import metadata_of, value_at
+from aioinformer.testing.schema.faults import Fault
 from aioinformer.testing.schema.gotext import text, type_name
-from aioinformer.testing.schema.result import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from aioinformer.testing.rules.cron import schedule_fault
 from aioinformer.testing.rules.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.rules.secret_rules import secret_faults
 from aioinformer.testing.rules.validation import label_fault
-from aioinformer.testing.schema.conditional import pod_template, template_path
+from aioinformer.testing.schema.conditional_defaults import pod_template, template_path
 from aioinformer.testing.schema.selectors import label_faults
 
 if TYPE_CHECKING:
@@ -35,31 +35,16 @@ _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _SELECTING = frozenset(["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
 _EMPTY = {"ReplicaSet": "deployment"}  # as upstream says
 _COUNTS = (
-    *(
-        "replicas",
-        "minReadySeconds",
-        "revisionHistoryLimit",
-        "minAvailable",
-        "maxUnavailable",
-        "leaseTransitions",
-    ),
+    *("replicas", "minReadySeconds", "revisionHistoryLimit", "minAvailable", "maxUnavailable"),
+    *("leaseTransitions", "startingDeadlineSeconds", "ttlSecondsAfterFinished"),
     *("parallelism", "completions", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes"),
-    *(
-        "startingDeadlineSeconds",
-        "ttlSecondsAfterFinished",
-        "successfulJobsHistoryLimit",
-        "failedJobsHistoryLimit",
-    ),
+    *("successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
 )
 """Fields of specs that must not be negative."""
 
 
-def spec_faults(kind: str, obj: Object) -> list[dict[str, str]]:
-    """Return the causes for mistakes in a decoded object."""
-    return list(_faults(kind, obj))
-
-
-def _faults(kind: str, obj: Object) -> _Faults:
+def spec_faults(kind: str, obj: Object) -> _Faults:
+    """Yield the causes for mistakes in a decoded object."""
     spec = obj.get("spec") or {}
     yield from _count_faults("spec", spec)
     if kind == "Deployment":
@@ -74,7 +59,7 @@ def _faults(kind: str, obj: Object) -> _Faults:
         yield from label_faults(f"{path}.labels", (template.get("metadata") or {}).get("labels") or {})
         yield from _pod_faults(f"{path}.spec", template.get("spec") or {})
         yield from _restart_faults(kind, f"{path}.spec.restartPolicy", template.get("spec") or {})
-    more = _MORE.get(kind) or OBJECT_RULES.get(kind)
+    more = _MORE.get(kind)
     if more is not None:
         yield from more(obj)
     if kind == "Service":
@@ -245,6 +230,7 @@ def _stateful_set(obj: Object) -> _Faults:
 
 
 _MORE: dict[str, Callable[[Object], _Faults]] = {
+    **OBJECT_RULES,
     "CronJob": _cron_job,
     "Secret": secret_faults,
     "Service": _service,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aioinformer._core.checks import LABEL, is_subdomain
 from aioinformer.objects.labels import SUBDOMAIN_RULE, label_key_faults
@@ -16,6 +16,7 @@ from aioinformer.testing.errors import (
     invalid,
     unknown_conversion,
 )
+from aioinformer.testing.objects import value_at
 from aioinformer.testing.schema.selectors import label_faults
 
 if TYPE_CHECKING:
@@ -54,13 +55,17 @@ _PLAIN_FINALIZERS = frozenset(["CustomResourceDefinition", "Lease", "PodDisrupti
 
 
 def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> None:
-    """Refuse an object of another kind.
+    """Refuse what is no object, and an object of another kind.
 
     An object without a kind is accepted, except for custom resources with `strict`.
 
     Raises:
         StatusError: 400, or 422 for the kind of a custom resource.
     """
+    if not isinstance(obj, dict):
+        raise bad_request(
+            "the object provided is unrecognized (must be of type object): it is no JSON object"
+        )
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if strict and resource.custom:
         if not kind:
@@ -69,7 +74,7 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
             )
         api_version = api_version or ""
         if kind != resource.kind:
-            name = (obj.get("metadata") or {}).get("name", "")
+            name = value_at(obj, ("metadata", "name")) or ""
             causes = [field_invalid("kind", kind, f"must be {resource.kind}")]
             raise invalid(str(kind), resource.group, name, causes)
     if kind and kind != resource.kind:
@@ -172,9 +177,8 @@ def _annotation_faults(annotations: dict[str, str]) -> list[dict[str, str]]:
     ]
 
 
-def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
+def _owner_faults(owners: list[Object]) -> list[dict[str, str]]:
     field = "metadata.ownerReferences"
-    owners = [each if isinstance(each, dict) else {} for each in references]
     faults = []
     for owner in owners:
         group, _, version = (api_version := owner.get("apiVersion") or "").rpartition("/")

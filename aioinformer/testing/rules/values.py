@@ -9,10 +9,10 @@ import msgspec
 from aioinformer.testing import errors
 from aioinformer.testing.rules.custom import read_custom
 from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.conditional import complete
+from aioinformer.testing.schema.conditional_defaults import complete
 from aioinformer.testing.schema.conversion import conversion_fault
 from aioinformer.testing.schema.decode import read_object
-from aioinformer.testing.schema.gotext import text
+from aioinformer.testing.schema.gotext import group_version, text
 from aioinformer.testing.schema.scalars import UnreadableError
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def decoded(
     fields: FieldCheck | None = None,
 ) -> Object:
     """Return an object with its values in the form that the real server returns, with defaults.
+
+    Repeated owner references are removed.
 
     Args:
         resource: The object's type.
@@ -54,6 +56,10 @@ def decoded(
     if not why:
         if not resource.custom:
             complete(read, resource.kind, obj)
+        if owners := read["metadata"].get("ownerReferences"):
+            read["metadata"]["ownerReferences"] = [
+                each for number, each in enumerate(owners) if each not in owners[:number]
+            ]
         return read
     raise (refused or unhandled(resource))(why)
 
@@ -82,8 +88,6 @@ def unpatched(
     node = None if strategic is None else node_of(resource.api_version, resource.kind)
 
     def refused(why: str) -> errors.StatusError:
-        if resource.custom:  # whose metadata is read alone
-            why = why.replace("ObjectMeta.metadata", "ObjectMeta")
         shown = msgspec.json.encode(patched).decode() if strategic is None else text(strategic)
         if node is not None:
             why = conversion_fault(node, patched) or why
@@ -97,7 +101,7 @@ def unpatched(
 
 def unapplied(resource: ResourceType, name: str) -> Callable[[str], errors.StatusError]:
     """Return a function that builds the error of an applied configuration with an invalid value."""
-    kind = f"{resource.api_version if resource.group else f'/{resource.version}'}, Kind={resource.kind}"
+    kind = f"{group_version(resource.api_version)}, Kind={resource.kind}"
 
     def refused(why: str) -> errors.StatusError:
         return errors.StatusError(

@@ -64,6 +64,18 @@ def node_of(api_version: str, kind: str) -> Node | None:
     return node
 
 
+def metadata_node() -> Node:
+    """Return the schema of every object's metadata."""
+    return _type("meta/v1.ObjectMeta")
+
+
+@cache
+def volume_sources() -> frozenset[str]:
+    """Return the fields in the spec of a PersistentVolume of which each is a type of volume."""
+    fields = _type("core/v1.PersistentVolumeSpec").properties
+    return frozenset(name for name, field in fields.items() if field.within)
+
+
 def conditional_defaults() -> dict[str, dict[str, Any]]:
     """Return the fields whose default has a condition, with an example: by types, such as ``core/v1.Container``."""
     return _types().conditional

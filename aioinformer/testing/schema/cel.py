@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.schema.cel_functions import FUNCTIONS
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 
 if TYPE_CHECKING:
     from aioinformer.testing.schema.node import Node
@@ -14,20 +15,8 @@ if TYPE_CHECKING:
 # Functions of the real server that the runtime lacks, and its own that Kubernetes extends.
 _LACKING = {
     *("all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"),
-    *(
-        "format",
-        "validate",
-        "flatten",
-        "slice",
-        "sort",
-        "sortBy",
-        "distinct",
-        "range",
-        "first",
-        "last",
-        "reverse",
-    ),
-    *("indexOf", "lastIndexOf", "string", "authorizer"),
+    *("format", "validate", "flatten", "slice", "sort", "sortBy", "distinct", "range", "first", "last"),
+    *("reverse", "indexOf", "lastIndexOf", "string", "authorizer"),
 }
 _UNKNOWN = re.compile(r"(?:undeclared reference to|found no matching overload for) '([\w.]+)'")
 _CODE = re.compile(r"^[A-Z_]+: ")
@@ -103,7 +92,7 @@ def compile_expression(
     if undefined := undefined_field(source, node):
         raise InvalidRuleError(f"compilation failed: {undefined}")
     try:
-        expression = _compiled(source, type_of_self)
+        expression = _environment(type_of_self).compile(source)
     except RuntimeError as error:
         if "undeclared reference to 'oldSelf" not in str(error):
             raise _refusal(str(error)) from None
@@ -111,7 +100,7 @@ def compile_expression(
         if optional_old:
             source = f"cel.bind(oldSelf, has_old ? optional.of(old) : optional.none(), ({source}))"
         try:
-            expression = _compiled(source, type_of_self, "optional" if optional_old else "old")
+            expression = _environment(type_of_self, "optional" if optional_old else "old").compile(source)
         except RuntimeError as error:
             raise _refusal(str(error)) from None
     if expression.return_type().name() not in (returns, "DYN"):
@@ -169,7 +158,7 @@ def undefined_field(source: str, node: Node) -> str:
         place, column = node, found.start(1)
         for name in found[1].split(".")[1:]:
             known = place.properties
-            if not known or place.items is not None or (place.is_embedded and name in _OF_EVERY_OBJECT):
+            if not known or place.items is not None or (place.is_embedded and name in OF_EVERY_OBJECT):
                 break
             fields = {escape(each): part for each, part in known.items()}
             if name not in fields:
@@ -181,24 +170,9 @@ def undefined_field(source: str, node: Node) -> str:
     return ""
 
 
-_OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
 _RESERVED = {
-    *(
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-    ),
-    *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
+    *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
 }
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
@@ -220,10 +194,6 @@ def _refusal(message: str) -> Exception:
     return InvalidRuleError(f"compilation failed: {text}")
 
 
-def _compiled(source: str, type_of_self: str, old: str = "") -> Any:
-    return _environment(type_of_self, old).compile(source)
-
-
 def _type_of(node: Node) -> str:
     """Return the type of a value in CEL; objects are dynamic."""
     match node.type:
@@ -239,7 +209,7 @@ def _type_of(node: Node) -> str:
 _TEXTS = {"byte": "bytes", "date": "timestamp", "date-time": "timestamp", "duration": "duration"}
 
 
-def _environment(type_of_self: str, old: str) -> Any:
+def _environment(type_of_self: str, old: str = "") -> Any:
     """Return an environment with `self`, and with `oldSelf` if wanted."""
     if old == "optional":
         return _environment_of(("self", type_of_self), ("has_old", "bool"), ("old", "dyn"))

@@ -84,6 +84,14 @@ def _sign(quantity: _Opaque) -> int:
     return (value > 0) - (value < 0)
 
 
+def _sum(one: Any, other: Any) -> _Opaque:
+    return {"quantity": str(_value(one) + _value(other))}
+
+
+def _difference(one: Any, other: Any) -> _Opaque:
+    return {"quantity": str(_value(one) - _value(other))}
+
+
 # Addresses
 
 
@@ -218,21 +226,8 @@ FUNCTIONS = [
     _member("isInteger", "object", "bool", _is(_integer)),
     _member("asApproximateFloat", "object", "double", lambda quantity: float(_value(quantity))),
     *(
-        _member(
-            "add",
-            f"object {other}",
-            "object",
-            lambda one, other: {"quantity": str(_value(one) + _value(other))},
-        )
-        for other in ("object", "int")
-    ),
-    *(
-        _member(
-            "sub",
-            f"object {other}",
-            "object",
-            lambda one, other: {"quantity": str(_value(one) - _value(other))},
-        )
+        _member(name, f"object {other}", "object", call)
+        for name, call in (("add", _sum), ("sub", _difference))
         for other in ("object", "int")
     ),
     _member("isGreaterThan", "object object", "bool", lambda one, other: _compared(one, other) > 0),

@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT, Node
 
-OF_EVERY_OBJECT = frozenset(["apiVersion", "kind", "metadata"])
 _ANYTHING, _NOTHING = Node(preserves_unknown=True), Node()
 
 

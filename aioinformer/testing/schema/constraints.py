@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.testing.schema.faults import Fault, number, show
 from aioinformer.testing.schema.formats import fits_format
 from aioinformer.testing.schema.patterns import matches
-from aioinformer.testing.schema.result import Fault, number, show
 
 if TYPE_CHECKING:
     from aioinformer.testing.schema.node import Node

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from aioinformer.testing.objects import wrong_type
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.node import TYPE_META, Node
 from aioinformer.testing.schema.quick import read_quickly
 from aioinformer.testing.schema.scalars import UnreadableError, read_scalar
 from aioinformer.testing.schema.unknown import unknown_fields
@@ -18,17 +18,12 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.objects import Object
 
-_ANY = Node()
-_ELSEWHERE = ("apiVersion", "kind", "metadata")
-
 
 def read_object(node: Node, obj: Object) -> tuple[Object, Iterator[str]]:
     """Return an object as Go writes it after reading it, and the paths of its unknown fields.
 
-    Kind and metadata stay as they are; every kind shares their rules.
-
     Args:
-        node: The schema of the object's kind.
+        node: The schema of the object's kind, or of metadata.
         obj: The object; it is not modified.
 
     Raises:
@@ -36,9 +31,8 @@ def read_object(node: Node, obj: Object) -> tuple[Object, Iterator[str]]:
     """
     quick = read_quickly(node, obj)
     if quick is not None:
-        metadata = node.properties.get("metadata", _ANY)
-        return quick, unknown_fields(metadata, obj.get("metadata"), "metadata")
-    kept = {name: obj[name] for name in _ELSEWHERE if name in obj}
+        return quick, iter(())
+    kept = {name: obj[name] for name in TYPE_META if name in obj and name in node.properties}
     return kept | _struct(node, obj, "", kept), unknown_fields(node, obj)
 
 

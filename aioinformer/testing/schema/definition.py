@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from aioinformer.testing.schema.cel_rules import Refusal, compile_rules, has_rules, rule_faults
 from aioinformer.testing.schema.coerce import coerced
 from aioinformer.testing.schema.constraints import MISSING, faults_of
+from aioinformer.testing.schema.faults import BLOCKING, Fault
+from aioinformer.testing.schema.list_types import embedded_faults, list_faults
+from aioinformer.testing.schema.node import parts_of
 from aioinformer.testing.schema.patterns import compile_pattern
 from aioinformer.testing.schema.props import Props, node_of
-from aioinformer.testing.schema.result import BLOCKING, Fault
-from aioinformer.testing.schema.rules import Refusal, compile_rules, has_rules, rule_faults
 from aioinformer.testing.schema.structural import is_supported, schema_faults, structural_faults
-from aioinformer.testing.schema.structure import embedded_faults, list_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,10 +91,8 @@ class Schema:
 def _nodes(node: Node) -> Iterator[Node]:
     """Yield a Node and all Nodes inside."""
     yield node
-    for each in node.properties.values():
-        yield from _nodes(each)
-    if node.items is not None:
-        yield from _nodes(node.items)
+    for _, part in parts_of(node):
+        yield from _nodes(part)
 
 
 class _ShownRule(msgspec.Struct, rename="pascal"):
@@ -151,10 +150,9 @@ def _default_faults(node: Node, path: str) -> Iterator[Fault]:
         for fault in (*faults_of(node, node.default), *list_faults(node, node.default)):
             yield fault.below(field)
         yield from rule_faults(node, node.default, path=field)
-    for name, each in node.properties.items():
-        yield from _default_faults(each, f"{path}.properties[{name}]")
-    if node.items is not None:
-        yield from _default_faults(node.items, f"{path}.items")
+    for below, part in parts_of(node):
+        if below != ".additionalProperties":  # as upstream
+            yield from _default_faults(part, path + below)
 
 
 def not_enforced(schema: Schema) -> list[str]:
@@ -169,7 +167,5 @@ def _patterns(node: Node, path: str) -> Iterator[str]:
     pattern = node.rules.get("pattern")
     if pattern and compile_pattern(pattern) is None:
         yield f"{path}.pattern: {pattern}"
-    for name, each in node.properties.items():
-        yield from _patterns(each, f"{path}.{name}")
-    if node.items is not None:
-        yield from _patterns(node.items, f"{path}[]")
+    for below, part in parts_of(node):
+        yield from _patterns(part, path + below)

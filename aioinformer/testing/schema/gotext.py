@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from aioinformer.testing.schema.result import number
+from aioinformer.testing.schema.faults import number
 
 
 def text(value: Any) -> str:
@@ -42,3 +42,8 @@ def type_name(value: Any) -> str:
         int: "int64",
     }
     return names.get(type(value), "float64")
+
+
+def group_version(api_version: str) -> str:
+    """Return an apiVersion as Go writes it: `apps/v1`, and `/v1` for the core group."""
+    return api_version if "/" in api_version else f"/{api_version}"

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TYPE_META = ("apiVersion", "kind")
+OF_EVERY_OBJECT = (*TYPE_META, "metadata")
+"""The fields that every object has, also where its schema does not name them."""
 
 
 class Node(msgspec.Struct, omit_defaults=True):
@@ -56,3 +63,19 @@ class Node(msgspec.Struct, omit_defaults=True):
     is_embedded: bool = False
     within: str = ""
     rules: dict[str, Any] = {}
+
+
+_ANY = Node()
+
+
+def field_of(node: Node, name: str) -> Node:
+    """Return the Node of a field or of a map's value; one for any JSON if the schema has none."""
+    return node.properties.get(name) or node.items or _ANY
+
+
+def parts_of(node: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the Nodes directly inside a Node, each with its path there in a CustomResourceDefinition."""
+    for name, part in node.properties.items():
+        yield f".properties[{name}]", part
+    if node.items is not None:
+        yield ".items" if node.type == "array" else ".additionalProperties", node.items

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.node import TYPE_META, Node
 from aioinformer.testing.schema.scalars import CANONICAL
 from aioinformer.testing.schema.zeros import is_pointer, is_struct, missing
 
@@ -53,11 +53,11 @@ _WHOLE: dict[int, tuple[Node, type[msgspec.Struct] | None]] = {}
 
 
 def _type_of_object(node: Node) -> type[msgspec.Struct] | None:
-    """Return the type of a whole object, whose kind and metadata are read elsewhere; None for a recursive one."""
+    """Return the type of a whole object, whose kind is checked elsewhere; None for a recursive one."""
     found = _WHOLE.get(id(node))
     if found is None:
-        elsewhere = {name: Node() for name in ("apiVersion", "kind", "metadata")}
-        whole = msgspec.structs.replace(node, properties=elsewhere | {**node.properties, **elsewhere})
+        unchecked = {name: Node() for name in TYPE_META if name in node.properties}
+        whole = msgspec.structs.replace(node, properties=node.properties | unchecked)
         try:
             found = node, _struct(whole, _Types())
         except _RecursiveError:

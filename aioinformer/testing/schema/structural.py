@@ -8,42 +8,38 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.schema.coerce import OF_EVERY_OBJECT
+import msgspec
+
+from aioinformer.testing.schema.faults import Fault
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 from aioinformer.testing.schema.patterns import compile_pattern
 from aioinformer.testing.schema.props import RULES, Props
-from aioinformer.testing.schema.result import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
-_UNSUPPORTED = {
-    "id": "id",
-    "additional_items": "additionalItems",
-    "pattern_properties": "patternProperties",
-    "definitions": "definitions",
-    "dependencies": "dependencies",
-    "ref": "$ref",
-}
+_UNSUPPORTED = ("id", "additional_items", "pattern_properties", "definitions", "dependencies", "ref")
+_NAMES = {field.name: field.encode_name for field in msgspec.structs.fields(Props)}
 _PLACES = {"root": "at the root", "item": "for specified array items", "field": "for specified object fields"}
 _INT_OR_STRING = [Props(type="integer"), Props(type="string")]
 
 # Fields of a nested schema (in allOf and the like) that belong to the structure, and what they must be.
 _NOT_NESTED = {
-    "type": ("type", "empty"),
-    "additional_properties": ("additionalProperties", "undefined"),
-    "default": ("default", "undefined"),
-    "title": ("title", "empty"),
-    "description": ("description", "empty"),
-    "nullable": ("nullable", "false"),
-    "preserves_unknown": ("x-kubernetes-preserve-unknown-fields", "false"),
-    "is_embedded": ("x-kubernetes-embedded-resource", "false"),
-    "is_int_or_string": ("x-kubernetes-int-or-string", "false"),
-    "list_keys": ("x-kubernetes-list-map-keys", "empty"),
-    "list_type": ("x-kubernetes-list-type", "undefined"),
-    "map_type": ("x-kubernetes-map-type", "undefined"),
-    "rules": (RULES, "empty"),
+    "type": "empty",
+    "additional_properties": "undefined",
+    "default": "undefined",
+    "title": "empty",
+    "description": "empty",
+    "nullable": "false",
+    "preserves_unknown": "false",
+    "is_embedded": "false",
+    "is_int_or_string": "false",
+    "list_keys": "empty",
+    "list_type": "undefined",
+    "map_type": "undefined",
+    "rules": "empty",
 }
 
 
@@ -142,9 +138,11 @@ def _is_int_or_string(values: Props, part: Props) -> bool:
 
 def _nested_faults(values: Props, path: str) -> Iterator[Fault]:
     yield from _value_faults(values, path)
-    for attribute, (name, wanted) in _NOT_NESTED.items():
+    for attribute, wanted in _NOT_NESTED.items():
         if getattr(values, attribute) not in (None, False, "", []):
-            yield Fault("Forbidden", f"{path}.{name}", detail=f"must be {wanted} to be structural")
+            yield Fault(
+                "Forbidden", f"{path}.{_NAMES[attribute]}", detail=f"must be {wanted} to be structural"
+            )
     if isinstance(values.items, Props):
         yield from _nested_faults(values.items, f"{path}.items")
     for name, each in (values.properties or {}).items():
@@ -188,8 +186,9 @@ def is_supported(props: Props) -> bool:
 
 
 def _unsupported(props: Props, path: str) -> Iterator[Fault]:
-    for attribute, name in _UNSUPPORTED.items():
+    for attribute in _UNSUPPORTED:
         if getattr(props, attribute):
+            name = _NAMES[attribute]
             yield Fault("Forbidden", f"{path}.{name}", detail=f"{name} is not supported")
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from aioinformer.testing.schema.node import Node
-
-_OF_EVERY_OBJECT = frozenset(["apiVersion", "kind", "metadata"])
 
 
 class FieldCheck:
@@ -60,7 +60,7 @@ def unknown_fields(node: Node, value: Any, path: str = "") -> Iterator[str]:
             for number, each in enumerate(value):
                 yield from unknown_fields(node.items, each, f"{path}[{number}]")
     elif isinstance(value, dict):
-        known_here = _OF_EVERY_OBJECT if node.is_embedded or not path else ()
+        known_here = OF_EVERY_OBJECT if node.is_embedded or not path else ()
         for name, each in value.items():
             below = f"{path}.{name}" if path else name
             known = node.properties.get(name, node.items)

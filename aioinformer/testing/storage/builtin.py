@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from aioinformer.testing.resources import Conversion, FieldLabel, ResourceType
+from aioinformer.testing.resources import Conversion, FieldLabel, ResourceType, Subresource
 from aioinformer.testing.storage import autoscalers, events
 
 _POD_FIELDS = (
@@ -156,26 +156,19 @@ class _Listed(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
-    subresources: tuple[str, ...]
+    built_in_subresources: dict[str, Subresource] = msgspec.field(name="subresources")
 
 
 def _resource(listed: _Listed) -> ResourceType:
     name = (listed.group, listed.kind)
     return ResourceType(
-        group=listed.group,
-        version=listed.version,
-        plural=listed.plural,
-        kind=listed.kind,
-        namespaced=listed.namespaced,
-        short_names=listed.short_names,
-        subresources=listed.subresources,
-        categories=listed.categories,
+        **msgspec.structs.asdict(listed),
+        subresources=tuple(listed.built_in_subresources),
         fields=_FIELDS.get(name, ()),
         custom=False,
         generation=listed.kind in _WITH_GENERATION,
         create_on_update=listed.kind in _CREATE_ON_UPDATE,
         unconditional_update=listed.kind not in _CONDITIONAL_UPDATE,
-        verbs=listed.verbs,
         stored=listed.verbs != ("create",),
         warning=_WARNINGS.get(listed.kind, ""),
         conversion=_CONVERSIONS.get((f"{listed.group}/{listed.version}", listed.kind)),
@@ -194,6 +187,7 @@ BUILTIN: tuple[ResourceType, ...] = _load()
 _BY_NAME = {resource.group_resource: resource for resource in BUILTIN}
 
 BINDINGS = _BY_NAME["bindings"]
+BUDGETS = _BY_NAME["poddisruptionbudgets.policy"]
 CLUSTER_ROLES = _BY_NAME["clusterroles.rbac.authorization.k8s.io"]
 CLUSTER_ROLE_BINDINGS = _BY_NAME["clusterrolebindings.rbac.authorization.k8s.io"]
 CLAIMS = _BY_NAME["persistentvolumeclaims"]
@@ -204,6 +198,7 @@ DEPLOYMENTS = _BY_NAME["deployments.apps"]
 LIMIT_RANGES = _BY_NAME["limitranges"]
 ENDPOINT_SLICES = _BY_NAME["endpointslices.discovery.k8s.io"]
 JOBS = _BY_NAME["jobs.batch"]
+MUTATING_WEBHOOKS = _BY_NAME["mutatingwebhookconfigurations.admissionregistration.k8s.io"]
 NAMESPACES = _BY_NAME["namespaces"]
 NODES = _BY_NAME["nodes"]
 PODS = _BY_NAME["pods"]
@@ -214,4 +209,5 @@ SECRETS = _BY_NAME["secrets"]
 SERVICES = _BY_NAME["services"]
 SERVICE_ACCOUNTS = _BY_NAME["serviceaccounts"]
 STATEFUL_SETS = _BY_NAME["statefulsets.apps"]
+VALIDATING_WEBHOOKS = _BY_NAME["validatingwebhookconfigurations.admissionregistration.k8s.io"]
 VOLUMES = _BY_NAME["persistentvolumes"]

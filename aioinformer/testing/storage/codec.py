@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from aioinformer.testing.objects import Object, value_at
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 from aioinformer.testing.storage.storage import StoredObject
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def store(resource: ResourceType, obj: Object) -> StoredObject:
     ordered = {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
     content: Object = {"metadata": ordered}
     for name, value in obj.items():
-        if name not in ("apiVersion", "kind", "metadata"):
+        if name not in OF_EVERY_OBJECT:
             content[name] = value
     if resource.custom:
         body = _encode_sorted(ordered)

@@ -97,7 +97,7 @@ class Write(NamedTuple):
     before: StoredObject | None
 
 
-def noted(writes: tuple[Write, ...], write: Write) -> tuple[Write, ...]:
+def with_write(writes: tuple[Write, ...], write: Write) -> tuple[Write, ...]:
     """Return writes with another; writes in a row by one manager are one, and old ones count as the first's."""
     if writes and writes[-1][:2] == write[:2]:
         return writes

@@ -65,7 +65,7 @@ def columns(resource: ResourceType) -> list[dict[str, Any]]:
     """Return the definitions of a resource's columns."""
     if not resource.custom:
         texts = _builtin().descriptions
-        return [_definition(column, texts[column.description]) for column in _columns(kind_of(resource))]
+        return [_definition(column, texts[column.description]) for column in _columns(resource.group_kind)]
     name, created = _columns("")
     texts = _builtin().descriptions
     described = [_definition(name, texts[name.description])]
@@ -96,11 +96,6 @@ def in_table_order(resource: ResourceType, objects: list[Object]) -> list[Object
     return sorted(objects, key=lambda obj: (value_at(obj, precedence) or 0, obj["metadata"]["name"]))
 
 
-def kind_of(resource: ResourceType) -> str:
-    """Return the kind with its group, such as ``Deployment.apps``."""
-    return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-
-
 def _columns(kind: str) -> list[_Column]:
     known = _builtin().columns
     return known.get(kind) or known[""]
@@ -108,7 +103,7 @@ def _columns(kind: str) -> list[_Column]:
 
 @cache
 def _cells(resource: ResourceType) -> tuple[Cell, ...]:
-    kind = kind_of(resource)
+    kind = resource.group_kind
     cells = _ANY_KIND | _KINDS.get(kind, {})
     return (*(cells[column.name] for column in _columns(kind)), *_BEYOND_COLUMNS.get(kind, ()))
 

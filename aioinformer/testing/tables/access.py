@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.tables.formats import at, condition, duration, size
+from aioinformer.testing.objects import condition_of
+from aioinformer.testing.tables.formats import at, duration, size
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -50,8 +51,8 @@ def _selector_in_go(selector: Object) -> str:
 
 def _request_status(request: Object) -> str:
     """Return the status of a CertificateSigningRequest."""
-    status = next((kind for kind in ("Denied", "Approved") if condition(request, kind)), "Pending")
-    failed = ",Failed" if condition(request, "Failed") else ""
+    status = next((kind for kind in ("Denied", "Approved") if condition_of(request, kind)), "Pending")
+    failed = ",Failed" if condition_of(request, "Failed") else ""
     return status + failed + (",Issued" if at("status.certificate")(request) else "")
 
 
@@ -66,7 +67,7 @@ def _service(api: Object) -> str:
 
 
 def _available(api: Object) -> str:
-    found = condition(api, "Available") or {"status": "Unknown"}
+    found = condition_of(api, "Available") or {"status": "Unknown"}
     reason = found.get("reason")
     return f"{found['status']} ({reason})" if reason and found["status"] != "True" else str(found["status"])
 
@@ -109,7 +110,7 @@ ACCESS: dict[str, dict[str, Cell]] = {
         "PriorityLevel": at("spec.priorityLevelConfiguration.name"),
         "MatchingPrecedence": at("spec.matchingPrecedence", 0),
         "DistinguisherMethod": at("spec.distinguisherMethod.type", "<none>"),
-        "MissingPL": lambda obj: (condition(obj, "Dangling") or {}).get("status", "?"),
+        "MissingPL": lambda obj: (condition_of(obj, "Dangling") or {}).get("status", "?"),
     },
     "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": {
         "Type": at("spec.type"),

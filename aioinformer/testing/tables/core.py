@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.tables.formats import age, at, condition, size
+from aioinformer.testing.objects import condition_of
+from aioinformer.testing.tables.formats import age, at, size
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -14,7 +15,7 @@ _ROLE = "node-role.kubernetes.io/"
 
 
 def _node_status(node: Object) -> str:
-    ready = condition(node, "Ready")
+    ready = condition_of(node, "Ready")
     status = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     return f"{status},SchedulingDisabled" if at("spec.unschedulable", False)(node) else status
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.objects import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from aioinformer.testing.objects import Object
 
@@ -97,6 +97,16 @@ def selector(wanted: Object | None) -> str:
     return ",".join(text for _, text in sorted(found, key=lambda term: term[0]))
 
 
+def labels_at(path: str) -> Cell:
+    """Return a cell with the labels at a path as a selector."""
+    return lambda obj: labels(at(path, None)(obj))
+
+
+def selector_at(path: str, empty: str = "<none>") -> Cell:
+    """Return a cell with the label selector at a path; `empty` for an empty one."""
+    return lambda obj: selector(at(path, None)(obj)) or empty
+
+
 def _term(expression: Object) -> tuple[str, str]:
     key, values = str(expression["key"]), ",".join(sorted(expression.get("values") or ()))
     forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "DoesNotExist": f"!{key}"}
@@ -109,12 +119,13 @@ def shortened(texts: Sequence[str], *, most: int = 3, empty: str = "", separator
     return f"{shown} + {len(texts) - most} more..." if len(texts) > most else shown or empty
 
 
-def condition(obj: Object, kind: str) -> Object | None:
-    """Return the condition of a type in an object's status, or None."""
-    found: Iterable[Object] = at("status.conditions", ())(obj)
-    return next((each for each in found if each.get("type") == kind), None)
+def name_of_class(*annotations: str) -> Cell:
+    """Return a cell with the name of a class; each of these annotations can make it the default class."""
 
+    def cell(obj: Object) -> str:
+        metadata = obj["metadata"]
+        given = metadata.get("annotations") or {}
+        is_default = any(given.get(each) == "true" for each in annotations)
+        return f"{metadata['name']} (default)" if is_default else str(metadata["name"])
 
-def is_true(obj: Object, kind: str) -> bool:
-    """Return whether a condition is true."""
-    return (condition(obj, kind) or {}).get("status") == "True"
+    return cell

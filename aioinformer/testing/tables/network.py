@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.tables.formats import at, joined, labels, selector, shortened
+from aioinformer.testing.tables.formats import at, joined, labels_at, name_of_class, selector_at, shortened
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.tables.formats import Cell
-
-_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
 def _balancers(obj: Object) -> list[str]:
@@ -75,11 +73,6 @@ def _hosts(ingress: Object) -> str:
     return ",".join(hosts) or "*"
 
 
-def _class_name(obj: Object) -> str:
-    default = (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
-    return f"{obj['metadata']['name']} (default)" if default else str(obj["metadata"]["name"])
-
-
 def _parameters(ingress_class: Object) -> str:
     found = at("spec.parameters", None)(ingress_class)
     if not found:
@@ -111,19 +104,19 @@ NETWORK: dict[str, dict[str, Cell]] = {
         "Ports": lambda obj: "80, 443" if at("spec.tls", None)(obj) else "80",
     },
     "IngressClass.networking.k8s.io": {
-        "Name": _class_name,
+        "Name": name_of_class("ingressclass.kubernetes.io/is-default-class"),
         "Controller": at("spec.controller"),
         "Parameters": _parameters,
     },
     "NetworkPolicy.networking.k8s.io": {
-        "Pod-Selector": lambda obj: selector(at("spec.podSelector", None)(obj)) or "<none>",
+        "Pod-Selector": selector_at("spec.podSelector"),
     },
     "Service": {
         "Type": at("spec.type"),
         "Cluster-IP": _cluster_ip,
         "External-IP": _external_ip,
         "Port(s)": _ports,
-        "Selector": lambda obj: labels(at("spec.selector", None)(obj)),
+        "Selector": labels_at("spec.selector"),
     },
     "ServiceCIDR.networking.k8s.io": {"CIDRs": joined("spec.cidrs")},
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aioinformer.testing.tables.formats import age, at, condition, is_true
+from aioinformer.testing.objects import condition_of, is_true
+from aioinformer.testing.tables.formats import age, at
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -33,7 +34,7 @@ def _summary(pod: Object) -> _Summary:
         each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
     }
     reason = status.get("reason") or status.get("phase") or ""
-    if (condition(pod, "PodScheduled") or {}).get("reason") == "SchedulingGated":
+    if (condition_of(pod, "PodScheduled") or {}).get("reason") == "SchedulingGated":
         reason = "SchedulingGated"
     begun, initializing = _initialization(pod, sidecars, reason)
     if not initializing or is_true(pod, "Initialized"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.tables.formats import at, joined, size
+from aioinformer.testing.tables.formats import at, joined, name_of_class, size
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -16,10 +16,6 @@ _MODES = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-_DEFAULT_CLASS = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
 
 
 def _phase(obj: Object) -> str:
@@ -45,12 +41,6 @@ def _class(obj: Object) -> Any:
 def _claim(volume: Object) -> str:
     claim = at("spec.claimRef", None)(volume)
     return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
-
-
-def _class_name(obj: Object) -> str:
-    annotations = obj["metadata"].get("annotations") or {}
-    default = any(annotations.get(name) == "true" for name in _DEFAULT_CLASS)
-    return f"{obj['metadata']['name']} (default)" if default else str(obj["metadata"]["name"])
 
 
 def _audiences(driver: Object) -> str:
@@ -94,7 +84,9 @@ STORAGE: dict[str, dict[str, Cell]] = {
         "Access Modes": _if_bound(_modes("status.accessModes")),
     },
     "StorageClass.storage.k8s.io": {
-        "Name": _class_name,
+        "Name": name_of_class(
+            "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
+        ),
         "Provisioner": at("provisioner"),
         "ReclaimPolicy": at("reclaimPolicy", "Delete"),
         "VolumeBindingMode": at("volumeBindingMode", "Immediate"),

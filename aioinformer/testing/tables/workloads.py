@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aioinformer.testing.objects import is_true
 from aioinformer.testing.tables.formats import (
     age,
     age_at,
     at,
     duration,
-    is_true,
-    labels,
+    labels_at,
     parse_time,
-    selector,
+    selector_at,
     shortened,
     size,
 )
@@ -21,25 +21,13 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.tables.formats import Cell
 
-_JOB_STATES = (
-    ("Suspended", "Suspended"),
-    ("FailureTarget", "FailureTarget"),
-    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-)
+_JOB_STATES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
 def _containers(field: str, template: str = "spec.template") -> Cell:
     """Return a cell with a field of each container."""
     containers = at(f"{template}.spec.containers", ())
     return lambda obj: ",".join(each.get(field, "") for each in containers(obj))
-
-
-def _selector(path: str = "spec.selector", empty: str = "<none>") -> Cell:
-    return lambda obj: selector(at(path, None)(obj)) or empty
-
-
-def _labels(path: str) -> Cell:
-    return lambda obj: labels(at(path, None)(obj))
 
 
 def _ready(obj: Object) -> str:
@@ -53,7 +41,7 @@ def _job_status(job: Object) -> str:
         return "Failed"
     if "deletionTimestamp" in job["metadata"]:
         return "Terminating"
-    return next((state for kind, state in _JOB_STATES if is_true(job, kind)), "Running")
+    return next((state for state in _JOB_STATES if is_true(job, state)), "Running")
 
 
 def _completions(job: Object) -> str:
@@ -125,7 +113,7 @@ def _quota(limits: bool) -> Cell:
 _TEMPLATE: dict[str, Cell] = {
     "Containers": _containers("name"),
     "Images": _containers("image"),
-    "Selector": _selector(),
+    "Selector": selector_at("spec.selector"),
 }
 _REPLICAS: dict[str, Cell] = {
     "Desired": at("spec.replicas", 1),
@@ -143,7 +131,7 @@ WORKLOADS: dict[str, dict[str, Cell]] = {
         "Last Schedule": age_at("status.lastScheduleTime", "<none>"),
         "Containers": _containers("name", "spec.jobTemplate.spec.template"),
         "Images": _containers("image", "spec.jobTemplate.spec.template"),
-        "Selector": _selector("spec.jobTemplate.spec.selector"),
+        "Selector": selector_at("spec.jobTemplate.spec.selector"),
     },
     "DaemonSet.apps": {
         **_TEMPLATE,
@@ -152,14 +140,14 @@ WORKLOADS: dict[str, dict[str, Cell]] = {
         "Ready": at("status.numberReady", 0),
         "Up-to-date": at("status.updatedNumberScheduled", 0),
         "Available": at("status.numberAvailable", 0),
-        "Node Selector": _labels("spec.template.spec.nodeSelector"),
+        "Node Selector": labels_at("spec.template.spec.nodeSelector"),
     },
     "Deployment.apps": {
         **_TEMPLATE,
         "Ready": _ready,
         "Up-to-date": at("status.updatedReplicas", 0),
         "Available": at("status.availableReplicas", 0),
-        "Selector": _selector(empty=""),
+        "Selector": selector_at("spec.selector", empty=""),
     },
     "HorizontalPodAutoscaler.autoscaling": {
         "Reference": lambda obj: (
@@ -184,10 +172,10 @@ WORKLOADS: dict[str, dict[str, Cell]] = {
     "PodTemplate": {
         "Containers": _containers("name", "template"),
         "Images": _containers("image", "template"),
-        "Pod Labels": _labels("template.metadata.labels"),
+        "Pod Labels": labels_at("template.metadata.labels"),
     },
     "ReplicaSet.apps": {**_TEMPLATE, **_REPLICAS},
-    "ReplicationController": {**_TEMPLATE, **_REPLICAS, "Selector": _labels("spec.selector")},
+    "ReplicationController": {**_TEMPLATE, **_REPLICAS, "Selector": labels_at("spec.selector")},
     "ResourceQuota": {"Request": _quota(limits=False), "Limit": _quota(limits=True)},
     "StatefulSet.apps": {**_TEMPLATE, "Ready": _ready},
 }

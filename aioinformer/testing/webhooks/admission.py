@@ -13,16 +13,10 @@ from aioinformer.testing import errors
 from aioinformer.testing.apply.patches import JSON_PATCH, apply_patch
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.rules.scale import rescaled, scale_of
+from aioinformer.testing.storage.builtin import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from aioinformer.testing.webhooks.calls import Caller, CallError, decode_answer
 from aioinformer.testing.webhooks.conversion import Conversions
-from aioinformer.testing.webhooks.hooks import (
-    MUTATING,
-    VALIDATING,
-    Configurations,
-    Hook,
-    is_exempt,
-    namespace_labels,
-)
+from aioinformer.testing.webhooks.hooks import Configurations, Hook, is_exempt, namespace_labels
 
 if TYPE_CHECKING:
     from aioinformer.testing.cluster.cluster import Cluster
@@ -49,7 +43,8 @@ class Webhooks:
         self.cluster = cluster
         self.caller = Caller(cluster)
         self.conversions = Conversions(self.caller)
-        self.mutating, self.validating = (Configurations(cluster, each) for each in (MUTATING, VALIDATING))
+        self.mutating = Configurations(cluster, MUTATING_WEBHOOKS)
+        self.validating = Configurations(cluster, VALIDATING_WEBHOOKS)
 
     def admission(self, request: Request) -> Admission | None:
         """Return what admits a request; None if there is no configuration of webhooks."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 
+from aioinformer.testing.storage.builtin import ENDPOINT_SLICES, SERVICES
 from aioinformer.testing.storage.codec import load
 
 if TYPE_CHECKING:
@@ -128,23 +129,19 @@ class Caller:
 
     def _endpoint(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         """Return the address and port behind a Service, from its EndpointSlices: this server has no Service network."""
-        services = self._cluster.registry.find("", "v1", "services")
-        slices = self._cluster.registry.find("discovery.k8s.io", "v1", "endpointslices")
-        assert services is not None
-        assert slices is not None
-        stored = self._cluster.find(services, namespace, name)
+        stored = self._cluster.find(SERVICES, namespace, name)
         if stored is None:
             raise CallError(f'service "{name}" not found')
-        spec = load(services, stored).get("spec") or {}
+        spec = load(SERVICES, stored).get("spec") or {}
         if spec.get("type") == "ExternalName":
             return spec.get("externalName", ""), port
         wanted = next((each for each in spec.get("ports") or () if each.get("port") == port), None)
         if wanted is None:
             raise CallError(f'no service port {port} found for service "{name}"')
-        for each in self._cluster.collection(slices).objects.values():
-            if each.namespace != namespace or each.labels.get("kubernetes.io/service-name") != name:
+        for each in self._cluster.collection(ENDPOINT_SLICES).in_namespace(namespace):
+            if each.labels.get("kubernetes.io/service-name") != name:
                 continue
-            found = load(slices, each)
+            found = load(ENDPOINT_SLICES, each)
             for target in found.get("ports") or ():
                 if (target.get("name") or "") != (wanted.get("name") or ""):
                     continue

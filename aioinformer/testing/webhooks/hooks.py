@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredObject
 
-GROUP = "admissionregistration.k8s.io"
-MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
+_GROUP = "admissionregistration.k8s.io"
 _EXEMPT = "webhookconfigurations", "admissionpolicies", "admissionpolicybindings"
 """Ends of the resources of this group that no webhook is called for: they could lock the server."""
 
@@ -112,12 +111,10 @@ class Configurations:
 
     Args:
         cluster: Has the configurations.
-        plural: `MUTATING` or `VALIDATING`.
+        resource: The configurations' type.
     """
 
-    def __init__(self, cluster: Cluster, plural: str) -> None:
-        resource = cluster.registry.find(GROUP, "v1", plural)
-        assert resource is not None
+    def __init__(self, cluster: Cluster, resource: ResourceType) -> None:
         self._resource = resource
         self._objects: Mapping[str, StoredObject] = cluster.collection(resource).objects
         self._read: dict[StoredObject, list[Hook]] = {}
@@ -138,7 +135,7 @@ class Configurations:
 
 def is_exempt(resource: ResourceType) -> bool:
     """Return whether no webhook is called for a resource."""
-    return resource.group == GROUP and resource.plural.endswith(_EXEMPT)
+    return resource.group == _GROUP and resource.plural.endswith(_EXEMPT)
 
 
 def namespace_labels(

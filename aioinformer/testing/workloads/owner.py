@@ -10,7 +10,7 @@ import msgspec
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, is_true
 from aioinformer.testing.storage.builtin import PODS
 from aioinformer.testing.storage.codec import load
 from aioinformer.testing.storage.conditions import with_condition
@@ -154,8 +154,7 @@ def is_active(pod: Object) -> bool:
 
 def is_ready(pod: Object) -> bool:
     """Return whether a pod is ready."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return is_true(pod, "Ready")
 
 
 def replicas_of(obj: Object) -> int:

@@ -259,7 +259,11 @@ def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
             "metadata.annotations: Too long: may not be more than 262144",
         ),
         ({"ownerReferences": [{**owner, "kind": ""}]}, "metadata.ownerReferences.kind: Invalid value: "),
-        ({"ownerReferences": ["x"]}, "metadata.ownerReferences.apiVersion: Invalid value: "),
+        ({"ownerReferences": ["x"]}, r"^400 .*metadata.ownerReferences of type v1.OwnerReference"),
+        (
+            {"ownerReferences": [{**owner, "uid": 5}]},
+            r"^400 .*OwnerReference.metadata.ownerReferences.uid of",
+        ),
         (
             {"ownerReferences": controllers},
             r'Invalid value: \[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true},.*\]: Only '
@@ -276,7 +280,11 @@ def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
             r"metadata.finalizers: Invalid value: .*metadata.finalizers\[0\]: Invalid value",
         ),
         ({"finalizers": [7]}, r"^400 .*cannot unmarshal number .*metadata.finalizers of type string"),
-        ({"finalizers": [None]}, r"^400 .*cannot unmarshal null .*metadata.finalizers of type string"),
+        ({"finalizers": [None]}, "name part must be non-empty"),
+        ({"generation": "x"}, "^400 .*unmarshal string .*ObjectMeta.metadata.generation of type int64"),
+        ({"selfLink": 3}, "^400 .*unmarshal number .*ObjectMeta.metadata.selfLink of type string"),
+        ({"managedFields": "x"}, r"^400 .*metadata.managedFields of type \[\]v1.ManagedFieldsEntry"),
+        ({"creationTimestamp": "yesterday"}, '^400 .*parsing time "yesterday"'),
     ]
     for metadata, message in bad:
         with pytest.raises(StatusError, match=message):

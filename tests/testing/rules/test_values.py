@@ -188,9 +188,9 @@ def test_the_times_of_conditions_are_whole_seconds_of_utc(kind: str) -> None:
         decoded(KINDS[kind], {"status": {"conditions": [{"lastTransitionTime": f"{DAY}T00:00:00"}]}})
 
 
-def test_custom_resource_is_unchanged() -> None:
+def test_custom_resource_without_a_schema_keeps_its_values() -> None:
     odd = {"data": {"k": 5}, "status": {"conditions": [{"lastTransitionTime": "soon"}]}}
-    assert decoded(ResourceType("example.com", "v1", "secrets", "Secret"), odd) is odd
+    assert decoded(ResourceType("example.com", "v1", "secrets", "Secret"), odd) == {**odd, "metadata": {}}
 
 
 async def test_a_time_in_yaml_is_a_text(api: APIClient) -> None:

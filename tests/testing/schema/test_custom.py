@@ -214,6 +214,38 @@ async def test_labels_of_the_wrong_type_are_refused_in_patches(api: APIClient) -
     assert (answer.status, answer.body["message"].endswith(why)) == (422, True), answer.body
 
 
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        (
+            {"generation": "x"},
+            "json: cannot unmarshal string into Go struct field ObjectMeta.generation of type int64",
+        ),
+        (
+            {"labels": {"a": 1}},
+            "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string",
+        ),
+        (
+            {"ownerReferences": [{"uid": 5}]},
+            "json: cannot unmarshal number into Go struct field OwnerReference.ownerReferences.uid of type types.UID",
+        ),
+        (
+            {"creationTimestamp": "soon"},
+            'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"',
+        ),
+    ],
+)
+async def test_metadata_of_the_wrong_type_is_refused(api: APIClient, metadata: Any, why: str) -> None:
+    await api.post(PATH, definition(struct(spec=struct())))
+    wrong = {**cave({}), "metadata": {"name": "a", **metadata}}
+    answer = await api.post(CAVES_PATH, wrong)
+    told = 'Cave in version "v1" cannot be handled as a Cave: ' + why
+    assert (answer.status, answer.body["message"]) == (400, told)
+    await api.post(CAVES_PATH, cave({}))
+    answer = await api.patch(f"{CAVES_PATH}/a", {"metadata": metadata}, MERGE)
+    assert (answer.status, answer.body["message"].endswith(why)) == (422, True), answer.body
+
+
 def test_counts_of_the_scale_are_checked() -> None:
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     server = defined(struct(size=NUMBER), subresources={"scale": scale})
@@ -225,3 +257,23 @@ def test_counts_of_the_scale_are_checked() -> None:
         StatusError, match=r"\.spec\.size accessor error: \[\] is of the type \[\]interface {}"
     ):
         server.create(*CAVES, cave([]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        (
+            struct(a=struct(size=NUMBER | {"default": "x"})),
+            r"properties\[spec\].properties\[a\].properties\[size\]",
+        ),
+        (struct(a={"type": "array", "items": NUMBER | {"default": "x"}}), r"properties\[a\].items"),
+    ],
+)
+def test_defaults_that_do_not_fit_their_schema_are_refused(schema: Any, where: str) -> None:
+    with pytest.raises(StatusError, match=rf"{where}\.default: Invalid value: "):
+        defined(schema)
+
+
+@pytest.mark.parametrize("values", [NUMBER | {"default": "x"}, struct(size=NUMBER | {"default": "x"})])
+def test_defaults_in_the_values_of_maps_are_not_checked(values: Any) -> None:
+    defined(struct(a={"type": "object", "additionalProperties": values}))

@@ -18,9 +18,9 @@ from aioinformer.testing.schema.cel import (
     escape,
 )
 from aioinformer.testing.schema.constraints import MISSING, old_field, old_items
-from aioinformer.testing.schema.node import Node
+from aioinformer.testing.schema.faults import OMITTED, Fault, child
+from aioinformer.testing.schema.node import Node, parts_of
 from aioinformer.testing.schema.props import RULES, Rule
-from aioinformer.testing.schema.result import OMITTED, Fault, child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,12 +83,9 @@ def compile_rules(node: Node, path: str) -> Iterator[Refusal]:
             compiled.append(CompiledRule(rule, program, message))
     if rules:
         node.rules[RULES] = compiled
-    parts = [(f"{path}.properties[{name}]", each) for name, each in node.properties.items()]
-    if node.items is not None:
-        parts.append((f"{path}.{'items' if node.type == 'array' else 'additionalProperties'}", node.items))
-    for below, each in parts:
-        yield from compile_rules(each, below)
-        if RULES in each.rules or _BELOW in each.rules:
+    for below, part in parts_of(node):
+        yield from compile_rules(part, path + below)
+        if has_rules(part):
             node.rules[_BELOW] = True
 
 

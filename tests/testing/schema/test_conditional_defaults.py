@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aioinformer.testing.schema.builtin import conditional_defaults, node_of
-from aioinformer.testing.schema.conditional import complete
+from aioinformer.testing.schema.conditional_defaults import complete
 from aioinformer.testing.schema.decode import read_object
 
 Object = dict[str, Any]

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import field_not_supported, field_required
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 from aioinformer.testing.schema.selectors import selector_faults
 from aioinformer.testing.schema.zeros import is_struct
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.schema.node import Node
 
-_UNCHECKED = frozenset(["apiVersion", "kind", "metadata", "status"])
+_UNCHECKED = frozenset([*OF_EVERY_OBJECT, "status"])
 
 # Lists that must not be empty; the schema requires others too, which the server accepts without items.
 _NOT_EMPTY = {

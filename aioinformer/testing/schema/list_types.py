@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.objects.labels import label_key_faults, label_value_faults
-from aioinformer.testing.schema.result import Fault, child, show
+from aioinformer.testing.schema.faults import Fault, child, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,6 +23,9 @@ def complete(obj: Object, kind: str, given: Object) -> None:
         kind: Its kind.
         given: The object before defaults.
     """
+    template = pod_template(obj, kind)
+    if template is not None:
+        complete_pod_spec(template.get("spec") or {})
     rule = _RULES.get(kind)
     if rule is not None:
         rule(obj, given)
@@ -53,27 +56,15 @@ def _pod(obj: Object, given: Object) -> None:
     complete_pod(obj.get("spec") or {})
 
 
-def _workload(kind: str) -> Callable[[Object, Object], None]:
-    def rule(obj: Object, given: Object) -> None:
-        template = pod_template(obj, kind)
-        if template is not None:
-            complete_pod_spec(template.get("spec") or {})
-
-    return rule
-
-
 def _deployment(obj: Object, given: Object) -> None:
-    _workload("Deployment")(obj, given)
     _rolling(obj["spec"], "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
 
 
 def _daemon_set(obj: Object, given: Object) -> None:
-    _workload("DaemonSet")(obj, given)
     _rolling(obj["spec"], "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
 
 
 def _stateful_set(obj: Object, given: Object) -> None:
-    _workload("StatefulSet")(obj, given)
     strategy = obj["spec"].get("updateStrategy") or {}
     if "rollingUpdate" in strategy or not value_at(given, ("spec", "updateStrategy", "type")):
         _rolling(obj["spec"], "updateStrategy", {"partition": 0})
@@ -89,7 +80,6 @@ def _rolling(spec: Object, field: str, defaults: Object) -> None:
 
 
 def _replication_controller(obj: Object, given: Object) -> None:
-    _workload("ReplicationController")(obj, given)
     _take_labels(obj, "ReplicationController")
     labels = ((obj["spec"].get("template") or {}).get("metadata") or {}).get("labels")
     if labels and not obj["spec"].get("selector"):
@@ -105,7 +95,6 @@ def _take_labels(obj: Object, kind: str) -> None:
 
 
 def _job(obj: Object, given: Object) -> None:
-    _workload("Job")(obj, given)
     _take_labels(obj, "Job")
     spec = obj["spec"]
     if value_at(given, ("spec", "parallelism")) is None:
@@ -175,7 +164,6 @@ def _device_requests(*steps: str) -> Callable[[Object, Object], None]:
 
 _RULES: dict[str, Callable[[Object, Object], None]] = {
     "ClusterRoleBinding": _binding,
-    "CronJob": _workload("CronJob"),
     "DaemonSet": _daemon_set,
     "Deployment": _deployment,
     "Job": _job,
@@ -183,8 +171,6 @@ _RULES: dict[str, Callable[[Object, Object], None]] = {
     "NetworkPolicy": _network_policy,
     "Node": _node,
     "Pod": _pod,
-    "PodTemplate": _workload("PodTemplate"),
-    "ReplicaSet": _workload("ReplicaSet"),
     "ReplicationController": _replication_controller,
     "ResourceClaim": _device_requests("spec"),
     "ResourceClaimTemplate": _device_requests("spec", "spec"),
