@@ -90,7 +90,7 @@ async def test_ordinary_yaml_aliases_are_expanded(server: APIServer, api: APICli
     assert made["data"] == {"x": "y", "w": "v"}
 
 
-DEEP = b'{"metadata":{"name":"one"},"data":%s1%s}' % (b'{"a":' * 5000, b"}" * 5000)
+DEEP = b'{"metadata":{"name":"one"},"data":%s1%s}' % (b'{"a":' * 20_000, b"}" * 20_000)
 DEEPER = [
     {"op": "add", "path": "/x", "value": {}},
     *({"op": "copy", "from": "/x", "path": "/x" * (2**n + 1)} for n in range(12)),

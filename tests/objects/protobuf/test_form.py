@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -237,8 +238,8 @@ def test_json_nested_deeply_within_protobuf_is_read() -> None:
     while found:
         found, depth = found["f:a"], depth + 1
     assert depth == 9000
-    with pytest.raises(DecodeError):
-        obj.raw  # noqa: B018
+    with suppress(DecodeError):  # before Python 3.12, msgspec writes fewer levels
+        assert nested(9000) in obj.raw
     assert b"managedFields" not in codec_for(KubeObject, drop_managed_fields=True).decode(obj).raw
 
 
