@@ -1,6 +1,6 @@
 """Reads JSON that API servers store and msgspec refuses: deep nesting, and half a surrogate pair in a string.
 
-msgspec reads fewer than 1,000 levels, as CPython's recursion limit allows. API servers accept 10,000, as Go does.
+With CPython 3.11, msgspec reads fewer than 1,000 levels. API servers accept 10,000, as Go does.
 These functions are slow and used only after msgspec has failed.
 """
 
