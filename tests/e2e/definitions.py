@@ -55,6 +55,15 @@ async def define(api: API, definition: Object) -> None:
             await asyncio.sleep(0.05)
 
 
+async def undefine(api: API, name: str) -> None:
+    """Delete a CustomResourceDefinition, and wait until it is gone, so that it can be created again."""
+    path = DEFINITIONS.path(name=name)
+    await api.ask("DELETE", path)
+    async with asyncio.timeout(20):
+        while (await api.ask("GET", path)).status != 404:  # noqa: ASYNC110 - its objects go first
+            await asyncio.sleep(0.05)
+
+
 CAVES = Resource("example.com/v1", "caves")
 CAVE_DEFINITION = definition("example.com", "Cave")
 

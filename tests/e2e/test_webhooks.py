@@ -20,9 +20,8 @@ from tests.kubernetes.kubectl import KubectlError
 from ..operator.webhooks.certificates import Certificates
 from ..operator.webhooks.kinds import SpecV1, SpecV2, WebsiteV1
 from . import api
-from .api import DEFINITIONS
 from .clusters import Cluster, KubernetesCluster
-from .definitions import define
+from .definitions import define, undefine
 
 SITES = api.Resource("hooks.example.com/v1", "websites")
 CONFIGURATIONS = {
@@ -340,4 +339,4 @@ async def test_a_stored_version_is_read_as_another(cluster: Cluster, tmp_path: P
                 await pages_v2.get(f"{here.namespace}/bad")
             await pages.delete(f"{here.namespace}/bad")
     finally:
-        await cluster.api.ask("DELETE", DEFINITIONS.path(name="pages.pages.example.com"))
+        await undefine(cluster.api, "pages.pages.example.com")
