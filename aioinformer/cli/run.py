@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -121,10 +121,14 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
             await manager.run()
 
 
+def _serves_webhooks(found: Operator | Factory, asked: Run) -> TypeGuard[Operator]:
+    """Return whether this is an operator with webhooks, and there is a port for them."""
+    return isinstance(found, Operator) and found.has_webhooks and asked.webhook_port != 0
+
+
 def _require_certificate(found: Operator | Factory, asked: Run) -> None:
     """Raise ConfigError, before anything is changed on the server, if webhooks lack a certificate."""
-    has_files = asked.tls_cert is not None and asked.tls_key is not None
-    if isinstance(found, Operator) and found.has_webhooks and asked.webhook_port and not has_files:
+    if _serves_webhooks(found, asked) and (asked.tls_cert is None or asked.tls_key is None):
         raise ConfigError(
             f"{found.name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev makes "
             "them), or --webhook-port 0 to run without webhooks"
@@ -133,7 +137,7 @@ def _require_certificate(found: Operator | Factory, asked: Run) -> None:
 
 def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> WebhookServer | None:
     """Return the server of the operator's webhooks; None if it has none, or no port."""
-    if not isinstance(found, Operator) or not found.has_webhooks or not asked.webhook_port:
+    if not _serves_webhooks(found, asked):
         return None
     assert asked.tls_cert is not None
     assert asked.tls_key is not None
@@ -148,7 +152,7 @@ def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> Webhoo
 
 def _reached(found: Operator, asked: Run) -> Reached:
     """Return how an API server on this machine reaches the operator's webhooks; nothing if it is not to."""
-    if asked.webhook_ca is None or not found.has_webhooks or not asked.webhook_port:
+    if asked.webhook_ca is None or not _serves_webhooks(found, asked):
         return {}
     host = "[::1]" if asked.host == "::1" else "127.0.0.1"
     return {"url": f"https://{host}:{asked.webhook_port}", "ca_bundle": Path(asked.webhook_ca).read_bytes()}

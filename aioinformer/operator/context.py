@@ -209,9 +209,7 @@ class Context:
             yield
         finally:
             try:
-                with anyio.CancelScope(
-                    shield=True
-                ):  # a cancelled scope of anyio would cancel each of their awaits
+                with anyio.CancelScope(shield=True):  # a cancelled scope would cancel each of their awaits
                     await stack.aclose()
             finally:
                 del self._provided[before:]
