@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aioinformer import Client
@@ -11,6 +12,7 @@ from aioinformer.operator import Manager, Operator, WebhookServer
 from aioinformer.operator.definitions import install, register
 from aioinformer.operator.webhooks import Reached
 from aioinformer.testing import MissingExtraError
+from aioinformer.testing.access.tls import write_certificate
 
 
 @asynccontextmanager
@@ -30,16 +32,12 @@ async def serving(client: Client, operator: Operator, manager: Manager) -> Async
         import trustme
     except ImportError as error:
         raise MissingExtraError("trustme", "run_operator with webhooks") from error
-    authority = trustme.CA()
     with TemporaryDirectory() as folder:
-        pem = f"{folder}/webhooks.pem"
-        authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(pem)
+        cert, key, authority = write_certificate(trustme.CA(), Path(folder))
         app = operator.webhook_app(manager)
-        async with WebhookServer(app, port=0, cert=pem, key=pem, host="127.0.0.1") as server:
-            reached: Reached = {
-                "url": f"https://127.0.0.1:{server.port}",
-                "ca_bundle": authority.cert_pem.bytes(),
-            }
+        async with WebhookServer(app, port=0, cert=cert, key=key, host="127.0.0.1") as server:
+            url = f"https://127.0.0.1:{server.port}"
+            reached: Reached = {"url": url, "ca_bundle": authority.read_bytes()}
             await install(client, operator, **reached)
             await register(client, operator, **reached)
             yield

@@ -20,6 +20,7 @@ from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import run_until_first
 from ..errors import ConfigError
 from ..testing import APIServer
+from ..testing.access.tls import write_certificate
 from .loading import names_of
 from .output import printing, write
 from .parent import OPTION, STEPS
@@ -56,7 +57,7 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> N
             server.kubeconfig(kubeconfig)
             with printing():
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
-            cert, key, authority = _certificate(Path(folder))
+            cert, key, authority = write_certificate(trustme.CA(), Path(folder))
             certificate = (f"--tls-cert={cert}", f"--tls-key={key}", f"--webhook-ca={authority}")
             options = ("--kubeconfig", str(kubeconfig), *certificate, "--install-crds", *arguments)
             while True:
@@ -77,18 +78,6 @@ def _unregister(server: APIServer, authority: Path) -> None:
         for each in server.list("admissionregistration.k8s.io/v1", plural):
             if any(hook["clientConfig"].get("caBundle") == bundle for hook in each.get("webhooks") or ()):
                 server.delete("admissionregistration.k8s.io/v1", plural, each["metadata"]["name"])
-
-
-def _certificate(folder: Path) -> tuple[Path, Path, Path]:
-    """Write a certificate and a key for webhooks at this machine's own addresses, and their authority's certificate."""
-    authority = trustme.CA()
-    made = authority.issue_cert("localhost", "127.0.0.1", "::1")
-    cert, key, trusted = folder / "tls.crt", folder / "tls.key", folder / "ca.crt"
-    authority.cert_pem.write_to_path(str(trusted))
-    made.private_key_pem.write_to_path(str(key))
-    for number, pem in enumerate(made.cert_chain_pems):
-        pem.write_to_path(str(cert), append=number > 0)
-    return cert, key, trusted
 
 
 async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:

@@ -1,4 +1,4 @@
-"""Certificates for a server with TLS, and a kubeconfig that trusts it."""
+"""Certificates for servers with TLS, and a kubeconfig that trusts them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import os
 import ssl
 import stat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from aioinformer.testing.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import trustme
+
+_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 class Certificates:
@@ -30,7 +35,18 @@ class Certificates:
         authority = trustme.CA()
         self.ca_pem: bytes = authority.cert_pem.bytes()
         self.server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("localhost", "127.0.0.1", "::1").configure_cert(self.server_context)
+        authority.issue_cert(*_HOSTS).configure_cert(self.server_context)
+
+
+def write_certificate(authority: trustme.CA, folder: Path) -> tuple[Path, Path, Path]:
+    """Write a certificate for the loopback addresses, its key, and its authority's certificate; return the files."""
+    issued = authority.issue_cert(*_HOSTS)
+    cert, key, trusted = folder / "tls.crt", folder / "tls.key", folder / "ca.crt"
+    authority.cert_pem.write_to_path(str(trusted))
+    issued.private_key_pem.write_to_path(str(key))
+    for number, pem in enumerate(issued.cert_chain_pems):
+        pem.write_to_path(str(cert), append=number > 0)
+    return cert, key, trusted
 
 
 def kubeconfig(url: str, *, token: str | None, ca_pem: bytes | None) -> dict[str, Any]:
