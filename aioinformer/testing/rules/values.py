@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.schema.unknown import FieldCheck
 
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
 
 def decoded(
     resource: ResourceType,
@@ -57,9 +59,7 @@ def decoded(
         if not resource.custom:
             complete(read, resource.kind, obj)
         if owners := read["metadata"].get("ownerReferences"):
-            read["metadata"]["ownerReferences"] = [
-                each for number, each in enumerate(owners) if each not in owners[:number]
-            ]
+            read["metadata"]["ownerReferences"] = [*{_encode(each): each for each in owners}.values()]
         return read
     raise (refused or unhandled(resource))(why)
 

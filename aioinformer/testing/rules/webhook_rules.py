@@ -61,10 +61,12 @@ def client_config_faults(path: str, config: Object) -> _Faults:
 
 def review_version_faults(path: str, versions: Sequence[str]) -> _Faults:
     """Yield the causes for mistakes in the versions of reviews that a webhook understands."""
+    seen: set[str] = set()
     for number, version in enumerate(versions):
-        if version in versions[:number]:
+        if version in seen:
             yield field_invalid(f"{path}[{number}]", version, "duplicate version")
             continue
+        seen.add(version)
         for why in dns_1035_faults(version):
             yield field_invalid(f"{path}[{number}]", version, why)
     if versions and {"v1", "v1beta1"}.isdisjoint(versions):
@@ -120,12 +122,14 @@ def _rule_faults(path: str, rule: Object) -> _Faults:
 
 
 def _resource_faults(path: str, resources: list[str]) -> _Faults:
+    seen: set[str] = set()
     for number, name in enumerate(resources):
         resource, _, subresource = name.partition("/")
         for wildcard in (f"{resource}/*", f"*/{subresource}"):
-            if subresource and wildcard in resources[:number]:
+            if subresource and wildcard in seen:
                 why = f"if '{wildcard}' is present, must not specify {name}"
                 yield field_invalid(f"{path}[{number}]", name, why)
+        seen.add(name)
     if "*/*" in resources and len(resources) > 1:
         yield field_invalid(path, resources, "if '*/*' is present, must not specify other resources")
     if "*" in resources and any(each != "*" and "/" not in each for each in resources):
