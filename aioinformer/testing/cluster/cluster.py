@@ -369,8 +369,6 @@ class Cluster:
     ) -> StoredObject:
         """Replace an object; `shown` is it in the version of the write."""
         old = load(resource, shown)
-        if resource.custom:
-            new = decoded(resource, new)
         metadata = new["metadata"]
         check_kind(resource, new, strict=not options.whole)
         check_place(resource, metadata, stored.namespace, stored.name)
