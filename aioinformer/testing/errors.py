@@ -206,10 +206,11 @@ class _Resource(Protocol):
 
 
 def _qualified(resource: _Resource) -> str:
-    return _in_group(resource.plural, resource.group)
+    return in_group(resource.plural, resource.group)
 
 
-def _in_group(name: str, group: str) -> str:
+def in_group(name: str, group: str) -> str:
+    """Return a plural or a kind as messages show it: `"pods"`, `"deployments.apps"`."""
     return f"{name}.{group}" if group else name
 
 
@@ -298,7 +299,7 @@ def precondition_failed(resource: _Resource, name: str, why: str) -> StatusError
     return StatusError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {_in_group(resource.kind, resource.group)} "{name}": {why}',
+        f'Operation cannot be fulfilled on {in_group(resource.kind, resource.group)} "{name}": {why}',
         details={**_details(resource, name), "kind": resource.kind},
     )
 
@@ -311,7 +312,7 @@ def forbidden(resource: _Resource, name: str, why: str) -> StatusError:
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[dict[str, str]]) -> StatusError:
     """Return a 422; each of the `causes` names its field."""
-    qualified = _in_group(kind, group)
+    qualified = in_group(kind, group)
     reasons = [f"{entry.get('field', '')}: {entry['message']}" for entry in causes]
     text = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
     details = {**_about(name, group, kind), "causes": list(causes)}

@@ -45,6 +45,28 @@ def is_true(obj: Object, kind: str) -> bool:
     return (condition_of(obj, kind) or {}).get("status") == "True"
 
 
+def condition(kind: str, holds: bool, reason: str, message: str, old: Object | None, now: str) -> Object:
+    """Return a condition; it keeps the old lastTransitionTime if its status is unchanged."""
+    status = "True" if holds else "False"
+    is_same = old is not None and old.get("status") == status
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": old.get("lastTransitionTime", now) if old is not None and is_same else now,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def with_condition(status: Object, kind: str, holds: bool, reason: str, message: str, now: str) -> Object:
+    """Return a status with a condition added or replaced."""
+    conditions = list(status.get("conditions") or [])
+    index = next((i for i, each in enumerate(conditions) if each.get("type") == kind), len(conditions))
+    old = conditions[index] if index < len(conditions) else None
+    conditions[index : index + 1] = [condition(kind, holds, reason, message, old, now)]
+    return {**status, "conditions": conditions}
+
+
 def timestamp(seconds: float) -> str:
     """Return a time in the format of metadata."""
     return _timestamp(floor(seconds))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from aioinformer.testing.errors import in_group
 from aioinformer.testing.schema.definition import Schema
 
 if TYPE_CHECKING:
@@ -176,12 +177,12 @@ class ResourceType:
     @cached_property
     def group_resource(self) -> str:
         """The name in messages: `"pods"` or `"deployments.apps"`."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        return in_group(self.plural, self.group)
 
     @cached_property
     def group_kind(self) -> str:
         """The kind in messages: `"Pod"` or `"Deployment.apps"`."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
+        return in_group(self.kind, self.group)
 
     @cached_property
     def stored_group(self) -> str:

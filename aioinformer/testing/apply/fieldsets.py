@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.testing.schema.node import Node, field_of
+from aioinformer.testing.schema.node import Node, field_of, items_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
@@ -36,7 +36,6 @@ _SYSTEM_METADATA = frozenset(
     ]
 )
 
-_ANY = Node()
 
 PARENT = object()
 """The value of a map or a list with fields."""
@@ -64,7 +63,7 @@ def _is_atomic(node: Node) -> bool:
 
 
 def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None:
-    items = node.items or _ANY
+    items = items_of(node)
     if not value or _is_atomic(node):
         found[path] = value
     elif isinstance(value, dict):
@@ -91,7 +90,7 @@ def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None
 
 def key_element(node: Node, item: Object) -> str:
     """Return the element of an item of a list that merges by keys; a missing key has its default."""
-    items = node.items or _ANY
+    items = items_of(node)
     keys = {}
     for key in sorted(node.list_keys):
         default = field_of(items, key).default
@@ -130,7 +129,7 @@ def _merge_items(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
     def merged(left: int, right: int | None) -> Any:
         if right is None:
             return live[left]
-        return applied[right] if left < 0 else _merge(node.items or _ANY, live[left], applied[right])
+        return applied[right] if left < 0 else _merge(items_of(node), live[left], applied[right])
 
     return [merged(left, right) for left, right in pairs]
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.schema.gotext import text
-from aioinformer.testing.schema.node import Node, field_of
+from aioinformer.testing.schema.node import Node, field_of, items_of
 
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
 _ORDER = "$setElementOrder/"
-_ANY = Node()
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -99,7 +98,7 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
             for item in patch
             if not (isinstance(item, dict) and set(item) == {"$patch"})
         ]
-    key, part = node.merge_key, node.items or _ANY
+    key, part = node.merge_key, items_of(node)
     if not node.merges:
         return copy.deepcopy(patch)
     if len({type(item) for item in existing + patch}) > 1:

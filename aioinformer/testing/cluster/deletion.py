@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aioinformer.testing import errors
-from aioinformer.testing.objects import Object, timestamp
+from aioinformer.testing.objects import Object, timestamp, with_condition
 from aioinformer.testing.storage.builtin import DEFINITIONS, NAMESPACES, PODS
 from aioinformer.testing.storage.codec import load, store
-from aioinformer.testing.storage.conditions import with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

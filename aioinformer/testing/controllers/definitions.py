@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aioinformer.testing.cluster.deletion import CLEANUP
 from aioinformer.testing.controllers.controller import Controller
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.resources import (
     FieldLabel,
     PrinterColumn,
@@ -22,7 +22,6 @@ from aioinformer.testing.rules.custom import read_custom
 from aioinformer.testing.rules.naming import accepted_names, is_established, with_names
 from aioinformer.testing.storage.builtin import DEFINITIONS
 from aioinformer.testing.storage.codec import load, store
-from aioinformer.testing.storage.conditions import with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,8 +185,9 @@ def resource_types(
     ]
     webhook = (spec.get("conversion") or {}).get("webhook")
     if webhook is not None and spec["conversion"].get("strategy") == "Webhook":
-        version = types[0].version if stored is None else stored.version
-        origin = next((each for each in types if each.version == version), stored or types[0])
+        origin = types[0]
+        if stored is not None:
+            origin = next((each for each in types if each.version == stored.version), stored)
         storage = WebhookStorage(origin, webhook.get("clientConfig") or {})
         types = [replace(each, storage=storage) for each in types]
     return [

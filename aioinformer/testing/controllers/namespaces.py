@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller, finalizers_of
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, condition
 from aioinformer.testing.storage.builtin import NAMESPACES, PODS
 from aioinformer.testing.storage.codec import load
-from aioinformer.testing.storage.conditions import condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.objects import is_true
-from aioinformer.testing.storage.conditions import with_condition
+from aioinformer.testing.objects import is_true, with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

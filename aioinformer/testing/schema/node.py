@@ -73,6 +73,11 @@ def field_of(node: Node, name: str) -> Node:
     return node.properties.get(name) or node.items or _ANY
 
 
+def items_of(node: Node) -> Node:
+    """Return the Node of an array's items; one for any JSON if the schema has none."""
+    return node.items or _ANY
+
+
 def parts_of(node: Node) -> Iterator[tuple[str, Node]]:
     """Yield the Nodes directly inside a Node, each with its path there in a CustomResourceDefinition."""
     for name, part in node.properties.items():

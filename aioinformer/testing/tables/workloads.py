@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aioinformer.testing.errors import in_group
 from aioinformer.testing.objects import is_true
 from aioinformer.testing.tables.formats import (
     age,
@@ -94,8 +95,7 @@ def _owner(revision: Object) -> str:
     for each in revision["metadata"].get("ownerReferences") or ():
         if each.get("controller"):
             group = each["apiVersion"].rpartition("/")[0]
-            kind = f"{each['kind']}.{group}" if group else each["kind"]
-            return f"{kind.lower()}/{each['name']}"
+            return f"{in_group(each['kind'], group).lower()}/{each['name']}"
     return "<none>"
 
 

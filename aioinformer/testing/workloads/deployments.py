@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import DEPLOYMENTS, REPLICA_SETS
-from aioinformer.testing.storage.conditions import with_condition
 from aioinformer.testing.workloads.owner import Owner, hash_of, label_of, labelled, pod_of, replicas_of
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import JOBS
-from aioinformer.testing.storage.conditions import with_condition
 from aioinformer.testing.workloads.owner import Owner, is_active, is_ready, pod_of
 
 if TYPE_CHECKING:

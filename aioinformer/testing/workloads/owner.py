@@ -10,10 +10,9 @@ import msgspec
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.objects import Object, is_true
+from aioinformer.testing.objects import Object, is_true, with_condition
 from aioinformer.testing.storage.builtin import PODS
 from aioinformer.testing.storage.codec import load
-from aioinformer.testing.storage.conditions import with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from aioinformer.testing.cluster.binding import bind
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS
 from aioinformer.testing.storage.codec import load
-from aioinformer.testing.storage.conditions import with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
