@@ -6,7 +6,6 @@ An informer without a tracer contains none of this code, so disabled tracing cos
 from __future__ import annotations
 
 import logging
-from asyncio import CancelledError
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
+from ._core.cancellation import PLAIN_CALL_ERRORS
 from ._core.checks import is_finite, require_count
 from ._core.failure_log import FailureLog
 from ._core.tasks import maybe_await
@@ -190,7 +190,7 @@ class Tracer:
         )  # fmt: skip
         try:
             self._on_trace(trace)
-        except (Exception, CancelledError) as error:  # there is no await: the hook itself raised it
+        except PLAIN_CALL_ERRORS as error:
             self.failed += 1
             self._failures.log(
                 error, "%s: the Tracer's hook %s raised for %s at %s",

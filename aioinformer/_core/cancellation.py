@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+PLAIN_CALL_ERRORS = (Exception, asyncio.CancelledError)
+"""What a plain function of the user raises when it fails. Nothing is awaited, so a CancelledError is its own."""
+
 
 async def forget_own_cancellation(task: asyncio.Task[object], is_ending: Callable[[], bool]) -> None:
     """Undo cancellations that user code requested of its own task, delivered or not.

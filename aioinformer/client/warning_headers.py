@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
+
+from .._core.cancellation import PLAIN_CALL_ERRORS
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def report_warnings(server: str, texts: Iterable[str], handler: WarningHandler |
             continue
         try:
             handler(text)
-        except (Exception, CancelledError):  # nothing is awaited: the handler raised it itself
+        except PLAIN_CALL_ERRORS:
             _log_failure_once(server, text)
 
 

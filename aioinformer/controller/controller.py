@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from .._core.cancellation import PLAIN_CALL_ERRORS
 from .._core.checks import require_methods, require_timeout
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
@@ -253,10 +254,7 @@ class Controller(Running):
         def guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             try:
                 result = process(deltas, is_in_initial_list)
-            except (
-                Exception,
-                asyncio.CancelledError,
-            ) as error:  # nothing is awaited: process raised it itself
+            except PLAIN_CALL_ERRORS as error:
                 self._record_failure(deltas, error)
                 return None
             if result is None:

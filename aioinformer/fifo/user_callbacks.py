@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from asyncio import CancelledError
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.cancellation import PLAIN_CALL_ERRORS
 from .._core.checks import require_methods
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import KeyFuncError, TransformError
@@ -42,7 +42,7 @@ def transformed(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any
         if changed is None:
             raise TypeError("it returned None; it must return the object")
         return changed
-    except (Exception, CancelledError) as error:  # nothing is awaited: the transformer raised it itself
+    except PLAIN_CALL_ERRORS as error:
         raise TransformError(key, resource_version_of(obj), error) from error
 
 
@@ -66,7 +66,7 @@ class Known:
         """Return whether an object is known; True if that fails: better a spurious deletion than a lost one."""
         try:
             return self._objects is not None and self._objects.get_by_key(key) is not None
-        except (Exception, CancelledError):  # nothing is awaited: it raised it itself
+        except PLAIN_CALL_ERRORS:
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as known", key)
             return True
 
@@ -75,6 +75,6 @@ class Known:
         assert self._objects is not None
         try:
             return self._objects.get_by_key(key)
-        except (Exception, CancelledError):  # nothing is awaited: it raised it itself
+        except PLAIN_CALL_ERRORS:
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as unknown", key)
             return None

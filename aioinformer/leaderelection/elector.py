@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import anyio
 
+from .._core.cancellation import PLAIN_CALL_ERRORS
 from .._core.checks import (
     require_namespace,
     require_object_name,
@@ -397,7 +398,7 @@ class LeaderElector:
         if self._on_new_leader is not None:
             try:
                 self._on_new_leader(holder)
-            except (Exception, asyncio.CancelledError):  # nothing is awaited: the function raised it itself
+            except PLAIN_CALL_ERRORS:
                 logger.exception("%s: on_new_leader failed", self)
 
     # -- losing and giving back ----------------------------------------------------------------------------

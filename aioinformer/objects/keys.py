@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
@@ -10,6 +9,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
+from .._core.cancellation import PLAIN_CALL_ERRORS
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import DecodeError, KeyFuncError, shortened
 from .kube_object import KubeObject, read_labels
@@ -89,7 +89,7 @@ def keyed_by(key_func: KeyFunc) -> KeyFunc:
             key = key_func(obj)
         except KeyFuncError:
             raise
-        except (Exception, CancelledError) as error:  # nothing is awaited: the function raised it itself
+        except PLAIN_CALL_ERRORS as error:
             raise KeyFuncError(obj, error) from error
         if not isinstance(key, str):
             raise KeyFuncError(obj, TypeError(f"the key function returned {key!r}, not a string"))

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from time import perf_counter
 from typing import Any
 
-from .._core.cancellation import forget_own_cancellation
+from .._core.cancellation import PLAIN_CALL_ERRORS, forget_own_cancellation
 from .._core.failure_log import FailureLog
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..handlers import ResourceEventHandler
@@ -77,10 +77,7 @@ class HandlerCalls:
             if result is not None and isawaitable(result):
                 self._awaitable = StepTimer(result) if self._slow.times_steps else result
                 return True
-        except (
-            Exception,
-            asyncio.CancelledError,
-        ) as error:  # nothing was awaited: the handler raised it itself
+        except PLAIN_CALL_ERRORS as error:
             self._record_failure(error)
         return False
 
