@@ -14,7 +14,6 @@ from .operators import (
     CallOther,
     DropAssignment,
     DropCall,
-    DropExcept,
     DropOperand,
     Function,
     MoveBehind,
@@ -25,6 +24,7 @@ from .operators import (
     ReplaceAssigned,
     ReplaceCall,
     ReplaceCondition,
+    ReplaceExcept,
     ReplaceReturn,
 )
 
@@ -518,7 +518,7 @@ PROCESSOR = [
         "a plain handler that raises CancelledError ends its listener",
         "processor.calls",
         "HandlerCalls.start",
-        DropExcept("CancelledError"),
+        ReplaceExcept("PLAIN_CALL_ERRORS", by="Exception"),
     ),
     Mutant(
         "a handler that raises ends its listener",

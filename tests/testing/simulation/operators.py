@@ -276,21 +276,22 @@ class ReplaceArgument(OnCall):
         place.node.args[self.position] = expression(self.by)
 
 
-@dataclass(frozen=True)
-class DropExcept(AtPlace):
-    """Drop an exception from those that an ``except`` names."""
+@dataclass(frozen=True, kw_only=True)
+class ReplaceExcept(AtPlace):
+    """Catch other exceptions."""
 
-    what: ClassVar[str] = "except with several exceptions, of which is"
+    what: ClassVar[str] = "except of"
+    by: str
 
     def is_place(self, place: Place) -> bool:
         return (
-            isinstance(place.parent, ast.Tuple)
-            and place.field == "elts"
-            and _name_of(place.node) == self.name
+            isinstance(place.parent, ast.ExceptHandler)
+            and place.field == "type"
+            and mentions(place.node, self.name)
         )
 
     def change(self, place: Place) -> None:
-        place.replace()
+        place.replace(expression(self.by))
 
 
 def _one(body: Sequence[ast.stmt], what: str, is_it: Callable[[ast.AST], bool]) -> int:

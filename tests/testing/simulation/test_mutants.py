@@ -13,7 +13,6 @@ from .operators import (
     CallOther,
     DropAssignment,
     DropCall,
-    DropExcept,
     DropOperand,
     MoveBehind,
     Negate,
@@ -22,6 +21,7 @@ from .operators import (
     ReplaceAssigned,
     ReplaceCall,
     ReplaceCondition,
+    ReplaceExcept,
     ReplaceReturn,
 )
 
@@ -55,8 +55,8 @@ def test_survivors_are_explained() -> None:
         ("a = b(c, d)", ReplaceArgument("b", position=1, by="None"), "a = b(c, None)"),
         (
             "try: a()\nexcept (b, c.d): e()",
-            DropExcept("d"),
-            "try:\n    a()\nexcept (b,):\n    e()",
+            ReplaceExcept("d", by="b"),
+            "try:\n    a()\nexcept b:\n    e()",
         ),
         ("if a: b()\nc()\nd = e", MoveBehind("b", behind="d"), "c()\nd = e\nif a:\n    b()"),
         ("a()\na(b)\nc(a())", DropCall("a", nth=1), "a()\npass\nc(a())"),
