@@ -14,7 +14,7 @@ from ..events import EventRecorder
 from ..objects.keys import namespace_of
 from ..objects.kube_object import KubeObject
 from ..resources import CachedResource, Resource
-from .kinds import Kind, Named, arguments_of, key_of, shown
+from .kinds import CacheKey, Kind, Named, arguments_of, key_of, shown
 from .manager import Manager
 from .metadata import NAME, owner_reference, read_metadata
 
@@ -64,13 +64,18 @@ class Context:
         self.client: Client = manager.client
         self._recorder = recorder
         self._provided = [] if settings is None else [settings]
-        self._cached: dict[object, CachedResource[Any]] = {}
+        self._cached: dict[CacheKey, CachedResource[Any]] = {}
         for each in dict.fromkeys(cached):
             if (key := key_of(each)) not in self._cached:
-                self._cached[key] = manager.resource(*arguments_of(each), field_manager=name)
+                self._cached[key] = manager.resource(
+                    *arguments_of(each),
+                    field_manager=name,
+                    label_selector=key.label_selector,
+                    field_selector=key.field_selector,
+                )
             if isinstance(each, Kind):
                 self._cached[key].informer.add_indexers(each.indexers)
-        self._direct: dict[object, Resource[Any]] = {
+        self._direct: dict[CacheKey, Resource[Any]] = {
             key_of(each): Resource(self.client, *arguments_of(each), field_manager=name) for each in direct
         }
 
@@ -215,7 +220,12 @@ class Context:
                 del self._provided[before:]
 
     def _undeclared(self, resource: Named) -> ConfigError:
-        name = shown(resource)
+        name, key = shown(resource), key_of(resource)
+        if any(key.resource == each.resource for each in (*self._cached, *self._direct)):
+            return ConfigError(
+                f"{self.name} declares {name} with another object type or other selectors: pass the class or the Kind "
+                "that it declares"
+            )
         return ConfigError(
             f"{self.name} does not declare {name}: add it to owns= of its controller if it creates these objects, or "
             f"add Uses({name}, verbs=(...)) to uses=, with what it does with them"

@@ -9,12 +9,11 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 from ..errors import AioInformerError, ConfigError
 from ..handlers import require_callback
-from ..objects.api_resources import APIResource
 from ..typed.declaration import mistakes_error
 from ..workqueue import RateLimiter
 from .context import Context
 from .informer_triggers import Requests
-from .kinds import Named, declared, key_of
+from .kinds import CacheKey, Named, declared, key_of
 from .predicates import PredicateFunc
 from .requests import Request, Result
 from .rights import READ, WRITE, Right
@@ -245,7 +244,7 @@ class Mistakes:
 
 def unique(named: Iterable[Named]) -> list[Named]:
     """Return each resource once, however its name is written."""
-    found: dict[tuple[APIResource, type | None], Named] = {}
+    found: dict[CacheKey, Named] = {}
     for each in named:
         found.setdefault(key_of(each), each)
     return [*found.values()]

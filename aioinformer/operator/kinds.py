@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from .._core.checks import LABEL, is_subdomain
-from ..errors import ConfigError
+from ..errors import ConfigError, SelectorError
+from ..listwatch.collection import require_selectors
 from ..objects.api_resources import APIResource, built_in
 from ..objects.kube_object import KubeObject
+from ..objects.labels import LabelSelector
 from ..store import IndexFunc
 from ..typed import CustomResource, crd
 from ..typed.names import resource_of_class
@@ -20,7 +22,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, init=False)
 class Kind(Generic[T]):
-    """A resource with the type of its objects and its indexes. It may be wherever a class or a name may be.
+    """A resource with the type of its objects, its indexes and selectors. It may be wherever a class or a name may be.
+
+    Kinds of one resource share a cache if they have the same object type and the same selectors.
 
     ::
 
@@ -32,6 +36,8 @@ class Kind(Generic[T]):
         resource: A class, or a name such as ``"pods"``.
         object_type: After a name, the type of its objects; KubeObject if not given.
         indexers: The indexes of its cache: functions of an object, or paths, by name.
+        label_selector: As kubectl's ``-l``: the cache has only these objects, and only they trigger reconciles.
+        field_selector: As kubectl's ``--field-selector``, likewise.
         namespaced: Whether objects live in namespaces, for a custom resource that is named by its plural and group. Of
             others it is known.
     """
@@ -39,6 +45,8 @@ class Kind(Generic[T]):
     resource: str | type[T]
     object_type: type[T] | None = None
     indexers: Mapping[str, IndexFunc[T] | str] = field(default_factory=dict)
+    label_selector: str = ""
+    field_selector: str = ""
     namespaced: bool = True
 
     @overload
@@ -47,6 +55,8 @@ class Kind(Generic[T]):
         resource: str,
         *,
         indexers: Mapping[str, IndexFunc[KubeObject] | str] = ...,
+        label_selector: str = ...,
+        field_selector: str = ...,
         namespaced: bool = ...,
     ) -> None: ...
 
@@ -57,11 +67,20 @@ class Kind(Generic[T]):
         object_type: type[T],
         *,
         indexers: Mapping[str, IndexFunc[T] | str] = ...,
+        label_selector: str = ...,
+        field_selector: str = ...,
         namespaced: bool = ...,
     ) -> None: ...
 
     @overload
-    def __init__(self, resource: type[T], *, indexers: Mapping[str, IndexFunc[T] | str] = ...) -> None: ...
+    def __init__(
+        self,
+        resource: type[T],
+        *,
+        indexers: Mapping[str, IndexFunc[T] | str] = ...,
+        label_selector: str = ...,
+        field_selector: str = ...,
+    ) -> None: ...
 
     def __init__(
         self,
@@ -69,11 +88,15 @@ class Kind(Generic[T]):
         object_type: type[Any] | None = None,
         *,
         indexers: Mapping[str, IndexFunc[Any] | str] | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
         namespaced: bool = True,
     ) -> None:
         object.__setattr__(self, "resource", resource)
         object.__setattr__(self, "object_type", object_type)
         object.__setattr__(self, "indexers", indexers or {})
+        object.__setattr__(self, "label_selector", label_selector)
+        object.__setattr__(self, "field_selector", field_selector)
         object.__setattr__(self, "namespaced", namespaced)
 
 
@@ -88,13 +111,24 @@ def declared(named: Named) -> APIResource:
     run. It counts as namespaced unless a Kind says otherwise.
 
     Raises:
-        ConfigError: The name or the class is none of a resource; the message has all mistakes of a class.
+        ConfigError: The name or the class is none of a resource, or the label selector of a Kind cannot be parsed. The
+            message has all mistakes of a class.
     """
+    if isinstance(named, Kind):
+        _require_selectors(named)
     if (kind := custom_class(named)) is not None:
         crd(kind)  # raises all mistakes of the class
     found = _resource_of(named)
     is_cluster_scoped = isinstance(named, Kind) and not named.namespaced and is_discovered(named)
     return found._replace(namespaced=False) if is_cluster_scoped else found
+
+
+def _require_selectors(kind: Kind[Any]) -> None:
+    require_selectors(kind.label_selector, kind.field_selector)
+    try:
+        LabelSelector.parse(kind.label_selector)
+    except SelectorError as error:
+        raise ConfigError(f"{shown(kind)}: label_selector={kind.label_selector!r}: {error}") from error
 
 
 def _resource_of(named: Named) -> APIResource:
@@ -120,11 +154,22 @@ def base_of(named: Named) -> str | type[Any]:
     return named.resource if isinstance(named, Kind) else named
 
 
-def key_of(named: Named) -> tuple[APIResource, type | None]:
-    """Return what all ways to name the same cache have in common: the resource, and the type of its objects."""
-    base = base_of(named)
-    said = named.object_type if isinstance(named, Kind) else None
-    return _resource_of(named), base if isinstance(base, type) else said
+class CacheKey(NamedTuple):
+    """What all ways to name the same cache have in common."""
+
+    resource: APIResource
+    object_type: type | None
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+def key_of(named: Named) -> CacheKey:
+    """Return the key of the cache that a declaration names."""
+    base, resource = base_of(named), _resource_of(named)
+    object_type = base if isinstance(base, type) else None
+    if not isinstance(named, Kind):
+        return CacheKey(resource, object_type)
+    return CacheKey(resource, object_type or named.object_type, named.label_selector, named.field_selector)
 
 
 def arguments_of(named: Named) -> tuple[Any, ...]:

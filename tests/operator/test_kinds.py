@@ -107,6 +107,44 @@ async def test_a_discovered_kind_may_have_a_type() -> None:
             await eventually(lambda: seen == ["a"])
 
 
+OWN_SECRETS = Kind("secrets", Secret, label_selector="app=web", field_selector="type=Opaque")
+
+
+async def test_a_kind_with_selectors_caches_what_they_select() -> None:
+    operator = Operator("selecting", events=False)
+    found: list[tuple[str, set[str]]] = []
+
+    def the_map(secret: Secret) -> list[Request[KubeObject]]:
+        return [Request("default", "map")]
+
+    @operator.controller("configmaps", watches=[Watched(OWN_SECRETS, the_map)])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        secrets = await context.resource(OWN_SECRETS).list()
+        with pytest.raises(ConfigError, match="'secrets' with another object type or other selectors"):
+            context.resource("secrets")
+        assert (await context.uncached(OWN_SECRETS).get("default/other")).metadata.name == "other"
+        found.append((request.name, {each.metadata.name for each in secrets}))
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "secrets", {"metadata": {"name": "own", "labels": {"app": "web"}}})
+        server.create("v1", "secrets", {"metadata": {"name": "other"}})
+        async with operator.running(client):
+            await eventually(lambda: ("map", {"own"}) in found)
+            server.patch("v1", "secrets", "other", {"data": {"colour": "Ymx1ZQ=="}})
+            server.create("v1", "secrets", {"metadata": {"name": "more", "labels": {"app": "web"}}})
+            await eventually(lambda: ("map", {"own", "more"}) in found)
+        requests = [name for name, _ in found]
+        assert requests.count("map") == 2, "a secret without the label triggers nothing"
+
+
+def test_an_invalid_selector_of_a_kind_is_a_mistake_of_the_declaration() -> None:
+    operator = Operator("selecting")
+    with pytest.raises(ConfigError, match=r"reconcile: 'secrets': label_selector='app in \(web'"):
+
+        @operator.controller("configmaps", owns=[Kind("secrets", label_selector="app in (web")])
+        async def reconcile(request: Request[KubeObject]) -> None: ...
+
+
 async def test_two_indexes_of_one_name_are_refused() -> None:
     operator = Operator("twice", events=False, uses=[Uses(CONFIGMAPS)])
     operator.controller(Kind("cm", indexers={"colour": "data.color"}))(lambda request: None)
