@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar
 
 from ..errors import AioInformerError, ConfigError
 from ..handlers import require_callback
@@ -19,6 +19,7 @@ from .requests import Request, Result
 from .rights import READ, WRITE, Right
 from .source_trigger import Source
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -213,6 +214,15 @@ def require_items(name: str, given: Iterable[T], item: type = object) -> tuple[T
     return items
 
 
+def right_of(declaration: Owned | Uses) -> Right:
+    """Return what a declaration adds to a Role.
+
+    Raises:
+        ConfigError: The resource is unknown, or the verbs are invalid.
+    """
+    return declaration.right
+
+
 class Mistakes:
     """Collects the mistakes of a declaration, to report all at once."""
 
@@ -224,10 +234,10 @@ class Mistakes:
         """Add one."""
         self._found.append(mistake)
 
-    def of(self, check: Callable[[], T]) -> T | None:
-        """Return what a function returns, or None if it raises an error, which is a mistake."""
+    def of(self, check: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Return what a function returns for these arguments, or None if it raises an error, which is a mistake."""
         try:
-            return check()
+            return check(*args, **kwargs)
         except AioInformerError as error:
             self._found.append(str(error))
             return None

@@ -21,6 +21,7 @@ from .declarations import (
     Watched,
     require_handler,
     require_items,
+    right_of,
     with_context,
 )
 from .informer_triggers import Owns, Watch
@@ -100,66 +101,66 @@ class Declared:
         mistakes = Mistakes(f"{operator}: the controller {self.name or called}")
         self._check_lists(mistakes)
         mistakes.raise_if_any()  # the other checks go through the lists
-        mistakes.of(lambda: require_handler("reconcile", self.reconcile))
-        primary = mistakes.of(lambda: self.primary)
-        if primary is not None and self.status_verbs:
-            mistakes.of(lambda: Right.of(primary, self._status_verbs, "status"))
-        for owned in self.owned:
-            mistakes.of(lambda owned=owned: owned.right)  # type: ignore[misc]
-        for source in self.sources:
-            mistakes.of(lambda source=source: SourceTrigger(source))  # type: ignore[misc]
-        for watched in self.watches:
-            mistakes.of(lambda watched=watched: declared(watched.resource))  # type: ignore[misc]
-            mistakes.of(
-                lambda watched=watched: require_handler("map_func", watched.map_func, "obj")  # type: ignore[misc]
-            )
-        for used in self.uses:
-            mistakes.of(lambda used=used: used.right)  # type: ignore[misc]
+        mistakes.of(require_handler, "reconcile", self.reconcile)
+        primary = mistakes.of(declared, self.resource)
+        self._check_triggers(mistakes)
         theirs = (resource for other in others for resource in other.resources)
-        mistakes.of(lambda: require_distinct([*named, *theirs, *self.resources]))
-        for predicate in (
-            self.predicate,
-            *(o.predicate for o in self.owned),
-            *(w.predicate for w in self.watches),
-        ):
-            if predicate is not None:
-                mistakes.of(lambda predicate=predicate: require_predicate("predicate", predicate))  # type: ignore[misc]
-        mistakes.of(lambda: require_count("concurrency", self.concurrency, least=1))
-        for name, seconds in (("timeout", self.timeout), ("cache_sync_timeout", self.cache_sync_timeout)):
-            if seconds is not None:
-                mistakes.of(lambda name=name, seconds=seconds: require_seconds(name, seconds))  # type: ignore[misc]
-        if self.rate_limiter is not None:
-            mistakes.of(lambda: require_arguments("rate_limiter", self.rate_limiter, ()))
+        mistakes.of(require_distinct, [*named, *theirs, *self.resources])
+        self._check_options(mistakes)
         self._check_finalizer(mistakes)
-        for other in others:
-            if primary is not None and other.title == self.title:
-                mistakes.add(f"another controller is named {self.title} already: pass name= to one of them")
-            if (
-                primary is not None
-                and self.finalizer
-                and (other.primary, other.finalizer) == (primary, self.finalizer)
-            ):
-                mistakes.add(
-                    f"{other.title} has the finalizer {self.finalizer} of the same objects: give each its own"
-                )
+        if primary is not None:
+            if self.status_verbs:
+                mistakes.of(Right.of, primary, self._status_verbs, "status")
+            self._check_others(mistakes, primary, others)
         mistakes.raise_if_any()
 
     def _check_lists(self, mistakes: Mistakes) -> None:
-        mistakes.of(lambda: require_items("owns", self.owns))
-        mistakes.of(lambda: require_items("watches", self.watches, Watched))
-        mistakes.of(lambda: require_items("uses", self.uses, Uses))
-        mistakes.of(lambda: require_items("sources", self.sources))
+        mistakes.of(require_items, "owns", self.owns)
+        mistakes.of(require_items, "watches", self.watches, Watched)
+        mistakes.of(require_items, "uses", self.uses, Uses)
+        mistakes.of(require_items, "sources", self.sources)
+
+    def _check_triggers(self, mistakes: Mistakes) -> None:
+        with_rights: list[Owned | Uses] = [*self.owned, *self.uses]
+        for each in with_rights:
+            mistakes.of(right_of, each)
+        for source in self.sources:
+            mistakes.of(SourceTrigger, source)
+        for watched in self.watches:
+            mistakes.of(declared, watched.resource)
+            mistakes.of(require_handler, "map_func", watched.map_func, "obj")
+        triggers: list[Owned | Watched] = [*self.owned, *self.watches]
+        for predicate in (self.predicate, *(trigger.predicate for trigger in triggers)):
+            if predicate is not None:
+                mistakes.of(require_predicate, "predicate", predicate)
+
+    def _check_options(self, mistakes: Mistakes) -> None:
+        mistakes.of(require_count, "concurrency", self.concurrency, least=1)
+        for name, seconds in (("timeout", self.timeout), ("cache_sync_timeout", self.cache_sync_timeout)):
+            if seconds is not None:
+                mistakes.of(require_seconds, name, seconds)
+        if self.rate_limiter is not None:
+            mistakes.of(require_arguments, "rate_limiter", self.rate_limiter, ())
+
+    def _check_others(self, mistakes: Mistakes, primary: APIResource, others: Sequence[Declared]) -> None:
+        for other in others:
+            if other.title == self.title:
+                mistakes.add(f"another controller is named {self.title} already: pass name= to one of them")
+            if self.finalizer and (other.primary, other.finalizer) == (primary, self.finalizer):
+                mistakes.add(
+                    f"{other.title} has the finalizer {self.finalizer} of the same objects: give each its own"
+                )
 
     def _check_finalizer(self, mistakes: Mistakes) -> None:
         if self.cleanup is not None:
-            mistakes.of(lambda: require_handler("cleanup", self.cleanup))
+            mistakes.of(require_handler, "cleanup", self.cleanup)
         if (self.finalizer is None) != (self.cleanup is None):
             missing = (
                 "a cleanup" if self.cleanup is None else "a finalizer, such as 'example.com/what-it-protects'"
             )
             mistakes.add(f"finalizer and cleanup go together: add {missing}")
         if self.finalizer is not None:
-            mistakes.of(lambda: _require_finalizer(self.finalizer))
+            mistakes.of(_require_finalizer, self.finalizer)
 
     def rights(self) -> Iterator[Right]:
         """Yield what the controller has to be permitted."""

@@ -19,7 +19,7 @@ from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
 from .context import Context, Lifespan
-from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, require_items, unique
+from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, require_items, right_of, unique
 from .declared import Declared
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
@@ -86,13 +86,13 @@ class Operator(DeclaresWebhooks):
         settings: type[Any] | None = None,
     ) -> None:
         mistakes = Mistakes(f"Operator({name!r})")
-        mistakes.of(lambda: require_object_name("name", name))
-        self.uses = mistakes.of(lambda: require_items("uses", uses, Uses)) or ()
+        mistakes.of(require_object_name, "name", name)
+        self.uses = mistakes.of(require_items, "uses", uses, Uses) or ()
         for each in self.uses:
-            mistakes.of(lambda each=each: each.right)  # type: ignore[misc]
+            mistakes.of(right_of, each)
         if settings is not None:
-            mistakes.of(lambda: require_settings_class(settings))
-        mistakes.of(lambda: require_distinct(each.named for each in self.uses))
+            mistakes.of(require_settings_class, settings)
+        mistakes.of(require_distinct, (each.named for each in self.uses))
         mistakes.raise_if_any()
         super().__init__()
         self.name = name

@@ -111,12 +111,12 @@ class Admission:
         """
         called = getattr(self.function, "__name__", repr(self.function))
         mistakes = Mistakes(f"{self.operator}: {self.verb}({_shown(self.resource)}) {called}")
-        mistakes.of(lambda: require_handler(self.verb, self.function, "review"))
+        mistakes.of(require_handler, self.verb, self.function, "review")
         resource = mistakes.of(lambda: self.of)
         if resource is not None:
             self._check_resource(mistakes, resource, others)
-        mistakes.of(lambda: require_flag("side_effects", self.side_effects))
-        mistakes.of(lambda: require_flag("deleting", self.deleting))
+        mistakes.of(require_flag, "side_effects", self.side_effects)
+        mistakes.of(require_flag, "deleting", self.deleting)
         if self.failure_policy not in ("Fail", "Ignore"):
             mistakes.add(f"failure_policy must be 'Fail' or 'Ignore', not {self.failure_policy!r}")
         if type(self.timeout) is not int or not 1 <= self.timeout <= LONGEST_TIMEOUT:

@@ -53,13 +53,13 @@ class Conversion:
         """
         called = getattr(self.function, "__name__", repr(self.function))
         mistakes = Mistakes(f"{operator}: convert {called}")
-        mistakes.of(lambda: require_handler("convert", self.function, "old"))
+        mistakes.of(require_handler, "convert", self.function, "old")
         named: tuple[Any, Any] = (self.old, self.new)
         for each in named:
             if not (isinstance(each, type) and issubclass(each, CustomResource)):
                 mistakes.add(f"convert takes two CustomResource classes, not {each!r}")
         mistakes.raise_if_any()
-        old, new = mistakes.of(lambda: declared(self.old)), mistakes.of(lambda: declared(self.new))
+        old, new = mistakes.of(declared, self.old), mistakes.of(declared, self.new)
         if old and new:
             if (old.group, old.plural) != (new.group, new.plural):
                 mistakes.add(f"{old} and {new} are different kinds: convert between versions of one kind")
