@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..client import Client
 from ..errors import ConfigError
-from ..objects.api_resources import APIResource, built_in, built_in_resources
+from ..objects.api_resources import APIResource, built_in, built_in_resources, is_cluster_scoped
 from ..objects.kube_object import KubeObject
 from .declaration import Declaration
 
@@ -40,7 +40,9 @@ class Named(NamedTuple):
         Args:
             said: What the call says; it counts if nothing else is known.
         """
-        return said if self.resource is None else self.resource.namespaced
+        if self.resource is None:
+            return said and not is_cluster_scoped(self.api_version.rpartition("/")[0], self.plural)
+        return self.resource.namespaced
 
 
 def named(client: Client, resource: Any, plural: Any = "", object_type: Any = None) -> Named:
