@@ -28,7 +28,7 @@ from .parent import OPTION, STEPS
 logger = logging.getLogger(__name__)
 
 POLL = 0.5
-"""Seconds between looks at the source files."""
+"""Seconds between checks of the source files."""
 
 
 async def run_dev(target: str, arguments: Sequence[str]) -> None:
@@ -71,7 +71,7 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> N
 
 
 def _unregister(server: APIServer, authority: Path) -> None:
-    """Delete the configurations of the operator's webhooks: while they are away, they would refuse its own restart."""
+    """Delete the configurations of the operator's webhooks, which would refuse requests while it is down."""
     bundle = base64.b64encode(authority.read_bytes()).decode()
     for kind in ("mutating", "validating"):
         plural = f"{kind}webhookconfigurations"
@@ -96,7 +96,7 @@ async def _report_end(child: asyncio.subprocess.Process) -> None:
 
 
 async def _stop(child: asyncio.subprocess.Process) -> None:
-    """End the operator: first in order, then at once. A cancellation makes it hurry."""
+    """End the operator by STEPS. If this is cancelled, the operator ends with its standard input."""
     for number, patience in STEPS:
         if child.returncode is not None:
             return

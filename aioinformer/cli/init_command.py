@@ -14,19 +14,19 @@ from .reporting import reporting_errors
 def init_command(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="The operator's name, such as websites; the new folder's, too."),
+        typer.Argument(metavar="NAME", help="The name of the operator and its folder, such as websites."),
     ],
     group: Annotated[
-        str, typer.Option("--group", help="The API group of its custom resource: a domain of yours.")
+        str, typer.Option("--group", help="The API group of its custom resource: your own domain.")
     ] = "example.com",
     kind: Annotated[
         str | None,
         typer.Option(
-            "--kind", help="The kind of its custom resource. Default: of NAME, Website of websites."
+            "--kind", help="The kind of its custom resource. Default: from NAME, as Website from websites."
         ),
     ] = None,
 ) -> None:
-    """Write a new operator's project: code, tests, image and manifests that work at once."""
+    """Write a new operator's project: code, tests, Dockerfile, Makefile and CI workflow."""
     from .new_project import NewProject  # needs longer than other commands
 
     with reporting_errors(), printing():
@@ -36,5 +36,5 @@ def init_command(
             f"{name}/ has an operator of the kind {project.kind} ({group}/v1). Next:\n"
             f"  cd {name}\n"
             "  make test   # on an embedded API server\n"
-            "  make run    # on another one, with a kubeconfig for kubectl\n"
+            "  make run    # the operator on an embedded API server; prints a kubeconfig for kubectl\n"
         )

@@ -32,7 +32,7 @@ def manifests_command(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", help="The name of the Deployment and the others. Default: the operator's."),
+        typer.Option("--name", help="The name of the Deployment, roles and others. Default: the operator's."),
     ] = None,
     namespace: Annotated[
         str | None,
@@ -48,19 +48,19 @@ def manifests_command(
         bool | None,
         typer.Option(
             "--create-namespace/--no-create-namespace",
-            help="Whether the Namespace of the pods is a part. Default: if neither namespace is given.",
+            help="Also print the Namespace of the pods. Default: if neither namespace is given.",
         ),
     ] = None,
     replicas: Annotated[
-        int, typer.Option("--replicas", min=0, help="Pods. Of several, one is elected to work.")
+        int, typer.Option("--replicas", min=0, help="Number of pods. With several, one is elected.")
     ] = 1,
     ca_bundle: Annotated[
         Path | None,
         typer.Option(
             "--ca-bundle",
             metavar="FILE",
-            help="The authority of the webhooks' certificate, which is in a Secret NAME-webhook of your own. Default: "
-            "cert-manager makes both.",
+            help="The authority of the webhooks' certificate, in PEM, if you create the Secret NAME-webhook. Default: "
+            "cert-manager creates both.",
         ),
     ] = None,
 ) -> None:

@@ -37,7 +37,7 @@ from .loading import Factory, failure
 logger = logging.getLogger(__name__)
 
 TRACES = 10_000
-"""Events that the latencies of stages are computed of."""
+"""Newest events from which the latencies of stages are computed."""
 LEFT_BEHIND = 1.0
 """Seconds that tasks which the manager left behind may take to end."""
 
@@ -260,5 +260,5 @@ async def _end_the_rest() -> None:
         _, running = await asyncio.wait(rest, timeout=LEFT_BEHIND)
         if running:
             names = ", ".join(sorted(task.get_name() for task in running))
-            logger.error("ends although these still run: %s", names)
+            logger.error("the process ends, although these tasks ignore their cancellation: %s", names)
             os._exit(1)

@@ -68,11 +68,13 @@ def run_command(
         str | None,
         typer.Option("--tls-cert", help="The webhooks' certificate in PEM; read again when it changes."),
     ] = None,
-    tls_key: Annotated[str | None, typer.Option("--tls-key", help="Its private key in PEM.")] = None,
+    tls_key: Annotated[
+        str | None, typer.Option("--tls-key", help="The certificate's private key in PEM.")
+    ] = None,
     webhook_ca: Annotated[str | None, typer.Option("--webhook-ca", hidden=True)] = None,  # of --dev
     host: Annotated[
         str | None,
-        typer.Option("--host", help="Where the ports are open. Default: 127.0.0.1; in a pod, everywhere."),
+        typer.Option("--host", help="The address to listen on. Default: 127.0.0.1; in a pod, all addresses."),
     ] = None,
     grace_period: Annotated[
         float | None,

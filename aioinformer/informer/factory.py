@@ -266,9 +266,7 @@ class SharedInformerFactory(InOneLoop):
         """Return the namespaces to read; ``""`` for all."""
         if not namespaced:
             if namespace or namespaces is not None:
-                raise ConfigError(
-                    f"{plural} are cluster-scoped: namespaced=False excludes namespace and namespaces"
-                )
+                raise ConfigError(f"{plural} are cluster-scoped: leave out namespace and namespaces")
             return (EVERYWHERE,)
         if namespaces is None:
             if namespace is None:

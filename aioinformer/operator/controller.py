@@ -294,8 +294,8 @@ class Controller(Generic[T]):
         namespace, _, name = key.rpartition("/")
         if namespace and not self.informer.version_waits.reads(namespace):
             raise TerminalError(
-                f"{self.informer.name} does not read the namespace {namespace!r}: a map function or source asked for "
-                f"{key}, and whether it exists is not known here"
+                f"{self.informer.name} does not read the namespace {namespace!r}, but a map function or source "
+                f"requested {key}: return requests for namespaces that it reads"
             )
         if self._written is not None:
             return self._reconcile_current(key, self._written)

@@ -38,13 +38,11 @@ Mapper = (
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """A resource that the operator uses otherwise than as a trigger.
-
-    With ``list`` and ``watch``, it is cached, as the resources are that trigger reconciles.
+    """A resource that the operator uses without being triggered by it. With ``list`` and ``watch``, it is cached.
 
     Args:
         resource: A class, a Kind, a name such as ``"secrets"``, or a subresource such as ``"pods/eviction"``.
-        verbs: What the operator does with it: ``("get",)``, ``("create",)``.
+        verbs: The verbs that the operator uses: ``("get",)``, ``("create",)``.
     """
 
     resource: Named
@@ -77,13 +75,13 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A resource whose objects the reconciled ones own, with a predicate: see Owns.
+    """A resource whose objects are owned by the reconciled objects: see Owns.
 
     Args:
         resource: A class, a name, or a Kind.
         predicate: Which changes trigger a reconcile; None for all.
         controller_only: Whether only the owner that is the object's controller is reconciled.
-        verbs: What the operator does with it beside get, list and watch.
+        verbs: The verbs that the operator uses beside get, list and watch.
     """
 
     resource: Named
@@ -120,12 +118,12 @@ class ControllerOptions(TypedDict, Generic[T], total=False):
     """Options of a controller of an Operator.
 
     Attributes:
-        name: The controller's name. The resource's.
-        status_verbs: What it does with the status: ``("patch",)``. Of a class with a field ``status`` update and patch,
-            otherwise nothing.
+        name: The controller's name; the resource's if not given.
+        status_verbs: The verbs that it uses on the status: ``("patch",)``. If not given, update and patch for a class
+            with a field ``status``, else none.
         owns: Resources that it creates for each object: classes, names, Kinds, or Owned.
         watches: Other resources that trigger reconciles.
-        uses: Resources that it uses otherwise.
+        uses: Resources that it uses without being triggered by them.
         sources: As for Controller.
         predicate: As for Controller.
         finalizer: As for Controller.
@@ -235,7 +233,7 @@ class Mistakes:
         self._found.append(mistake)
 
     def of(self, check: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Return what a function returns for these arguments, or None if it raises an error, which is a mistake."""
+        """Return what a function returns; or None if it raises an error, which is collected as a mistake."""
         try:
             return check(*args, **kwargs)
         except AioInformerError as error:
@@ -243,7 +241,7 @@ class Mistakes:
             return None
 
     def raise_if_any(self) -> None:
-        """Report them.
+        """Raise all mistakes as one error.
 
         Raises:
             ConfigError: There are some.

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, init=False)
 class Kind(Generic[T]):
-    """A resource with the type of its objects, its indexes and selectors. It may be wherever a class or a name may be.
+    """A resource with the type of its objects, its indexes and selectors. Use it in place of a class or a name.
 
     Kinds of one resource share a cache if they have the same object type and the same selectors.
 
@@ -38,8 +38,8 @@ class Kind(Generic[T]):
         indexers: The indexes of its cache: functions of an object, or paths, by name.
         label_selector: As kubectl's ``-l``: the cache has only these objects, and only they trigger reconciles.
         field_selector: As kubectl's ``--field-selector``, likewise.
-        namespaced: Whether objects live in namespaces, for a custom resource that is named by its plural and group. Of
-            others it is known.
+        namespaced: Whether objects live in namespaces. It counts for a custom resource that is named by its plural and
+            group; the scope of others is known.
     """
 
     resource: str | type[T]
@@ -111,7 +111,7 @@ def declared(named: Named) -> APIResource:
     run. It counts as namespaced unless a Kind says otherwise.
 
     Raises:
-        ConfigError: The name or the class is none of a resource, or the label selector of a Kind cannot be parsed. The
+        ConfigError: The name or class does not name a resource, or the label selector of a Kind cannot be parsed. The
             message has all mistakes of a class.
     """
     if isinstance(named, Kind):
@@ -137,7 +137,7 @@ def _resource_of(named: Named) -> APIResource:
     if isinstance(named, type):
         return resource_of_class(named)
     if not isinstance(named, str):
-        raise ConfigError(f"a resource is named by a string or a class, not {named!r}")
+        raise ConfigError(f"a resource must be a name or a class, not {named!r}")
     if (found := built_in(named)) is not None:
         return found
     plural, _, group = named.partition(".")

@@ -55,7 +55,7 @@ class _Registers(Registering, Generic[T]):
 
 
 class Operator(DeclaresWebhooks):
-    """Declares controllers and webhooks, and what they may do. It holds no event loop, client or cache.
+    """Declares controllers and webhooks, and what they may do. It has no event loop, client or cache.
 
     ::
 
@@ -308,17 +308,17 @@ class Operator(DeclaresWebhooks):
         client: Any = None,
         settings: object = None,
     ) -> Reviewed[T]:
-        """Return what its webhooks say of an object, without a server that calls them: for unit tests.
+        """Call the webhooks for an object, without a server: for unit tests.
 
-        The webhooks that mutate are called in turn, then those that validate. They get what the API server would send.
-        Selectors, ``match_conditions`` and the schema of the kind are not applied.
+        First those that mutate, in turn, then those that validate. They get what the API server would send. Selectors,
+        ``match_conditions`` and the schema of the kind are not applied.
 
         Args:
             obj: The object as it would be stored, or that would be deleted: a Struct, a KubeObject or a dict.
             old: The object before an update.
             operation: UPDATE if there is an ``old`` object, else CREATE.
-            user: Who does it.
-            dry_run: Whether nothing will be stored.
+            user: The user who makes the request.
+            dry_run: Whether the request stores nothing.
             subresource: The subresource, such as ``"status"``.
             client: As for Manager, for functions that take a context. The informers of declared resources run during
                 the call; controllers do not.

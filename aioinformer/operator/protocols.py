@@ -10,7 +10,7 @@ from ..informer import SharedIndexInformer
 T = TypeVar("T")
 
 Work = Callable[[], Awaitable[Any]]
-"""What to run while being the leader."""
+"""The work of the leader."""
 
 
 class WrittenResource(Protocol[T]):

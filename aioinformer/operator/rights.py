@@ -62,7 +62,7 @@ class Right(msgspec.Struct, frozen=True):
 
 
 def merged(rights: Iterable[Right]) -> list[Right]:
-    """Return one right for each resource, in a fixed order. A resource that one of them knows as cluster-scoped is."""
+    """Return one right for each resource, in a fixed order. It is cluster-scoped if one of its rights says so."""
     rights = list(rights)
     cluster_scoped = {(each.group, each.plural) for each in rights if not each.namespaced}
     verbs: dict[tuple[str, str, str], set[str]] = {}

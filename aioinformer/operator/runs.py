@@ -55,7 +55,7 @@ class RunState:
     def __str__(self) -> str:
         text = f"{self.key} for {self.seconds:.1f} s"
         if self.stuck:
-            return f"{text}, ignores being cancelled"
+            return f"{text}, ignores its cancellation"
         return f"{text}, was cancelled" if self.overdue else text
 
 

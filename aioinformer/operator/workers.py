@@ -74,7 +74,7 @@ class Workers:
         reconcile: Reconciles the object of a key. Returns a Result, None, or an awaitable of either.
         concurrency: The number of workers.
         timeout: Seconds that a reconcile may take; None for no limit.
-        is_gone: Whether no object has a key any more: terminal failures of such keys are forgotten.
+        is_gone: Returns whether a key's object is gone: terminal failures of such keys are forgotten.
 
     Attributes:
         concurrency: The configured number of workers.
@@ -232,7 +232,7 @@ class Workers:
         is_replaced = run.task in self._tasks and run.task not in self._ending and not self._is_stopping
         logger.error(
             "%s: the reconcile of %s ignores its cancellation after %g s%s",
-            self._name, run.key, self._timeout, "; a new worker replaces its worker" if is_replaced else "",
+            self._name, run.key, self._timeout, "; another worker takes its place" if is_replaced else "",
         )  # fmt: skip
         if is_replaced:
             self._start()

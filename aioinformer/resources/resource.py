@@ -13,7 +13,7 @@ from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
-from ..objects.api_resources import APIResource, is_cluster_scoped
+from ..objects.api_resources import APIResource
 from ..objects.codec import codec_for
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult
@@ -126,10 +126,10 @@ class Resource(Writes[T]):
         client = Client.of(client)
         found = named(client, api_version, plural, object_type)
         collection = Collection(found.api_version, found.plural)
-        is_namespaced = found.is_namespaced(
-            namespaced and not is_cluster_scoped(collection.group, found.plural)
+        addresses, codec = (
+            Addresses(collection, found.is_namespaced(namespaced)),
+            codec_for(found.object_type),
         )
-        addresses, codec = Addresses(collection, is_namespaced), codec_for(found.object_type)
         super().__init__(Endpoint(client, addresses, codec, found.kind or kind, field_manager, timeout))
 
     async def get(self, key: str) -> T:

@@ -55,7 +55,7 @@ class Declaration:
         """The resource.
 
         Raises:
-            ConfigError: The names are no names of a resource; the message has all mistakes.
+            ConfigError: The names are invalid; the message has all mistakes.
         """
         if mistakes := [*self.mistakes()]:
             raise mistakes_error(self.class_name, mistakes)
@@ -98,7 +98,7 @@ def _wrong_type(name: str, value: object) -> str:
     if isinstance(value, (str, item)) or not isinstance(value, Collection):
         return f"{name}={value!r} must be a tuple: {name}=({value!r},)"
     wrong = [each for each in value if not isinstance(each, item)]
-    return f"{name}: {wrong[0]!r} is no {'Rule' if item is Meta else item.__name__}" if wrong else ""
+    return f"{name}: {wrong[0]!r} is not a {'Rule' if item is Meta else item.__name__}" if wrong else ""
 
 
 def plural_of(kind: str) -> str:

@@ -71,7 +71,7 @@ def diff(old: Any, new: Any, *, ignore: Collection[Path] = NOISE) -> list[Change
     Lists are compared by their items' names (``name``, ``type``, ``key`` or ``uid``), or by index if they have none.
 
     Args:
-        old: An object of any type: KubeObject, dict, Struct, model. None for none.
+        old: An object of any type: KubeObject, dict, Struct, model; or None if it does not exist.
         new: An object of any type, also another one. A tombstone counts as its last state.
         ignore: Paths to leave out; managedFields and resourceVersion if not given.
     """

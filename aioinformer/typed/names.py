@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..client import Client
 from ..errors import ConfigError
-from ..objects.api_resources import APIResource, built_in, built_in_resources
+from ..objects.api_resources import APIResource, built_in, built_in_resources, is_cluster_scoped
 from ..objects.kube_object import KubeObject
 from .declaration import Declaration
 
@@ -40,7 +40,9 @@ class Named(NamedTuple):
         Args:
             said: What the call says; it counts if nothing else is known.
         """
-        return said if self.resource is None else self.resource.namespaced
+        if self.resource is None:
+            return said and not is_cluster_scoped(self.api_version.rpartition("/")[0], self.plural)
+        return self.resource.namespaced
 
 
 def named(client: Client, resource: Any, plural: Any = "", object_type: Any = None) -> Named:
@@ -82,7 +84,7 @@ def resource_of(client: Client, resource: Any) -> APIResource:
     if isinstance(resource, type):
         return resource_of_class(resource)
     if not isinstance(resource, str):
-        raise ConfigError(f"a resource is named by a string or a class, not {resource!r}")
+        raise ConfigError(f"a resource must be a name or a class, not {resource!r}")
     found = client.discovery.known(resource) or built_in(resource)
     if found is None:
         raise ConfigError(
@@ -97,7 +99,7 @@ def resource_of_class(kind: type) -> APIResource:
     """Return the resource of a CustomResource class, or of a class of lightkube-models.
 
     Raises:
-        ConfigError: The class says no resource, or its names are wrong.
+        ConfigError: The class does not name a resource, or its names are wrong.
     """
     declaration = getattr(kind, "__declaration__", None)
     if isinstance(declaration, Declaration):
@@ -110,7 +112,7 @@ def resource_of_class(kind: type) -> APIResource:
             ] == group:
                 return each
     raise ConfigError(
-        f"{kind.__name__} does not say its resource: give a name or api_version and plural before it, as in "
+        f"{kind.__name__} does not name its resource: give a name or api_version and plural before it, as in "
         f'("pods", {kind.__name__}), or make it a CustomResource: '
         f'class {kind.__name__}(CustomResource, group="example.com", version="v1")'
     )

@@ -23,7 +23,7 @@ _INT_OR_STRING: Schema = {
 _LIST_TYPE, _MAP_KEYS = f"{EXTENSION}list-type", f"{EXTENSION}list-map-keys"
 
 _BASE64: Schema = {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==|[A-Za-z0-9+/]=))?$"}
-"""Not the format "byte", which refuses no bytes at all."""
+"""Not the format "byte", which accepts any text."""
 
 _TEXTS: dict[type, Schema] = {
     inspect.StrType: {"type": "string"},
@@ -238,7 +238,7 @@ class SchemaBuilder:
                 path, f"{kind.cls.__name__} contains itself, and a schema has no references: use Any here"
             )
         if getattr(kind, "array_like", False):
-            return self._mistake(path, f"{kind.cls.__name__} has array_like=True: an object has names")
+            return self._mistake(path, f"{kind.cls.__name__} has array_like=True: fields need their names")
         self._open.append(kind.cls)
         annotations = _annotations_of(kind.cls)
         properties: Schema = {}

@@ -25,6 +25,7 @@ from ..docs_tables import PUBLIC, ROOMS, summary
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
+READMES = [ROOT / "README.md", *sorted((ROOT / "examples").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 
 
@@ -49,11 +50,21 @@ async def test_code_runs(source: str, path: Path) -> None:
         await coroutine
 
 
-@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
-def test_linked_files_exist(path: Path) -> None:
-    text = path.read_text()
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        assert (path.parent / target).exists(), target
+@pytest.mark.parametrize("path", [*DOCS, *READMES], ids=lambda path: str(path.relative_to(ROOT)))
+def test_linked_files_and_headings_exist(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if not target.startswith("https://"):
+            file, _, heading = target.partition("#")
+            linked = path.parent / file if file else path
+            assert linked.exists(), target
+            assert not heading or heading in headings(linked), target
+
+
+def headings(path: Path) -> set[str]:
+    """Return what links to the headings of a page end with, as GitHub makes it of their text."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_files_and_functions_in_internals_exist() -> None:

@@ -43,6 +43,7 @@ from examples import (
     tombstones,
     typed_objects,
     volume_wipe,
+    websocket,
     work_queue,
     writing,
 )
@@ -134,6 +135,16 @@ async def test_tombstones(capsys: Printed) -> None:
         "in the cache now: []",
     ]
     assert {"error: TransportError", "error: ApiError"} <= set(printed)
+
+
+async def test_websocket(capsys: Printed) -> None:
+    await websocket.main()
+    assert lines(capsys) == [
+        '{"type":"ADDED","key":"default/a"}',
+        '{"type":"ADDED","key":"default/b"}',
+        '{"type":"ADDED","key":"default/c"}',
+        "handlers: 0",
+    ]
 
 
 async def test_listener_handoff(capsys: Printed) -> None:

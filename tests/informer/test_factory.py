@@ -173,10 +173,21 @@ class TestForResource:
             await subject.for_resource("v1", "pods", **asked).wait_synced(10)
         assert transport.paths() == [path]
 
+    @virtual_time
+    async def test_built_in_scope_is_known(self) -> None:
+        transport = FakeTransport()
+        async with factory(transport, namespace="default") as subject:
+            nodes = subject.for_resource("v1", "nodes")
+            assert subject.for_resource("nodes") is nodes
+            assert subject.for_resource("v1", "nodes", namespaced=False) is nodes
+            await nodes.wait_synced(10)
+        assert transport.paths() == ["/api/v1/nodes"]
+
     @pytest.mark.parametrize("asked", [{"namespace": "red"}, {"namespaces": ["red"]}])
-    def test_namespaced_false_excludes_a_namespace(self, asked: Any) -> None:
-        with pytest.raises(ConfigError, match="namespaced=False excludes"):
-            factory(FakeTransport()).for_resource("v1", "nodes", namespaced=False, **asked)
+    @pytest.mark.parametrize("plural", ["nodes", "caves"])
+    def test_cluster_scoped_excludes_a_namespace(self, plural: str, asked: Any) -> None:
+        with pytest.raises(ConfigError, match="are cluster-scoped: leave out namespace and namespaces"):
+            factory(FakeTransport()).for_resource("v1", plural, namespaced=plural == "nodes", **asked)
 
     @pytest.mark.parametrize("namespace", [7, 0, False, ["red"], "Red"])
     def test_invalid_namespace_is_refused(self, namespace: Any) -> None:

@@ -192,7 +192,7 @@ class TestLifecycle:
         world.server.create("v1", "namespaces", {"metadata": {"name": "red"}})
         world.server.create("v1", "configmaps", {"metadata": {"name": "b", "namespace": "red"}})
         manager = Manager(world.client, namespace="default")
-        namespaces = manager.resource("v1", "namespaces", namespaced=False)
+        namespaces = manager.resource("v1", "namespaces")
         maps, everywhere = (manager.resource("v1", "configmaps", namespace=each) for each in (None, ""))
         async with manager:
             assert "red" in [each.key for each in await namespaces.list()]
@@ -200,8 +200,8 @@ class TestLifecycle:
             assert (await namespaces.get("red"))["metadata"]["labels"]["a"] == "b"
             assert [each.key for each in await maps.list()] == ["default/a"]
             assert sorted(each.key for each in await everywhere.list()) == ["default/a", "red/b"]
-        with pytest.raises(ConfigError, match="namespaced=False excludes"):
-            manager.resource("v1", "namespaces", namespaced=False, namespace="red")
+        with pytest.raises(ConfigError, match="are cluster-scoped"):
+            manager.resource("v1", "namespaces", namespace="red")
 
     @staticmethod
     @simulated

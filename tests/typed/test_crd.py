@@ -335,7 +335,7 @@ def test_class_arguments_of_other_types_are_mistakes() -> None:
         "version=1 must be a str",
         "short_names=5 must be a tuple",
         "columns=Column(name='A', path='.spec', ",
-        "rules: 'self.spec > 1' is no Rule",
+        "rules: 'self.spec > 1' is not a Rule",
         "scale='spec.replicas' must be a Scale",
         "namespaced='no' must be a bool",
         "spec: a schema has no complex; use a Struct",

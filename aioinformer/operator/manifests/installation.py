@@ -23,10 +23,10 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         target: What ``aioinformer run`` gets: ``"websites:operator"``.
         name: The name of the Deployment, the ServiceAccount and the roles.
         image: The container's image. Its entry point is ``aioinformer``.
-        namespace: The namespace that the operator runs in; ``""`` for its own, which is called like the operator and
-            created with it; or the watched one.
+        namespace: The namespace that the operator runs in; ``""`` for the watched one, or else for its own, which has
+            the operator's name and is created with it.
         watched: The only namespace that it works in; None for all.
-        replicas: The number of pods. Of several, one is elected to work.
+        replicas: The number of pods. With several, one is elected to reconcile.
         create_namespace: Whether the namespace is created with it; None for only if it is the operator's own.
         ca_bundle: The authority, in PEM, of the certificate of the webhooks, which is in a Secret of your own called
             ``NAME-webhook``; None for a Certificate of cert-manager.
@@ -56,7 +56,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def elects(self) -> bool:
-        """Whether one of several pods is elected to work."""
+        """Whether one of several pods is elected to reconcile."""
         return self.replicas > 1
 
     @property

@@ -38,8 +38,8 @@ class AdmissionOptions(TypedDict, total=False):
         operations: What it is called for; CREATE and UPDATE if not given.
         subresource: The subresource that it is called for, such as ``"status"``; the objects themselves if not given.
         name: Its name; the function's if not given.
-        failure_policy: What the API server does if the webhook fails or is away: ``"Fail"`` (refuse the request) or
-            ``"Ignore"``.
+        failure_policy: What the API server does if the webhook fails or is unavailable: ``"Fail"`` (refuse the request)
+            or ``"Ignore"``.
         timeout: Seconds that the API server waits, 1 to 30; 10 if not given. The function gets nine tenths.
         side_effects: Whether it writes anything elsewhere. It must not if ``review.dry_run``.
         object_selector: A label selector for the objects, as in the configuration.

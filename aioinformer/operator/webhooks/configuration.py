@@ -1,4 +1,4 @@
-"""The objects that tell the API server of an operator's webhooks."""
+"""The objects that register an operator's webhooks at the API server."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def configurations(
         name: The operator's name.
         admissions: Its webhooks.
         reached: How the API server reaches them.
-        namespace: The operator's own namespace, which they leave out; None for the Service's.
+        namespace: The operator's own namespace, which they exclude; None for the Service's.
         annotations: Of both objects.
 
     Raises:
@@ -145,7 +145,7 @@ def _webhook(each: Admission, reached: Reached, namespace: str | None) -> Object
 
 
 def _namespaces(each: Admission, own: str | None) -> Object:
-    """Return the namespace selector, which leaves out the operator's own: its pods must start while it is away."""
+    """Return the namespace selector, which excludes the operator's own: its pods must start while it is down."""
     selector = dict(each.namespace_selector or {})
     if own is None:
         return selector

@@ -1,4 +1,4 @@
-"""AdmissionReview: what a webhook is asked about, and what it answers beside yes and no."""
+"""AdmissionReview: the request that a webhook reviews, with its warnings and denials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 
 class UserInfo(msgspec.Struct, frozen=True):
-    """Who makes the request (``authentication/v1 UserInfo``)."""
+    """The user who makes a request (``authentication/v1 UserInfo``)."""
 
     username: str = ""
     uid: str = ""
@@ -56,7 +56,7 @@ class AdmissionReview(Generic[T]):
         name: The object's name; ``""`` if the server generates it.
         namespace: ``""`` for cluster-scoped objects.
         subresource: ``"status"``; ``""`` for the object itself.
-        user: Who makes the request.
+        user: The user who makes the request.
         dry_run: Whether nothing will be stored, so the webhook must not write anything elsewhere.
         options: Of the request: the server's CreateOptions, UpdateOptions or DeleteOptions.
         raw: The object's JSON, with the fields that its class does not have.

@@ -21,7 +21,7 @@ from .app import WebhookApp
 logger = logging.getLogger(__name__)
 
 POLL = 10.0
-"""Seconds between looks at the certificate's files."""
+"""Seconds between checks of the certificate's files."""
 _WRONG_TIME = (9, 10)
 """OpenSSL's codes for a certificate that is not valid yet, or no longer."""
 
@@ -35,7 +35,7 @@ class WebhookServer:
         cert: The file of the certificate, with its chain, in PEM.
         key: The file of the private key, in PEM.
         host: The address to listen on; None for all.
-        poll: Seconds between looks at both files. A new certificate counts for new connections.
+        poll: Seconds between checks of both files. A new certificate is used for new connections.
 
     Attributes:
         port: The port.
@@ -151,7 +151,7 @@ class _Certificate:
             self.load()
         except (OSError, ConfigError) as error:
             if not self._is_broken:
-                logger.warning("%s; the last one is served until it can be", error)
+                logger.warning("%s; the last certificate is served until the files can be used", error)
             self._is_broken = True
             return
         self._is_broken = False

@@ -1,4 +1,4 @@
-"""Reviews without a server: what an operator's webhooks say of an object, for unit tests."""
+"""Reviews without a server: call an operator's webhooks for an object, in unit tests."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Reviewed(Generic[T]):
-    """What an operator's webhooks say of an object.
+    """The outcome of an operator's webhooks for an object.
 
     Attributes:
         allowed: Whether the server would store it.
         object: The object as it would be stored, with the changes of mutating webhooks.
         message: Why it is denied; ``""`` if it is allowed.
         causes: The fields that are wrong.
-        warnings: What the user would be warned of.
+        warnings: The warnings that the user would see.
     """
 
     allowed: bool
@@ -54,7 +54,7 @@ async def try_review(
     dry_run: bool,
     subresource: str,
 ) -> Reviewed[T]:
-    """Ask the webhooks about an object, as the server does: those that mutate in turn, then those that validate.
+    """Call the webhooks for an object, as the server does: those that mutate in turn, then those that validate.
 
     Raises:
         ConfigError: No webhook is called for the object and the operation, or one takes a context and there is none.

@@ -46,7 +46,7 @@ def test_mistakes_are_told_at_once() -> None:
         (lambda operator: operator.validate("leases")(nothing), "can stop every leader election"),
         (lambda operator: operator.validate("leases.coordination.k8s.io")(nothing), "every leader election"),
         (lambda operator: operator.mutate("podz")(nothing), "'podz' is no built-in resource"),
-        (lambda operator: operator.validate(3)(nothing), "named by a string or a class, not 3"),
+        (lambda operator: operator.validate(3)(nothing), "a resource must be a name or a class, not 3"),
         (lambda operator: operator.validate("pods", name="A B")(nothing), "lower-case letters, digits"),
         (
             lambda operator: operator.validate("pods")(lambda review: None),

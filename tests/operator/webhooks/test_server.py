@@ -97,12 +97,12 @@ async def test_new_certificates_are_served_and_broken_ones_are_not(
     ) as server:
         first = await served_by(server.port, context)
         files.renew(broken=True)
-        await eventually(lambda: "the last one is served until it can be" in caplog.text)
+        await eventually(lambda: "the last certificate is served until the files can be used" in caplog.text)
         assert await served_by(server.port, context) == first
         files.renew()
         await eventually(lambda: "has changed: new connections get the new one" in caplog.text)
         assert await served_by(server.port, context) != first
-    assert caplog.text.count("the last one is served") == 1
+    assert caplog.text.count("the last certificate is served") == 1
 
 
 async def test_an_expired_certificate_is_told_once_until_it_is_renewed(
