@@ -176,6 +176,16 @@ async def test_a_kind_with_an_index_that_is_not_declared_is_named() -> None:
             await eventually(lambda: failed)
 
 
+def test_a_kind_is_shown_as_a_program_makes_it() -> None:
+    assert (
+        repr(OWN_SECRETS) == "Kind('secrets', Secret, label_selector='app=web', field_selector='type=Opaque')"
+    )
+    assert repr(Kind(Site, indexers={"text": "spec.text"})) == "Kind(Site, indexers={'text': 'spec.text'})"
+    assert repr(Kind("caves.example.com", namespaced=False)) == "Kind('caves.example.com', namespaced=False)"
+    with pytest.raises(ConfigError, match=r"such as Uses\(Kind\('pods'\), \.\.\.\), not Kind\('pods'\)$"):
+        Operator("kinds", uses=[Kind("pods")])  # type: ignore[list-item]
+
+
 def test_an_invalid_selector_of_a_kind_is_a_mistake_of_the_declaration() -> None:
     operator = Operator("selecting")
     with pytest.raises(ConfigError, match=r"reconcile: 'secrets': label_selector='app in \(web'"):
