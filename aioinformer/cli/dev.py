@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 POLL = 0.5
 """Seconds between checks of the source files."""
+DEFINITIONS = ("apiextensions.k8s.io/v1", "customresourcedefinitions")
 
 
 async def run_dev(target: str, arguments: Sequence[str]) -> None:
@@ -63,11 +64,10 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> N
             while True:
                 child = await _start(target, options)
                 try:
-                    await run_until_first(sources.wait_changed, partial(_report_end, child))
+                    await run_until_first(sources.wait_changed, partial(_wait_installed, child, server))
                 finally:
                     await _stop(child)
                     _unregister(server, authority)
-                logger.info("%s has changed: restarting", sources.changed)
 
 
 def _unregister(server: APIServer, authority: Path) -> None:
@@ -88,11 +88,20 @@ async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Proc
     )  # fmt: skip
 
 
-async def _report_end(child: asyncio.subprocess.Process) -> None:
-    """Report when the operator has ended, and do not return."""
+async def _wait_installed(child: asyncio.subprocess.Process, server: APIServer) -> None:
+    """Report when the operator has ended, and return when a kind that it may lack is installed after that."""
     code = await child.wait()
-    logger.warning("the operator has ended with %d; it starts again when its source changes", code)
-    await asyncio.get_running_loop().create_future()
+    logger.warning(
+        "the operator has ended with %d; it starts again when its source changes, or when a CustomResourceDefinition "
+        "is installed",
+        code,
+    )
+    before = server.snapshot(*DEFINITIONS).keys()
+    while True:
+        await asyncio.sleep(POLL)
+        if server.snapshot(*DEFINITIONS).keys() - before:
+            logger.info("a CustomResourceDefinition was installed: restarting")
+            return
 
 
 async def _stop(child: asyncio.subprocess.Process) -> None:
@@ -114,9 +123,6 @@ class Sources:
     Args:
         module: The module's name.
 
-    Attributes:
-        changed: The name of the file that changed last.
-
     Raises:
         ConfigError: There is no such module.
     """
@@ -132,7 +138,6 @@ class Sources:
         self._folders = [Path(each) for each in folders] if folders else [Path(spec.origin or "").parent]
         self._is_package = bool(folders)
         self._seen = self._times()
-        self.changed = ""
 
     async def wait_changed(self) -> None:
         """Wait until a file is changed, added or removed."""
@@ -142,7 +147,7 @@ class Sources:
             differing = self._seen.items() ^ now.items()
             self._seen = now
             if differing:
-                self.changed = min(path.name for path, _ in differing)
+                logger.info("%s has changed: restarting", min(path.name for path, _ in differing))
                 return
 
     def _times(self) -> dict[Path, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -27,14 +28,16 @@ def init_command(
     ] = None,
 ) -> None:
     """Write a new operator's project: code, tests, Dockerfile, Makefile and CI workflow."""
-    from .new_project import NewProject  # needs longer than other commands
+    from .new_project import NewProject, installed_from  # needs longer than other commands
 
     with reporting_errors(), printing():
         project = NewProject(name=name, group=group, kind=kind or "")
         project.write(Path(name))
+        source = installed_from()
+        wheel = f"  pip wheel --no-deps -w wheels {shlex.quote(source)}   # unless your package index has aioinformer\n"
         write(
             f"{name}/ has an operator of the kind {project.kind} ({group}/v1). Next:\n"
-            f"  cd {name}\n"
+            f"  cd {name}\n{wheel if source else ''}"
             "  make test   # on an embedded API server\n"
             "  make run    # the operator on an embedded API server; prints a kubeconfig for kubectl\n"
         )

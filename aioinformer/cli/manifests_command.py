@@ -67,6 +67,7 @@ def manifests_command(
     """Print what installs an operator: its CustomResourceDefinitions, its rights and its Deployment."""
     from ..operator import Operator  # these need longer than other commands
     from ..operator.manifests import Installation, manifests, to_yaml, write_kustomization
+    from ..operator.settings import required_variables
     from .loading import DEFAULT_OBJECT, load
 
     with reporting_errors(), printing():
@@ -93,9 +94,13 @@ def manifests_command(
         objects = manifests(found, installation)
         if folder is None:
             write(to_yaml(objects))
-            return
-        written = write_kustomization(objects, folder)
-    print_error(f"wrote {len(written)} files; install them by: kubectl apply -k {folder}")
+        else:
+            written = write_kustomization(objects, folder)
+            print_error(f"wrote {len(written)} files; install them by: kubectl apply -k {folder}")
+        if required := required_variables(found.name, found.settings):
+            print_error(
+                f"the Deployment needs values, in your overlay or by kubectl set env: {', '.join(required)}"
+            )
 
 
 def _read(path: Path) -> bytes:

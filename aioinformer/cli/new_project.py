@@ -136,6 +136,16 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
 
+def installed_from() -> str:
+    """Return the URL of the folder or file that aioinformer was installed from; "" if it is from a package index."""
+    try:
+        text = metadata.distribution("aioinformer").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return ""
+    url = str(msgspec.json.decode(text or "{}").get("url", ""))
+    return url if url.startswith("file:") else ""
+
+
 def _template(name: str) -> str:
     return (
         resources.files("aioinformer.cli").joinpath("templates", f"{name}.tmpl").read_text(encoding="utf-8")

@@ -216,6 +216,8 @@ async def _find(
         return APIResource(api_version, found.name, found.kind or "", bool(found.namespaced))
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
     hint = "".join(f". Did you mean {each!r}?" for each in alike)
+    if "." in name and not hint:
+        hint = ". If the name is right, install its CustomResourceDefinition"
     errors = [*failures.values()]
     unless = f" (unreadable API groups may have it: {'; '.join(map(str, errors))})" if errors else ""
     text = f"the server {server} has no resource {name!r}{hint}{unless}"

@@ -13,6 +13,7 @@ from ..errors import ConfigError
 from ..events import EventRecorder
 from ..objects.keys import namespace_of
 from ..objects.kube_object import KubeObject
+from ..objects.labels import LabelSelector
 from ..resources import CachedResource, Resource
 from .kinds import CacheKey, Kind, Named, arguments_of, key_of, shown
 from .manager import Manager
@@ -95,10 +96,18 @@ class Context:
             resource: A class, a name or a Kind, as it was declared.
 
         Raises:
-            ConfigError: The operator does not declare it, or only declares other verbs than list and watch.
+            ConfigError: The operator does not declare it, or only declares other verbs than list and watch; or this
+                Kind has an index that no declared one has.
         """
         key = key_of(resource)
         if (found := self._cached.get(key)) is not None:
+            if isinstance(resource, Kind) and (
+                lacking := resource.indexers.keys() - found.informer.indexer.indexers
+            ):
+                raise ConfigError(
+                    f"{self.name} declares {shown(resource)} without the index {', '.join(sorted(lacking))}: "
+                    "declare the Kind that has it, in place of the class or the name"
+                )
             return found
         if key in self._direct:
             raise ConfigError(
@@ -150,8 +159,8 @@ class Context:
             The object as the server stored it.
 
         Raises:
-            ConfigError: The operator does not declare the resource, or the owner lacks its apiVersion, kind or uid, or
-                is in another namespace.
+            ConfigError: The operator does not declare the resource; the owner lacks its apiVersion, kind or uid, or is
+                in another namespace; or the labels are not those that the Kind selects.
             AioInformerError: As for ``Resource.apply``.
         """
         home = namespace_of(owner)
@@ -167,7 +176,15 @@ class Context:
                 f"and Kubernetes deletes objects whose owner is in another one: write it by context.resource("
                 f"{shown(resource)}).apply, and delete it in a cleanup"
             )
-        found = self._cached.get(key_of(resource)) or self.uncached(resource)
+        key = key_of(resource)
+        is_selected = LabelSelector.parse(key.label_selector).matches(metadata.get("labels") or {})
+        if key in self._cached and not is_selected:
+            named = "/".join(filter(None, (metadata["namespace"], metadata["name"])))
+            raise ConfigError(
+                f"{shown(resource)} {named}: the cache has only objects with {key.label_selector}, so the operator "
+                "would not see this one: add these labels to its metadata"
+            )
+        found = self._cached.get(key) or self.uncached(resource)
         return await found.apply({**fields, "metadata": metadata}, force=True)
 
     @property

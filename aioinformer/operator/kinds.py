@@ -20,7 +20,7 @@ from ..typed.names import resource_of_class
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Kind(Generic[T]):
     """A resource with the type of its objects, its indexes and selectors. Use it in place of a class or a name.
 
@@ -98,6 +98,14 @@ class Kind(Generic[T]):
         object.__setattr__(self, "label_selector", label_selector)
         object.__setattr__(self, "field_selector", field_selector)
         object.__setattr__(self, "namespaced", namespaced)
+
+    def __repr__(self) -> str:
+        """Return how a program makes it, without the defaults."""
+        named = [each for each in (self.resource, self.object_type) if each is not None]
+        shown = [each.__name__ if isinstance(each, type) else repr(each) for each in named]
+        options = ("indexers", "label_selector", "field_selector")
+        shown += [f"{each}={value!r}" for each in options if (value := getattr(self, each))]
+        return f"Kind({', '.join(shown)}{'' if self.namespaced else ', namespaced=False'})"
 
 
 Named = str | type[Any] | Kind[Any]

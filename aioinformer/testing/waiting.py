@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 @overload
 async def eventually(
-    condition: Callable[[], Awaitable[T]], within: float = 10.0, what: str = "", every: float = 0.01
+    condition: Callable[[], Awaitable[T | None]], within: float = 10.0, what: str = "", every: float = 0.01
 ) -> T: ...
 
 
 @overload
 async def eventually(
-    condition: Callable[[], T], within: float = 10.0, what: str = "", every: float = 0.01
+    condition: Callable[[], T | None], within: float = 10.0, what: str = "", every: float = 0.01
 ) -> T: ...
 
 

@@ -113,6 +113,6 @@ def resource_of_class(kind: type) -> APIResource:
                 return each
     raise ConfigError(
         f"{kind.__name__} does not name its resource: give a name or api_version and plural before it, as in "
-        f'("pods", {kind.__name__}), or make it a CustomResource: '
-        f'class {kind.__name__}(CustomResource, group="example.com", version="v1")'
+        f'("pods", {kind.__name__}), in an Operator Kind("pods", {kind.__name__}); or make it a CustomResource if the '
+        f'kind is yours: class {kind.__name__}(CustomResource, group="example.com", version="v1")'
     )

@@ -25,6 +25,15 @@ _LIST_TYPE, _MAP_KEYS = f"{EXTENSION}list-type", f"{EXTENSION}list-map-keys"
 _BASE64: Schema = {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==|[A-Za-z0-9+/]=))?$"}
 """Not the format "byte", which accepts any text."""
 
+_SECONDS = r"[0-9]{1,9}(\.[0-9]+)?S"
+_CLOCK = rf"T([0-9]{{1,9}}H([0-9]{{1,9}}M)?({_SECONDS})?|[0-9]{{1,9}}M({_SECONDS})?|{_SECONDS})"
+_DURATION: Schema = {"type": "string", "pattern": rf"^[+-]?P([0-9]{{1,8}}D({_CLOCK})?|{_CLOCK})$"}
+"""Days, hours, minutes and seconds of ISO 8601. Not the format "duration", which is Go's and others."""
+
+_HOURS = "([01][0-9]|2[0-3]):[0-5][0-9]"
+_TIME: Schema = {"type": "string", "pattern": rf"^{_HOURS}:[0-5][0-9](\.[0-9]+)?(Z|[+-]{_HOURS})?$"}
+_DECIMAL: Schema = {"type": "string", "pattern": r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
+
 _TEXTS: dict[type, Schema] = {
     inspect.StrType: {"type": "string"},
     inspect.DateTimeType: {"type": "string", "format": "date-time"},
@@ -32,9 +41,9 @@ _TEXTS: dict[type, Schema] = {
     inspect.BytesType: _BASE64,
     inspect.ByteArrayType: _BASE64,
     inspect.UUIDType: {"type": "string", "format": "uuid"},
-    inspect.TimeType: {"type": "string"},
-    inspect.TimeDeltaType: {"type": "string"},
-    inspect.DecimalType: {"type": "string"},
+    inspect.TimeType: _TIME,
+    inspect.TimeDeltaType: _DURATION,
+    inspect.DecimalType: _DECIMAL,
 }
 """Types that are strings in JSON."""
 

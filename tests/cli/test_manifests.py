@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from tests.e2e.processes import Ended, running
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # the command has no event loop
 
+ROOT = Path(__file__).parents[2]
+
 DECLARED = "examples.operator_declared"
 
 
-async def manifests(*args: str) -> Ended:
-    environment = {"COLUMNS": "200", "NO_COLOR": "1"}
+async def manifests(*args: str, **variables: str) -> Ended:
+    environment = {"COLUMNS": "200", "NO_COLOR": "1", **variables}
     async with running(
         sys.executable, "-m", "aioinformer", "manifests", *args, environment=environment
     ) as program:
@@ -42,6 +45,21 @@ async def test_with_a_folder_it_says_how_to_install_it(tmp_path: Path) -> None:
     ended = await manifests(DECLARED, "-o", str(tmp_path))
     assert (ended.code, ended.output) == (0, "")
     assert ended.errors == f"wrote 8 files; install them by: kubectl apply -k {tmp_path}\n"
+
+
+@pytest.mark.parametrize("to_folder", [False, True])
+async def test_it_names_the_settings_that_have_no_default(tmp_path: Path, to_folder: bool) -> None:
+    (tmp_path / "keeper.py").write_text(
+        "import msgspec\nfrom aioinformer.operator import Operator\n\n"
+        "class Settings(msgspec.Struct):\n    host: str\n    user_name: str\n    recheck: float = 20.0\n\n"
+        "operator = Operator('cave-keeper', settings=Settings)\n"
+    )
+    options = ["-o", str(tmp_path / "out")] if to_folder else []
+    ended = await manifests("keeper", *options, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    assert (ended.code, bool(ended.output)) == (0, not to_folder)
+    assert ended.errors.endswith(
+        "the Deployment needs values, in your overlay or by kubectl set env: CAVE_KEEPER_HOST, CAVE_KEEPER_USER_NAME\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from aioinformer import ConfigError
+from aioinformer.cli.app import app
 from aioinformer.cli.new_project import NewProject
 
 
@@ -48,6 +51,29 @@ def test_an_empty_folder_is_used_and_another_is_refused(tmp_path: Path) -> None:
     ):
         project.write(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("record", "source"),
+    [
+        (None, ""),
+        (
+            '{"url": "file:///home/ann/my%20code", "dir_info": {"editable": true}}',
+            "file:///home/ann/my%20code",
+        ),
+        ('{"url": "https://example.com/aioinformer.git", "vcs_info": {"vcs": "git"}}', ""),
+    ],
+    ids=["index", "folder", "repository"],
+)
+def test_init_says_how_to_use_the_wheel_of_a_checkout(
+    record: str | None, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip records where a package is from (PEP 610). The project's own environment needs aioinformer from somewhere."""
+    monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: record)
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(app, ["init", "websites"]).output
+    step = f"  cd websites\n  pip wheel --no-deps -w wheels {source}   # unless" if source else "wheel"
+    assert (step in said) is bool(source), said
 
 
 def test_a_file_is_in_the_way(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.kubernetes.process import free_ports
 
 from .api import CONFIGMAPS
 from .clusters import Cluster, configmap
+from .definitions import definition
 from .processes import Ended, Lines, Running, running
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
@@ -536,6 +537,22 @@ async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder:
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
     assert not os.path.exists(kubeconfig)  # noqa: ASYNC240 - fast
+
+
+async def test_dev_starts_again_when_a_kind_of_another_project_is_installed(folder: Path) -> None:
+    ports = ("--metrics-port", "0", "--probe-port", "0")
+    (folder / "copies.py").write_text(
+        COPIES.replace('owns=["secrets"]', 'owns=["secrets", "caves.example.org"]')
+    )
+    async with aioinformer(folder, "copies:operator", "--dev", *ports) as program:
+        kubeconfig = (await program.output.next()).rpartition("KUBECONFIG=")[2]
+        line = await line_with(program.errors, "has no resource 'caves.example.org'")
+        assert line.endswith(". If the name is right, install its CustomResourceDefinition")
+        await line_with(program.errors, "the operator has ended with 1")
+        async with Client.from_kubeconfig(path=kubeconfig) as client:
+            await Resource(client, "crds").create(definition("example.org", "Cave"))
+        await line_with(program.errors, "a CustomResourceDefinition was installed: restarting")
+        await line_with(program.errors, "starts its controllers")
 
 
 async def test_dev_leaves_no_operator_behind_when_it_is_killed(folder: Path) -> None:

@@ -137,6 +137,55 @@ async def test_a_kind_with_selectors_caches_what_they_select() -> None:
         assert requests.count("map") == 2, "a secret without the label triggers nothing"
 
 
+async def test_an_owned_object_needs_the_labels_that_its_kind_selects() -> None:
+    kind = Kind("secrets", label_selector="app=web,!old")
+    operator = Operator("selecting", events=False)
+    failed: list[str] = []
+
+    @operator.controller("configmaps", owns=[kind])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        assert request.object is not None
+        with pytest.raises(
+            ConfigError, match=r"'secrets' default/a: .* only objects with app=web,!old"
+        ) as caught:
+            await context.apply_owned(request.object, kind, {"data": {}})
+        failed.append(str(caught.value))
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: failed)
+        assert server.count("patch", "secrets") == 0
+
+
+async def test_a_kind_with_an_index_that_is_not_declared_is_named() -> None:
+    operator = Operator("indexed", events=False)
+    failed: list[str] = []
+
+    @operator.controller("configmaps")
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        with pytest.raises(
+            ConfigError, match="declares 'cm' without the index colour: declare the Kind"
+        ) as caught:
+            context.resource(Kind("cm", indexers={"colour": "data.color"}))
+        failed.append(str(caught.value))
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await eventually(lambda: failed)
+
+
+def test_a_kind_is_shown_as_a_program_makes_it() -> None:
+    assert (
+        repr(OWN_SECRETS) == "Kind('secrets', Secret, label_selector='app=web', field_selector='type=Opaque')"
+    )
+    assert repr(Kind(Site, indexers={"text": "spec.text"})) == "Kind(Site, indexers={'text': 'spec.text'})"
+    assert repr(Kind("caves.example.com", namespaced=False)) == "Kind('caves.example.com', namespaced=False)"
+    with pytest.raises(ConfigError, match=r"such as Uses\(Kind\('pods'\), \.\.\.\), not Kind\('pods'\)$"):
+        Operator("kinds", uses=[Kind("pods")])  # type: ignore[list-item]
+
+
 def test_an_invalid_selector_of_a_kind_is_a_mistake_of_the_declaration() -> None:
     operator = Operator("selecting")
     with pytest.raises(ConfigError, match=r"reconcile: 'secrets': label_selector='app in \(web'"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import assert_type
 
 import pytest
 
@@ -73,6 +74,17 @@ async def test_condition_is_named_by_its_source() -> None:
 
 async def test_result_of_the_condition_is_returned() -> None:
     assert await eventually(lambda: [1]) == [1]
+
+
+async def test_type_checkers_know_that_the_result_is_not_none() -> None:
+    found: dict[str, int] = {"a": 1}
+
+    async def later(key: str) -> int | None:
+        return found.get(key)
+
+    assert_type(await eventually(lambda: found.get("a")), int)
+    assert_type(await eventually(lambda: later("a")), int)
+    assert_type(await eventually(lambda: [1]), list[int])
 
 
 async def test_condition_may_be_a_coroutine() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import types
+from datetime import UTC, time, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -34,6 +38,53 @@ def spec_of(definition: dict[str, Any]) -> dict[str, Any]:
     schema: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     found: dict[str, Any] = schema["properties"]["spec"]
     return found
+
+
+TEXTS: dict[Any, tuple[list[Any], list[str]]] = {
+    timedelta: (
+        [
+            timedelta(days=1, seconds=0.25),
+            -timedelta(hours=1),
+            timedelta(0),
+            "PT1H30M",
+            "P1D",
+            "PT0.5S",
+            "P2DT5M1S",
+        ],
+        ["24h", "1h30m", "P", "PT", "P1DT", "P1W", "P1Y", "PT1M1H", "P9999999999D", "90", ""],
+    ),
+    time: (
+        [time(1, 2, 3, 4), time(1, 2, tzinfo=UTC), "23:59:59+01:00"],
+        ["12:00", "24:00:00", "12:00:60", "12:00:00+24:00", "noon"],
+    ),
+    Decimal: ([Decimal("1E+2"), Decimal("-0.10"), "5"], ["ten", "1,5", "", "0x1"]),
+    bytes: ([b"", b"a", b"abcd"], ["a", "a=", "!!!!"]),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS, ids=lambda kind: kind.__name__)
+def test_the_schema_refuses_texts_that_the_class_cannot_read(kind: Any) -> None:
+    """The server would accept such an object, and the cache would drop it."""
+    field = msgspec.defstruct("Field", [("value", kind)])
+    good, bad = TEXTS[kind]
+    schema = spec_of(crd(defined(field)))["properties"]["value"]
+    for each in good:
+        text = msgspec.json.decode(msgspec.json.encode(each))
+        assert re.search(schema["pattern"], text), text
+        msgspec.convert({"value": text}, field)
+    for text in bad:
+        assert not re.search(schema["pattern"], text), text
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert({"value": text}, field)
+
+
+def defined(spec: Any) -> type[CustomResource]:
+    return types.new_class(
+        "Thing",
+        (CustomResource,),
+        {"group": "example.com", "version": "v1"},
+        lambda body: body.update(__annotations__={"spec": spec}, __module__=__name__),
+    )
 
 
 def test_names_and_versions() -> None:
