@@ -574,12 +574,7 @@ class VersionTimeout(SyncTimeout):
         key: The object's key; None for the collection.
         timeout: Seconds.
         state: What the informer is doing.
-
-    Attributes:
-        excluded_by: The informer's selectors, if they exclude the object; ``""`` if not, or if that is unknown.
     """
-
-    excluded_by: str = ""
 
     def __init__(
         self, name: str, wanted: str, reached: str, key: str | None, timeout: float, state: str
@@ -599,11 +594,6 @@ class VersionTimeout(SyncTimeout):
             hint = (
                 "That version is not a number, so the cache may be past it already: read the object from the server "
                 "(Resource.get)"
-            )
-        if self.excluded_by:
-            hint = (
-                f"The object does not match {self.excluded_by}, so this cache never has it: write it with what the "
-                "selector asks for, or by another Resource"
             )
         return (
             f"{self.name}: not {what} after {self.timeout:g} s: reached {self.reached}; {self.state}. {hint}"

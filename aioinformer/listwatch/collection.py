@@ -89,11 +89,6 @@ class Collection:
             types = [*(f"{each};as={kind};g=meta.k8s.io;v=v1" for each in types), JSON]
         return ",".join(types)
 
-    @property
-    def selectors(self) -> str:
-        """Both selectors in one text, for messages; "" if there are none."""
-        return ",".join(filter(None, (self.label_selector, self.field_selector)))
-
     def overlaps(self, other: Collection) -> bool:
         """Whether an object may be in both. Different selectors are taken to pick different ones."""
         return (self.group, self.plural) == (other.group, other.plural) and all(
@@ -144,7 +139,8 @@ class Collection:
             name = f"metadata of {name}"
         if self.namespace is not None:
             name = f"{name} in {self.namespace}"
-        return f"{name} with {self.selectors}" if self.selectors else name
+        selectors = ",".join(filter(None, (self.label_selector, self.field_selector)))
+        return f"{name} with {selectors}" if selectors else name
 
 
 def require_selectors(label_selector: object, field_selector: object) -> None:

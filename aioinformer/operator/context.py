@@ -176,15 +176,14 @@ class Context:
                 f"and Kubernetes deletes objects whose owner is in another one: write it by context.resource("
                 f"{shown(resource)}).apply, and delete it in a cleanup"
             )
-        key = key_of(resource)
-        is_selected = LabelSelector.parse(key.label_selector).matches(metadata.get("labels") or {})
-        if key in self._cached and not is_selected:
+        if (found := self._cached.get(key := key_of(resource))) is None:
+            return await self.uncached(resource).apply({**fields, "metadata": metadata}, force=True)
+        if not LabelSelector.parse(key.label_selector).matches(metadata.get("labels") or {}):
             named = "/".join(filter(None, (metadata["namespace"], metadata["name"])))
             raise ConfigError(
                 f"{shown(resource)} {named}: the cache has only objects with {key.label_selector}, so the operator "
                 "would not see this one: add these labels to its metadata"
             )
-        found = self._cached.get(key) or self.uncached(resource)
         return await found.apply({**fields, "metadata": metadata}, force=True)
 
     @property

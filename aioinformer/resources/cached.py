@@ -194,13 +194,10 @@ class CachedResource(Writes[T]):
                 except VersionTimeout as error:
                     late = error
             asks_first = False
-            at_server = await self._goal_at_server(goal)
-            awaited = at_server or awaited
+            awaited = await self._goal_at_server(goal) or awaited
             if waits.is_reached(awaited) or (not goal.is_contested and waits.is_reached(goal)):
                 return
             if late is not None and (not goal.is_opaque or now() >= deadline):
-                if at_server is not None and not isinstance(at_server, Gone):
-                    late.excluded_by = await self._excluding(goal)
                 raise late
 
     async def _goal_at_server(self, goal: Goal) -> Goal | None:
@@ -214,22 +211,6 @@ class CachedResource(Writes[T]):
             return waits.gone(key, "", "") if goal.is_opaque else None
         except (AioInformerError, TimeoutError):
             return None
-
-    async def _excluding(self, goal: Goal) -> str:
-        """Return the informer's selectors if an object at the server does not match them; else ""."""
-        read = next((getattr(each, "resource", None) for each in self.informer.list_watches.values()), None)
-        if not isinstance(read, Collection) or not read.selectors:
-            return ""
-        namespace, name = split_meta_namespace_key(goal.key or "")
-        fields = ",".join(filter(None, (read.field_selector, f"metadata.name={name}")))
-        try:
-            async with asyncio.timeout(self._timeout):
-                found = await self.resource.list(
-                    namespace, label_selector=read.label_selector, field_selector=fields
-                )
-        except (AioInformerError, TimeoutError):
-            return ""
-        return "" if found else read.selectors
 
     def _forget(self, goal: Goal) -> None:
         if self._written.get(goal.key or "") is goal:

@@ -167,30 +167,6 @@ async def test_read_waits_briefly_for_objects_outside_the_selectors(
         assert not maps._written
 
 
-@pytest.mark.parametrize(
-    "selectors",
-    [{"label_selector": "app=web"}, {"field_selector": "metadata.name!=a"}],
-    ids=["label", "field"],
-)
-async def test_timeout_names_the_selectors_that_exclude_a_written_object(selectors: dict[str, str]) -> None:
-    async with world(**selectors, timeout=0.2) as (server, maps):
-        await maps.create(configmap())
-        (selector,) = selectors.values()
-        with pytest.raises(VersionTimeout, match=f"does not match {selector}, so this cache never has it"):
-            await maps.list()
-        server.delete("v1", "configmaps", "a")
-        with pytest.raises(VersionTimeout, match="the server sends its current version only every"):
-            await maps.list()
-
-
-async def test_timeout_blames_no_selectors_that_match() -> None:
-    async with world(label_selector="!app", timeout=0.2) as (server, maps):
-        server.faults.freeze(verb="watch")
-        await maps.create(configmap())
-        with pytest.raises(VersionTimeout, match="the server sends its current version only every"):
-            await maps.list()
-
-
 async def test_read_waits_briefly_for_a_version_from_before_a_restore(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
