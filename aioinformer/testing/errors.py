@@ -232,11 +232,12 @@ def too_large(why: str) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
-def unknown_conversion(kind: str, api_version: str | None, wanted: str, group: str) -> StatusError:
-    """Return the 400 for an object of another kind; `group` is Go's name of the expected API group."""
+def unknown_conversion(kind: str, api_version: str | None, wanted: _Resource) -> StatusError:
+    """Return the 400 for an object of another kind than the wanted one."""
+    group = wanted.group.split(".")[0] or "core"
     return bad_request(
-        f'{kind} in version "{api_version}" cannot be handled as a {wanted}: converting '
-        f"({str(api_version).replace('/', '.')}.{kind}) to ({group}.{wanted}): unknown conversion"
+        f'{kind} in version "{api_version}" cannot be handled as a {wanted.kind}: converting '
+        f"({str(api_version).replace('/', '.')}.{kind}) to ({group}.{wanted.kind}): unknown conversion"
     )
 
 

@@ -213,6 +213,12 @@ class ResourceType:
             return Subresource(group="autoscaling", version="v1", kind="Scale", verbs=verbs)
         return Subresource(kind=self.kind, verbs=verbs)
 
+    def subresource_type(self, name: str) -> ResourceType:
+        """Return the type of a subresource's objects, such as a Scale."""
+        found = self.subresource(name)
+        group, version = found.group or self.group, found.version or self.version
+        return ResourceType(group, version, self.plural, found.kind, custom=False)
+
     @cached_property
     def prefix(self) -> bytes:
         """The start of an object's JSON: kind and apiVersion, in the real server's order."""

@@ -51,7 +51,7 @@ KNOWN: tuple[Known, ...] = (
     Known(r"^POST \S+/configmaps (\{no JSON|\[\]|7|)$", WORDS, JSON_WORDS),
     Known(r'^POST \S+/configmaps \{.*("labels": (\{"app": 7|\[)|"finalizers": \[7)', WORDS, JSON_WORDS),
     Known(r"^PATCH \S+/configmaps/a (\{|\[|)$", WORDS, JSON_WORDS),
-    Known(r"^(DELETE|POST) \S+/odd(/eviction\S*)? ", WORDS, JSON_WORDS),
+    Known(r"^DELETE \S+/odd \[\]$", WORDS, JSON_WORDS),
     Known(r"^GET \S+\?continue=CONTINUE", WORDS, JSON_WORDS),
     Known(r"^PATCH \S+/unreadable(/status|\?\S+)? ", WORDS, JSON_WORDS),
     Known(r"^POST \S+ (k8s|\{\}$)", WORDS, PROTOBUF_WORDS),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.access.jwt import SigningKey
 from aioinformer.testing.errors import StatusError, TestingError, bad_request, field_invalid, invalid
-from aioinformer.testing.objects import Object, metadata_of, timestamp, wrong_type
+from aioinformer.testing.objects import Object, timestamp
 from aioinformer.testing.schema.gotext import group_version
 from aioinformer.testing.storage.builtin import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
 from aioinformer.testing.storage.codec import load
@@ -54,12 +54,13 @@ class Accounts:
         Raises:
             StatusError: 400, 404, 409 or 422.
         """
-        metadata, spec = metadata_of(request), request.get("spec") or {}
+        metadata, spec = request["metadata"], request["spec"]
         if (other := metadata.get("name")) not in (None, "", name):
             why = "must match the service account name if specified"
             raise invalid("TokenRequest", _GROUP, name, [field_invalid("metadata.name", other, why)])
         account = self._cluster.get(SERVICE_ACCOUNTS, namespace, name)
-        seconds, audiences = _seconds(spec), spec.get("audiences") or [ISSUER]
+        seconds, audiences = spec["expirationSeconds"], spec.get("audiences") or [ISSUER]
+        _check_duration(seconds)
         bound = self._bound(namespace, name, spec.get("boundObjectRef"))
         now = int(self._cluster.time())
         token = self._key.sign(
@@ -174,12 +175,7 @@ class Accounts:
         return claims
 
 
-def _seconds(spec: Object) -> int:
-    """Return for how long a token is wanted."""
-    seconds = spec.get("expirationSeconds", 3600)
-    if not isinstance(seconds, int):
-        why = wrong_type("TokenRequestSpec.spec.expirationSeconds", "int64", seconds)
-        raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {why}')
+def _check_duration(seconds: int) -> None:
     why = ""
     if seconds < _SHORTEST:
         why = "may not specify a duration less than 10 minutes"
@@ -187,7 +183,6 @@ def _seconds(spec: Object) -> int:
         why = "may not specify a duration larger than 2^32 seconds"
     if why:
         raise invalid("TokenRequest", _GROUP, "", [field_invalid("spec.expirationSeconds", seconds, why)])
-    return seconds
 
 
 def _replaced(kind: str, name: str, uid: str) -> StatusError:

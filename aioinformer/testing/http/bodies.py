@@ -40,16 +40,14 @@ def object_in(body: bytes, http: web.BaseRequest, resource: ResourceType) -> Obj
     Raises:
         StatusError: 400 for an invalid object, 415 for another media type or protobuf of an unknown kind.
     """
-    refusal = unrecognized(resource.kind)
+    refusal = (
+        f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; json parse "
+        "error"
+    )
     obj = value_in(body, http, resource.api_version, resource.kind, refusal)
-    if not isinstance(obj, dict):
+    if not isinstance(obj, dict | None):
         raise bad_request(refusal.partition(":")[0])
-    return obj
-
-
-def unrecognized(kind: str) -> str:
-    """Return the start of the real server's message for a body that is no JSON."""
-    return f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error"
+    return obj or {}
 
 
 def value_in(

@@ -78,7 +78,7 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
             causes = [field_invalid("kind", kind, f"must be {resource.kind}")]
             raise invalid(str(kind), resource.group, name, causes)
     if kind and kind != resource.kind:
-        raise unknown_conversion(kind, api_version, resource.kind, resource.group.split(".")[0] or "core")
+        raise unknown_conversion(kind, api_version, resource)
     if api_version is not None and api_version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
