@@ -131,6 +131,7 @@ class ResourceType:
         generation: Whether metadata.generation counts the changes of the spec.
         create_on_update: Whether PUT creates a missing object.
         unconditional_update: Whether PUT works without a resourceVersion; False for custom resources.
+        returns_deleted: Whether the answer to a delete has the object instead of a `Status`.
         scale_paths: The fields of the scale subresource.
         verbs: Its verbs, in the real server's order.
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
@@ -156,6 +157,7 @@ class ResourceType:
     generation: bool = True
     create_on_update: bool = False
     unconditional_update: bool = False
+    returns_deleted: bool = False
     scale_paths: ScalePaths = field(default=ScalePaths())
     verbs: tuple[str, ...] = _CUSTOM_VERBS
     stored: bool = True

@@ -59,27 +59,6 @@ T = TypeVar("T")
 _DELETES_PER_SLICE = 100
 """How many objects of a collection are deleted before the handler yields to other tasks."""
 
-_RETURNS_DELETED = frozenset(
-    [
-        "CSIDriver",
-        "CSINode",
-        "DeviceClass",
-        "Namespace",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Pod",
-        "PodTemplate",
-        "ResourceClaim",
-        "ResourceClaimTemplate",
-        "ResourceQuota",
-        "ResourceSlice",
-        "Service",
-        "ServiceAccount",
-        "StorageClass",
-        "VolumeAttachment",
-    ]
-)
-
 
 class Writer:
     """Answers writing requests.
@@ -275,7 +254,7 @@ class Writer:
             if text := warning(resource, options):
                 answer.headers["Warning"] = f'299 - "{text}"'
             return answer
-        if resource.kind in _RETURNS_DELETED and not resource.custom:
+        if resource.returns_deleted:
             last = outcome.event.last if outcome.event is not None else outcome.stored
             return show(request, view, last)
         return success(
