@@ -157,12 +157,7 @@ def _secret(obj: Object) -> None:
         obj["data"] = (obj.get("data") or {}) | encoded
 
 
-def _definition(obj: Object) -> None:
-    obj["status"] = {}
-
-
 _FILL: dict[str, Callable[[Object], None]] = {
-    "CustomResourceDefinition": _definition,
     "Job": _job,
     "Namespace": _namespace,
     "PersistentVolume": _volume,
