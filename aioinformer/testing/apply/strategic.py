@@ -42,7 +42,10 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
             result[field] = [entry for entry in result.get(field) or [] if entry not in value]
         elif name.startswith(_ORDER):
             field = name.removeprefix(_ORDER)
-            _check_order(patch.get(field) or [], value, field_of(node, field).merge_key)
+            part = field_of(node, field)
+            _check_order(patch.get(field) or [], value, part.merge_key)
+            if field not in patch and part.merges and isinstance(current := result.get(field), list):
+                result[field] = _merge_list(part, current, [], value)
         elif name.startswith("$"):
             continue
         elif value is None:
@@ -50,21 +53,12 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         elif isinstance(value, dict) and isinstance(current := result.get(name), dict):
             result[name] = strategic_merge(current, value, field_of(node, name))
         elif isinstance(value, list) and isinstance(current := result.get(name), list):
-            order = patch.get(_ORDER + name)
+            order = patch.get(_ORDER + name, value)
             result[name] = _merge_list(field_of(node, name), current, value, order)
         elif _is_directive(value):
             result.pop(name, None)
         else:
             result[name] = _new_value(value)
-    for name, order in patch.items():
-        field = name.removeprefix(_ORDER)
-        if (
-            name.startswith(_ORDER)
-            and field not in patch
-            and field_of(node, field).merges
-            and isinstance(result.get(field), list)
-        ):
-            result[field] = _merge_list(field_of(node, field), result[field], [], order)
     return result
 
 
@@ -89,7 +83,7 @@ def _new_value(value: Any) -> Any:
     )
 
 
-def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[Any] | None) -> list[Any]:
+def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[Any]) -> list[Any]:
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [
             {name: value for name, value in item.items() if name != "$patch"}
@@ -107,7 +101,7 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
         return copy.deepcopy(patch)
     if not key:
         merged = existing + [item for item in patch if item not in existing]
-        return _ordered(merged, existing, patch if order is None else order, None)
+        return _ordered(merged, existing, order, key)
     merged = list(existing)
     for item in patch:
         if key not in item:
@@ -124,7 +118,7 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
             merged.append(_new_value(item))
         else:
             merged[place] = strategic_merge(merged[place], item, part)
-    return _ordered(merged, existing, patch if order is None else order, key)
+    return _ordered(merged, existing, order, key)
 
 
 def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
@@ -136,7 +130,7 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
             raise StatusError(500, "", why)
 
 
-def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | None) -> list[Any]:
+def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) -> list[Any]:
     """Return merged items in the real server's order.
 
     Items in the patch keep its order, the others keep their old order. Between the two groups the old order decides,
@@ -144,7 +138,7 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | N
     """
 
     def identity(item: Any) -> Any:
-        return item.get(key) if key is not None and isinstance(item, dict) else item
+        return item.get(key) if key and isinstance(item, dict) else item
 
     wanted = [identity(entry) for entry in order]
     known = [identity(entry) for entry in before]
