@@ -153,5 +153,5 @@ def is_ready(pod: Object) -> bool:
 
 def replicas_of(obj: Object) -> int:
     """Return how many replicas an object wants."""
-    wanted = obj["spec"].get("replicas")
-    return 1 if wanted is None else int(wanted)
+    wanted: int = obj["spec"]["replicas"]
+    return wanted
