@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 """A Kubernetes object as decoded JSON."""
 
+SYSTEM_METADATA = (
+    *("name", "generateName", "selfLink", "uid", "resourceVersion", "generation"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+)
+"""The metadata that no update can change."""
+
 LARGEST_BODY = 3 * 1024 * 1024
 """Limit in bytes of a request, also after YAML aliases and patch copies are expanded, as on the real server."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.access.jwt import SigningKey
 from aioinformer.testing.errors import StatusError, TestingError, bad_request, field_invalid, invalid
 from aioinformer.testing.objects import Object, timestamp
-from aioinformer.testing.schema.gotext import group_version
+from aioinformer.testing.schema.gotext import group_version, quoted
 from aioinformer.testing.storage.builtin import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
 from aioinformer.testing.storage.codec import load
 from aioinformer.testing.users import User, user_of
@@ -114,7 +114,7 @@ class Accounts:
         wanted = audiences or [ISSUER]
         shared = [each for each in claims["aud"] if each in wanted]
         if not shared:
-            ours, theirs = _quoted(wanted), _quoted(claims["aud"])
+            ours, theirs = quoted(wanted), quoted(claims["aud"])
             raise _refused(f"token audiences {theirs} is invalid for the target audiences {ours}")
         if claims["exp"] <= self._cluster.time():
             raise _refused("service account token has expired")
@@ -197,8 +197,3 @@ def _replaced(kind: str, name: str, uid: str) -> StatusError:
 
 def _refused(why: str) -> TokenError:
     return TokenError(f"[invalid bearer token, {why}]")
-
-
-def _quoted(texts: Sequence[str]) -> str:
-    quoted = [f'"{text}"' for text in texts]
-    return f"[{' '.join(quoted)}]"

@@ -39,8 +39,7 @@ _DNS_1035_RULE = (
     "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
-_OWNER = ("apiVersion", "kind", "name", "uid")
-_OWNER_OPTIONS = ("controller", "blockOwnerDeletion")
+_OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _STANDARD_FINALIZERS = frozenset(["foregroundDeletion", "kubernetes", "orphan"])
 
 # Kinds whose names are DNS labels, and kinds whose names are path segments.
@@ -187,7 +186,7 @@ def _owner_faults(owners: list[Object]) -> list[dict[str, str]]:
             faults.append(field_invalid(f"{field}.apiVersion", api_version, why))
         faults += [
             field_invalid(f"{field}.{name}", "", "must not be empty")
-            for name in _OWNER[1:]
+            for name in ("kind", "name", "uid")
             if not owner.get(name)
         ]
         if (api_version, owner.get("kind")) == ("v1", "Event"):
@@ -205,8 +204,7 @@ def _owner_faults(owners: list[Object]) -> list[dict[str, str]]:
 
 def _owner(owner: Object) -> Object:
     """Return an owner reference in the real server's form."""
-    given = {name: owner[name] for name in _OWNER_OPTIONS if name in owner}
-    return {name: owner.get(name, "") for name in _OWNER} | given
+    return {name: owner[name] for name in _OWNER_ORDER if name in owner}
 
 
 def _finalizer_faults(resource: ResourceType, finalizers: list[str]) -> list[dict[str, str]]:
