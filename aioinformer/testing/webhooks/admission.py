@@ -160,7 +160,7 @@ class Admission:
                 if changed is not None and changed != obj:
                     outdated |= called
                     obj = changed
-                if hook.is_reinvoked and question.was_called:
+                if hook.spec["reinvocationPolicy"] == "IfNeeded" and question.was_called:
                     called.add(hook.key)
         return obj
 
@@ -211,7 +211,7 @@ class _Question:
         asked = self._review(seen_as, obj, old)
         if not self._meets_conditions(asked):
             return None
-        if self._dry_run and not hook.supports_dry_run:
+        if self._dry_run and hook.spec["sideEffects"] not in ("None", "NoneOnDryRun"):
             raise errors.bad_request(f'admission webhook "{hook.name}" does not support dry run')
         self.was_called = True
         uid = str(uuid.uuid4())
@@ -239,7 +239,7 @@ class _Question:
             return None
         if hook.has_rule(resource, request.subresource, self._operation):
             return resource
-        if hook.is_exact:
+        if hook.spec["matchPolicy"] == "Exact":  # not in other versions
             return None
         for each in cluster.registry:
             if (
@@ -330,7 +330,7 @@ class _Question:
         """
         config = self._hook.spec.get("clientConfig") or {}
         try:
-            said = await self._webhooks.caller.post(config, review, self._hook.timeout)
+            said = await self._webhooks.caller.post(config, review, self._hook.spec["timeoutSeconds"])
             answer: _Review = decode_answer(said, _Review)
         except CallError as error:
             raise CallError(f"failed to call webhook: {error}") from error
