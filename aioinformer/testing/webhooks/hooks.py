@@ -76,9 +76,8 @@ def _labels(obj: Object) -> dict[str, str]:
 def _fits(rule: Object, resource: ResourceType, subresource: str, operation: str) -> bool:
     parts = [f"/{subresource}", "/*"] if subresource else ["", "/*"]
     resources = {f"{name}{part}" for name in (resource.plural, "*") for part in parts}
-    scope = rule.get("scope") or "*"
     return (
-        scope in ("*", "Namespaced" if resource.namespaced else "Cluster")
+        rule["scope"] in ("*", "Namespaced" if resource.namespaced else "Cluster")
         and not {operation, "*"}.isdisjoint(rule.get("operations") or ())
         and not {resource.group, "*"}.isdisjoint(rule.get("apiGroups") or ())
         and not {resource.version, "*"}.isdisjoint(rule.get("apiVersions") or ())
