@@ -21,7 +21,7 @@ from aioinformer.testing.http.negotiation import negotiate
 from aioinformer.testing.http.paths import Paths
 from aioinformer.testing.http.reviews import Reviews
 from aioinformer.testing.http.selection import Selection
-from aioinformer.testing.http.watches import OpenWatch, WatchCursor, WatchOptions, in_stream
+from aioinformer.testing.http.watches import OpenWatch, WatchCursor, check_watch, in_stream
 from aioinformer.testing.http.writing import Writer
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
@@ -248,14 +248,13 @@ class Handler:
         """Run a watch; if `in_watch` is set, send only this error."""
         if in_watch is not None:
             return await _error_stream(http, request, view, in_watch)
-        options = _watch_options(request)
-        options.validate(watch_list=self._watch_list)
+        options = _list_options(request, view.resource)
+        check_watch(options, watch_list=self._watch_list)
         collection = self._cluster.collection(view.resource)
         try:
             cursor = WatchCursor(
                 view,
                 collection,
-                _selection(request, view.resource),
                 options,
                 current=lambda: self._cluster.resource_version,
                 shown=self._webhooks.conversions.shown,
@@ -305,7 +304,6 @@ def _selection(request: Request, resource: ResourceType) -> Selection:
 
 
 def _list_options(request: Request, resource: ResourceType) -> ListOptions:
-    request.number("timeoutSeconds")
     return ListOptions(
         selection=_selection(request, resource),
         resource_version=request.query.get("resourceVersion", ""),
@@ -313,17 +311,8 @@ def _list_options(request: Request, resource: ResourceType) -> ListOptions:
         limit=max(request.number("limit") or 0, 0),
         continue_token=request.query.get("continue", ""),
         send_initial_events=request.flag("sendInitialEvents"),
-    )
-
-
-def _watch_options(request: Request) -> WatchOptions:
-    return WatchOptions(
-        resource_version=request.query.get("resourceVersion", ""),
-        resource_version_match=request.query.get("resourceVersionMatch", ""),
         allow_bookmarks=bool(request.flag("allowWatchBookmarks")),
-        send_initial_events=request.flag("sendInitialEvents"),
         timeout_seconds=request.number("timeoutSeconds"),
-        continue_token=request.query.get("continue", ""),
     )
 
 

@@ -32,7 +32,7 @@ _LATEST = -1
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The query parameters of a list."""
+    """The query parameters of a list or a watch."""
 
     selection: Selection = field(default_factory=Selection)
     resource_version: str = ""
@@ -40,9 +40,11 @@ class ListOptions:
     limit: int = 0
     continue_token: str = ""
     send_initial_events: bool | None = None
+    allow_bookmarks: bool = False
+    timeout_seconds: int | None = None
 
     def validate(self) -> None:
-        """Check the parameters as the real server does.
+        """Check the parameters of a list as the real server does.
 
         Raises:
             StatusError: 422 for a combination that the real server refuses.
