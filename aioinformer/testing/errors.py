@@ -44,15 +44,6 @@ _MESSAGES = {
     504: "Timeout: request did not complete within the allotted timeout",
 }
 
-EXPIRED_LIST = "The resourceVersion for the provided list is too old."
-
-INCONSISTENT_CONTINUE = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
-    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
-    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
-)
-
 OPTIMISTIC_LOCK = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -328,26 +319,6 @@ def method_not_allowed() -> StatusError:
         "the server does not allow this method on the requested resource",
         details={},
     )
-
-
-def unsupported_media_type(message: str) -> StatusError:
-    """Return a 415."""
-    return StatusError(415, "UnsupportedMediaType", message)
-
-
-def unauthorized() -> StatusError:
-    """Return a 401."""
-    return StatusError(401, "Unauthorized", "Unauthorized")
-
-
-def unavailable(message: str) -> StatusError:
-    """Return a 503."""
-    return StatusError(503, "ServiceUnavailable", message)
-
-
-def expired(message: str) -> StatusError:
-    """Return a 410 with the reason Expired."""
-    return StatusError(410, "Expired", message)
 
 
 def resource_version_too_large(asked: int, current: int) -> StatusError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing import protobuf
-from aioinformer.testing.errors import bad_request, too_large, unsupported_media_type
+from aioinformer.testing.errors import StatusError, bad_request, too_large
 from aioinformer.testing.http.encodings import JSON, PROTOBUF
 from aioinformer.testing.objects import LARGEST_BODY
 
@@ -73,9 +73,10 @@ def value_in(
         case PROTOBUF.media_type:
             return protobuf.read_object(body, api_version, kind)
         case _:
-            raise unsupported_media_type(
-                "the body of the request was in an unknown format - accepted media types include: "
-                f"{JSON.media_type}, application/yaml, {PROTOBUF.media_type}"
+            raise StatusError(
+                415,
+                message="the body of the request was in an unknown format - accepted media types include: "
+                f"{JSON.media_type}, application/yaml, {PROTOBUF.media_type}",
             )
 
 

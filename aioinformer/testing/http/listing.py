@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from aioinformer.testing.errors import (
-    EXPIRED_LIST,
-    INCONSISTENT_CONTINUE,
     StatusError,
     bad_request,
-    expired,
     field_forbidden,
     field_not_supported,
     invalid,
@@ -25,6 +22,15 @@ if TYPE_CHECKING:
     from aioinformer.testing.storage.storage import Collection, StoredObject
 
 _UNPARSABLE = 'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+
+_EXPIRED = "The resourceVersion for the provided list is too old."
+
+_INCONSISTENT = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+)
 
 _LATEST = -1
 """The version in a continue token that means "the newest"."""
@@ -147,14 +153,14 @@ def list_page(collection: Collection, options: ListOptions, current: int) -> Pag
         version, start = (current if token.rv == _LATEST else token.rv), token.start
         if version < collection.log.floor:
             raise StatusError(
-                410, "Expired", INCONSISTENT_CONTINUE, continue_token=_encode_token(_LATEST, token.start)
+                410, "Expired", _INCONSISTENT, continue_token=_encode_token(_LATEST, token.start)
             )
     elif options.resource_version_match == "Exact" or (
         limit and asked and options.resource_version_match != "NotOlderThan"
     ):
         version = asked
         if version < collection.log.floor:
-            raise expired(EXPIRED_LIST)
+            raise StatusError(410, message=_EXPIRED)
     else:
         version = current
         if options.resource_version == "0":

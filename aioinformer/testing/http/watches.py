@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aioinformer.testing.errors import (
     StatusError,
-    expired,
     field_forbidden,
     field_not_supported,
     invalid,
@@ -112,7 +111,7 @@ class WatchCursor:
             start = asked or current()
             floor = collection.log.floor
             if start < floor:
-                raise expired(f"too old resource version: {start} ({floor})")
+                raise StatusError(410, message=f"too old resource version: {start} ({floor})")
             self._position = collection.log.after(start)
             self._from = start
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aioinformer.objects.protobuf import MAGIC, PROTOBUF_ERRORS, read_envelope
 from aioinformer.objects.protobuf.messages import message
 from aioinformer.objects.protobuf.schema import message_of
-from aioinformer.testing.errors import bad_request, unsupported_media_type
+from aioinformer.testing.errors import StatusError, bad_request
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -33,9 +33,10 @@ def read_object(body: bytes, api_version: str, kind: str) -> Object:
         # Go clients send DeleteOptions with the group of the resource.
         name = message_of("v1" if kind == "DeleteOptions" else api_version, kind)
         if name is None:
-            raise unsupported_media_type(
-                f"the embedded API server cannot read protobuf of the kind {kind} of {api_version}: send JSON, as "
-                "`kubectl apply -f` and `kubectl create -f` do"
+            raise StatusError(
+                415,
+                message=f"the embedded API server cannot read protobuf of the kind {kind} of {api_version}: send JSON, "
+                "as `kubectl apply -f` and `kubectl create -f` do",
             )
         fields = message(name).read(body, begin, end)
     except PROTOBUF_ERRORS as error:
