@@ -99,11 +99,12 @@ class Writer:
             bind(self._cluster, request.namespace, given, dry_run=dry_run(request))
             self._changed()
             return success(view.encoding, 201)
-        obj = object_in(body, http, resource)
         if not resource.stored:
+            obj = _posted(body, http, request, resource)
             if admission is not None:
                 obj = await admission.admit(resource, obj, dry_run=dry_run(request))
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
+        obj = object_in(body, http, resource)
         options = self._options(http, request, admission, field_check(http, request, body, obj))
         stored = await self._cluster.create_async(resource, request.namespace, obj, options)
         self._changed()

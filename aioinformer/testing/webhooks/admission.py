@@ -190,7 +190,7 @@ class _Question:
         self._request = request
         self._hook = hook
         self._resource = resource
-        self._obj, self._old = _typed(resource, obj), _typed(resource, old)
+        self._obj, self._old = obj, old
         self._dry_run = dry_run
         self._operation = "CREATE" if old is None else "DELETE" if obj is None else "UPDATE"
         self.warnings: list[str] = []
@@ -369,13 +369,6 @@ def _fault(answer: _Review, uid: str, *, mutating: bool) -> str:
     if response.patch and response.patch_type != "JSONPatch":
         return f'webhook returned invalid response.patchType of "{response.patch_type}"'
     return ""
-
-
-def _typed(resource: ResourceType, obj: Object | None) -> Object | None:
-    """Return an object with its kind, which a request may leave out."""
-    if obj is None or (obj.get("apiVersion") and obj.get("kind")):
-        return obj
-    return {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
 
 
 def _group_version(api_version: str, name: str, value: str) -> dict[str, str]:
