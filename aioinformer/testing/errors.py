@@ -247,9 +247,7 @@ def path_not_found() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def already_exists(
-    resource: _Resource, name: str, *, generated: bool = False, terminating: bool = False
-) -> StatusError:
+def already_exists(resource: _Resource, name: str, *, generated: bool, terminating: bool) -> StatusError:
     """Return the 409 for a create."""
     details = _details(resource, name)
     message = f'{_qualified(resource)} "{name}" already exists'

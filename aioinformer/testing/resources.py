@@ -239,7 +239,7 @@ class ResourceType:
 class Registry:
     """The registered resources, in the order of registration."""
 
-    def __init__(self, types: Iterable[ResourceType] = ()) -> None:
+    def __init__(self, types: Iterable[ResourceType]) -> None:
         self._types: dict[tuple[str, str, str], ResourceType] = {}
         for resource in types:
             self.add(resource)

@@ -40,7 +40,7 @@ def read_custom(resource: ResourceType, obj: Object) -> tuple[Object, list[str]]
 
 
 def custom_faults(
-    resource: ResourceType, new: Object, old: Object | None, subresource: str = ""
+    resource: ResourceType, new: Object, old: Object | None, subresource: str
 ) -> list[dict[str, str]]:
     """Return the causes why a custom resource does not fit its schema; faults of unchanged values are tolerated."""
     if resource.schema is None:

@@ -106,7 +106,7 @@ def check_place(resource: ResourceType, metadata: Object, namespace: str, name: 
         )
 
 
-def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict[str, str]] = ()) -> None:
+def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict[str, str]]) -> None:
     """Refuse invalid names, labels, annotations, owners and finalizers, and an object with further faults.
 
     Raises:
