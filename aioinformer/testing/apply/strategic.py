@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from aioinformer.testing.errors import StatusError
-from aioinformer.testing.schema.gotext import text
+from aioinformer.testing.errors import StatusError, bad_request
+from aioinformer.testing.schema.gotext import text, type_name
 from aioinformer.testing.schema.node import Node, field_of, items_of
 
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
@@ -23,7 +23,8 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         node: The object's schema, which says how its lists merge.
 
     Raises:
-        StatusError: 500 for an unknown directive, an item without its key, or items in another order than required.
+        StatusError: 400 for keys to retain that are no list; 500 for an unknown directive, an item without its key, or
+            items in another order than required.
     """
     directive = patch.get("$patch")
     if directive == "replace":
@@ -34,16 +35,20 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         raise _unknown(patch)
     result = dict(target)
     if _RETAIN_KEYS in patch:
-        retained = patch[_RETAIN_KEYS]
+        if not isinstance(retained := patch[_RETAIN_KEYS], list):
+            raise bad_request("invalid patch format of retainKeys")
         result = {name: value for name, value in result.items() if name in retained}
+    orders = {name.removeprefix(_ORDER): order for name, order in patch.items() if name.startswith(_ORDER)}
+    for field, order in orders.items():
+        _check_order(patch.get(field), order, field_of(node, field).merge_key)
     for name, value in patch.items():
         if name.startswith("$deleteFromPrimitiveList/"):
             field = name.partition("/")[2]
-            result[field] = [entry for entry in result.get(field) or [] if entry not in value]
+            if isinstance(value, list) and isinstance(current := result.get(field), list):
+                result[field] = [entry for entry in current if entry not in value]
         elif name.startswith(_ORDER):
             field = name.removeprefix(_ORDER)
             part = field_of(node, field)
-            _check_order(patch.get(field) or [], value, part.merge_key)
             if field not in patch and part.merges and isinstance(current := result.get(field), list):
                 result[field] = _merge_list(part, current, [], value)
         elif name.startswith("$"):
@@ -53,8 +58,7 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         elif isinstance(value, dict) and isinstance(current := result.get(name), dict):
             result[name] = strategic_merge(current, value, field_of(node, name))
         elif isinstance(value, list) and isinstance(current := result.get(name), list):
-            order = patch.get(_ORDER + name, value)
-            result[name] = _merge_list(field_of(node, name), current, value, order)
+            result[name] = _merge_list(field_of(node, name), current, value, orders.get(name, value))
         elif _is_directive(value):
             result.pop(name, None)
         else:
@@ -121,13 +125,24 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
     return _ordered(merged, existing, order, key)
 
 
-def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
-    """Refuse items of a patch that the required order does not have, or has in another order."""
+def _check_order(patch: Any, order: Any, key: str) -> None:
+    """Refuse a required order that is no list, and items of a patch that it does not have, or has in another order."""
+    if not isinstance(order, list):
+        raise _unexpected("[]interface {}", order)
+    items = patch if isinstance(patch, list) else []
+    for entry in (*order, *items) if key else ():
+        if not isinstance(entry, dict):
+            raise _unexpected("map[string]interface {}", entry)
     wanted = iter([entry.get(key) if key else entry for entry in order])
-    for item in patch if order else ():
+    for item in items if order else ():
         if not _is_directive(item) and (item.get(key) if key else item) not in wanted:
             why = f"The order in patch list:\n{text(patch)}\n doesn't match $setElementOrder list:\n{text(order)}\n"
             raise StatusError(500, "", why)
+
+
+def _unexpected(wanted: str, value: Any) -> StatusError:
+    given = "%!s(<nil>)" if value is None else type_name(value)
+    return StatusError(500, "", f"expected a {wanted}, but received a {given}")
 
 
 def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) -> list[Any]:
