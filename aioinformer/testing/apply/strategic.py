@@ -12,6 +12,7 @@ from aioinformer.testing.schema.node import Node, field_of, items_of
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
 _ORDER = "$setElementOrder/"
+_DELETE = "$deleteFromPrimitiveList/"
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -40,30 +41,31 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         result = {name: value for name, value in result.items() if name in retained}
     orders = {name.removeprefix(_ORDER): order for name, order in patch.items() if name.startswith(_ORDER)}
     for field, order in orders.items():
-        _check_order(patch.get(field), order, field_of(node, field).merge_key)
+        part, current = field_of(node, field), result.get(field)
+        _check_order(patch.get(field), order, part.merge_key)
+        if field not in patch and part.merges and isinstance(current, list):
+            result[field] = _merge_list(part, current, [], order)
     for name, value in patch.items():
-        if name.startswith("$deleteFromPrimitiveList/"):
-            field = name.partition("/")[2]
-            if isinstance(value, list) and isinstance(current := result.get(field), list):
-                result[field] = [entry for entry in current if entry not in value]
-        elif name.startswith(_ORDER):
-            field = name.removeprefix(_ORDER)
-            part = field_of(node, field)
-            if field not in patch and part.merges and isinstance(current := result.get(field), list):
-                result[field] = _merge_list(part, current, [], value)
-        elif name.startswith("$"):
-            continue
-        elif value is None:
-            result.pop(name, None)
-        elif isinstance(value, dict) and isinstance(current := result.get(name), dict):
-            result[name] = strategic_merge(current, value, field_of(node, name))
-        elif isinstance(value, list) and isinstance(current := result.get(name), list):
-            result[name] = _merge_list(field_of(node, name), current, value, orders.get(name, value))
-        elif _is_directive(value):
-            result.pop(name, None)
-        else:
-            result[name] = _new_value(value)
+        if name.startswith(_DELETE):
+            current = result.get(name.removeprefix(_DELETE))
+            if isinstance(value, list) and isinstance(current, list):
+                result[name.removeprefix(_DELETE)] = [entry for entry in current if entry not in value]
+        elif not name.startswith("$"):
+            _merge_field(result, name, value, field_of(node, name), orders.get(name, value))
     return result
+
+
+def _merge_field(result: dict[str, Any], name: str, value: Any, node: Node, order: Any) -> None:
+    """Set a field to what a patch makes of it, in place."""
+    current = result.get(name)
+    if isinstance(value, dict) and isinstance(current, dict):
+        result[name] = strategic_merge(current, value, node)
+    elif isinstance(value, list) and isinstance(current, list):
+        result[name] = _merge_list(node, current, value, order)
+    elif value is None or _is_directive(value):
+        result.pop(name, None)
+    else:
+        result[name] = _new_value(value)
 
 
 def _unknown(patch: dict[str, Any]) -> StatusError:
