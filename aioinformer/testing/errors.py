@@ -44,15 +44,6 @@ _MESSAGES = {
     504: "Timeout: request did not complete within the allotted timeout",
 }
 
-EXPIRED_LIST = "The resourceVersion for the provided list is too old."
-
-INCONSISTENT_CONTINUE = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
-    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
-    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
-)
-
 OPTIMISTIC_LOCK = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -232,11 +223,12 @@ def too_large(why: str) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
-def unknown_conversion(kind: str, api_version: str | None, wanted: str, group: str) -> StatusError:
-    """Return the 400 for an object of another kind; `group` is Go's name of the expected API group."""
+def unknown_conversion(kind: str, api_version: str | None, wanted: _Resource) -> StatusError:
+    """Return the 400 for an object of another kind than the wanted one."""
+    group = wanted.group.split(".")[0] or "core"
     return bad_request(
-        f'{kind} in version "{api_version}" cannot be handled as a {wanted}: converting '
-        f"({str(api_version).replace('/', '.')}.{kind}) to ({group}.{wanted}): unknown conversion"
+        f'{kind} in version "{api_version}" cannot be handled as a {wanted.kind}: converting '
+        f"({str(api_version).replace('/', '.')}.{kind}) to ({group}.{wanted.kind}): unknown conversion"
     )
 
 
@@ -255,9 +247,7 @@ def path_not_found() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def already_exists(
-    resource: _Resource, name: str, *, generated: bool = False, terminating: bool = False
-) -> StatusError:
+def already_exists(resource: _Resource, name: str, *, generated: bool, terminating: bool) -> StatusError:
     """Return the 409 for a create."""
     details = _details(resource, name)
     message = f'{_qualified(resource)} "{name}" already exists'
@@ -327,26 +317,6 @@ def method_not_allowed() -> StatusError:
         "the server does not allow this method on the requested resource",
         details={},
     )
-
-
-def unsupported_media_type(message: str) -> StatusError:
-    """Return a 415."""
-    return StatusError(415, "UnsupportedMediaType", message)
-
-
-def unauthorized() -> StatusError:
-    """Return a 401."""
-    return StatusError(401, "Unauthorized", "Unauthorized")
-
-
-def unavailable(message: str) -> StatusError:
-    """Return a 503."""
-    return StatusError(503, "ServiceUnavailable", message)
-
-
-def expired(message: str) -> StatusError:
-    """Return a 410 with the reason Expired."""
-    return StatusError(410, "Expired", message)
 
 
 def resource_version_too_large(asked: int, current: int) -> StatusError:

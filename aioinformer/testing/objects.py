@@ -1,4 +1,4 @@
-"""Objects as decoded JSON: values by path, conditions, times, metadata, and Go's words for values of a wrong type."""
+"""Objects as decoded JSON: values by path, conditions, times, and Go's words for values of a wrong type."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from functools import lru_cache
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import bad_request
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Object = dict[str, Any]
 """A Kubernetes object as decoded JSON."""
 
+SYSTEM_METADATA = (
+    *("name", "generateName", "selfLink", "uid", "resourceVersion", "generation"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+)
+"""The metadata that no update can change."""
+
 LARGEST_BODY = 3 * 1024 * 1024
 """Limit in bytes of a request, also after YAML aliases and patch copies are expanded, as on the real server."""
-
-_TYPES: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion"), (str, "string")),
-    **dict.fromkeys(("labels", "annotations"), (dict, "map[string]string")),
-}
 
 
 def value_at(obj: Object, steps: Iterable[str]) -> Any:
@@ -75,31 +74,6 @@ def timestamp(seconds: float) -> str:
 @lru_cache(maxsize=1)
 def _timestamp(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def metadata_of(obj: Object) -> Object:
-    """Return the metadata of an object that is not stored, such as a Binding, without empty values.
-
-    Raises:
-        StatusError: 400 if a value that such an object needs has the wrong type.
-    """
-    metadata = obj.get("metadata")
-    if metadata is None:
-        return {}
-    if not isinstance(metadata, dict):
-        raise bad_request(wrong_type("ObjectMeta.metadata", "v1.ObjectMeta", metadata))
-    for name, (type_, type_in_go) in _TYPES.items():
-        value = metadata.get(name)
-        if value is not None and not isinstance(value, type_):
-            raise bad_request(wrong_type(f"ObjectMeta.metadata.{name}", type_in_go, value))
-        for entry in value.values() if isinstance(value, dict) else ():
-            if not isinstance(entry, str | None):
-                raise bad_request(wrong_type(f"ObjectMeta.metadata.{name}", "string", entry))
-    return {
-        name: {key: entry or "" for key, entry in value.items()} if isinstance(value, dict) else value
-        for name, value in metadata.items()
-        if value
-    }
 
 
 def wrong_type(field: str, wanted: str, value: Any) -> str:

@@ -131,6 +131,7 @@ class ResourceType:
         generation: Whether metadata.generation counts the changes of the spec.
         create_on_update: Whether PUT creates a missing object.
         unconditional_update: Whether PUT works without a resourceVersion; False for custom resources.
+        returns_deleted: Whether the answer to a delete has the object instead of a `Status`.
         scale_paths: The fields of the scale subresource.
         verbs: Its verbs, in the real server's order.
         stored: Whether the server stores its objects. Reviews are not stored; they can only be created.
@@ -156,6 +157,7 @@ class ResourceType:
     generation: bool = True
     create_on_update: bool = False
     unconditional_update: bool = False
+    returns_deleted: bool = False
     scale_paths: ScalePaths = field(default=ScalePaths())
     verbs: tuple[str, ...] = _CUSTOM_VERBS
     stored: bool = True
@@ -213,6 +215,12 @@ class ResourceType:
             return Subresource(group="autoscaling", version="v1", kind="Scale", verbs=verbs)
         return Subresource(kind=self.kind, verbs=verbs)
 
+    def subresource_type(self, name: str) -> ResourceType:
+        """Return the type of a subresource's objects, such as a Scale."""
+        found = self.subresource(name)
+        group, version = found.group or self.group, found.version or self.version
+        return ResourceType(group, version, self.plural, found.kind, custom=False)
+
     @cached_property
     def prefix(self) -> bytes:
         """The start of an object's JSON: kind and apiVersion, in the real server's order."""
@@ -231,7 +239,7 @@ class ResourceType:
 class Registry:
     """The registered resources, in the order of registration."""
 
-    def __init__(self, types: Iterable[ResourceType] = ()) -> None:
+    def __init__(self, types: Iterable[ResourceType]) -> None:
         self._types: dict[tuple[str, str, str], ResourceType] = {}
         for resource in types:
             self.add(resource)

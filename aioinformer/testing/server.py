@@ -65,7 +65,7 @@ class APIServer:
     raise WrongEventLoopError.
 
     Caveats:
-        - Specs are not validated against schemas, few fields get defaults, and zero or empty values are kept.
+        - The Python API does not validate specs; requests are validated as on the real server.
         - Objects show `managedFields` from their first server-side apply or write by kubectl on.
         - A request for a resourceVersion in the future fails immediately; the real server waits 3 s first.
         - A watch without timeoutSeconds has no timeout.

@@ -206,7 +206,7 @@ async def test_subresources_and_collections(cluster: Cluster, hooks: Hooks) -> N
         await cluster.create(PODS, pod("p"))
         place = PODS.path(cluster.namespace, "p")
         target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
-        await cluster.api.do("POST", f"{place}/binding", {"apiVersion": "v1", "kind": "Binding", **target})
+        await cluster.api.do("POST", f"{place}/binding", target)  # without its kind
         await cluster.api.do("PATCH", f"{place}/status", {"status": {"phase": "Running"}}, content_type=MERGE)
         asked = [
             (each["subResource"], each["operation"], each["object"]["kind"]) for each in hooks.asked["/pods"]

@@ -4,7 +4,7 @@ import http.client
 import json
 import ssl
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 _TIMEOUT = 2.0
@@ -25,35 +25,48 @@ def answers_ok(url: str, *, ca_file: Path | None = None, token: str | None = Non
         connection.close()
 
 
+class Answer(NamedTuple):
+    """An answer in JSON, with its Warning headers."""
+
+    status: int
+    body: dict[str, Any]
+    warnings: list[str]
+
+
+def ask(
+    method: str,
+    url: str,
+    body: dict[str, Any] | None = None,
+    *,
+    ca_file: Path | None = None,
+    token: str | None = None,
+) -> Answer:
+    """Return the answer to a request in JSON."""
+    connection, parts = _connection(url, ca_file), urlsplit(url)
+    try:
+        headers = {"Content-Type": "application/json", **_headers(token)}
+        sent = None if body is None else json.dumps(body)
+        connection.request(method, f"{parts.path}?{parts.query}", sent, headers)
+        answer = connection.getresponse()
+        return Answer(answer.status, json.loads(answer.read()), answer.headers.get_all("Warning", []))
+    finally:
+        connection.close()
+
+
 def post_json(
     url: str, body: dict[str, Any], *, ca_file: Path | None = None, token: str | None = None
 ) -> dict[str, Any]:
-    connection = _connection(url, ca_file)
-    try:
-        headers = {"Content-Type": "application/json", **_headers(token)}
-        connection.request("POST", urlsplit(url).path, json.dumps(body), headers)
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status not in (200, 201):
-            raise RuntimeError(f"POST {url}: {answer.status} {text.decode(errors='replace')}")
-        content: dict[str, Any] = json.loads(text)
-        return content
-    finally:
-        connection.close()
+    return _successful(url, ask("POST", url, body, ca_file=ca_file, token=token))
 
 
 def get_json(url: str, *, ca_file: Path | None = None, token: str | None = None) -> dict[str, Any]:
-    connection = _connection(url, ca_file)
-    try:
-        connection.request("GET", urlsplit(url).path, headers=_headers(token))
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status != 200:
-            raise RuntimeError(f"GET {url}: {answer.status} {text.decode(errors='replace')}")
-        content: dict[str, Any] = json.loads(text)
-        return content
-    finally:
-        connection.close()
+    return _successful(url, ask("GET", url, ca_file=ca_file, token=token))
+
+
+def _successful(url: str, answer: Answer) -> dict[str, Any]:
+    if answer.status not in (200, 201):
+        raise RuntimeError(f"{url}: {answer.status} {answer.body}")
+    return answer.body
 
 
 def _headers(token: str | None) -> dict[str, str]:

@@ -11,10 +11,12 @@ from typing import Any
 
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.probes import get_json
+from tests.kubernetes.strategies import Strategies
 
 
 def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
-    """Yield what discovery tells of each resource."""
+    """Yield what discovery tells of each resource, and what the server does in writes of those that it stores."""
+    strategies = Strategies(control_plane)
 
     def get(path: str) -> dict[str, Any]:
         url = f"{control_plane.url}{path}"
@@ -37,6 +39,7 @@ def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
                     "verbs": resource["verbs"],
                     "short_names": resource.get("shortNames", []),
                     "categories": resource.get("categories", []),
+                    **_written(strategies, listed["groupVersion"], resource),
                     "subresources": {
                         other["name"].partition("/")[2]: {
                             name: other[name]
@@ -47,6 +50,12 @@ def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
                         if other["name"].startswith(f"{plural}/")
                     },
                 }
+
+
+def _written(strategies: Strategies, api_version: str, resource: dict[str, Any]) -> dict[str, Any]:
+    if resource["verbs"] == ["create"]:
+        return {}  # a review, which is not stored
+    return strategies.of(api_version, resource["name"], namespaced=resource["namespaced"])
 
 
 def main(file: Path) -> None:

@@ -1,7 +1,7 @@
 """`python -m tests.kubernetes.server_data` writes data files of the embedded server from a new real one.
 
 seeds.json has the objects of every resource. Times are placeholders; the embedded server fills in its own, with
-uids and versions. columns.json has the columns of every resource's tables.
+uids and versions. columns.json has the columns of every resource's tables, health.json the checks of its health.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 
 from aioinformer.testing import tables
 from aioinformer.testing.cluster import seeds
+from aioinformer.testing.http import health
 from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.storage.builtin import BUILTIN
 from tests.kubernetes.controlplane import ControlPlane
@@ -46,6 +47,7 @@ class ServerData(NamedTuple):
 
     seeds: bytes
     columns: bytes
+    health: bytes
 
 
 async def read() -> ServerData:
@@ -56,7 +58,9 @@ async def read() -> ServerData:
         async with aiohttp.ClientSession(cluster.url, headers=headers, connector=connector) as session:
             await _settled(session)
             return ServerData(
-                await _seeds(session, int(cluster.url.rpartition(":")[2])), await _columns(session)
+                await _seeds(session, int(cluster.url.rpartition(":")[2])),
+                await _columns(session),
+                await _health(session),
             )
 
 
@@ -89,6 +93,15 @@ async def _columns(session: aiohttp.ClientSession) -> bytes:
     lines = [f'"{kind}": {msgspec.json.encode(kinds[kind]).decode()}' for kind in sorted(kinds)]
     shown = ",\n".join(lines)
     return f'{{\n"descriptions": [\n{_lines(texts)}\n],\n"columns": {{\n{shown}\n}}\n}}\n'.encode()
+
+
+async def _health(session: aiohttp.ClientSession) -> bytes:
+    lines = []
+    for path in ("healthz", "livez", "readyz"):
+        async with session.get(f"/{path}?verbose") as answer:
+            checks = re.findall(r"^\[\+\](\S+) ok$", await answer.text(), re.MULTILINE)
+        lines.append(f'"{path}": {msgspec.json.encode(checks).decode()}')
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 async def _get(
@@ -136,6 +149,7 @@ async def main() -> None:
     data = await read()
     seeds.SEEDS.write_bytes(data.seeds)
     tables.COLUMNS.write_bytes(data.columns)
+    health.HEALTH.write_bytes(data.health)
 
 
 if __name__ == "__main__":

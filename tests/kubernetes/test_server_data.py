@@ -8,6 +8,7 @@ import pytest
 
 from aioinformer.testing import tables
 from aioinformer.testing.cluster import seeds
+from aioinformer.testing.http import health
 from tests.kubernetes.server_data import read
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.asyncio(loop_factories=["asyncio"])]
@@ -18,3 +19,4 @@ async def test_data_files_equal_the_real_server(kubernetes_binaries: Path) -> No
     why = "run `make schema`: it is of another version of Kubernetes"
     assert seeds.SEEDS.read_bytes() == data.seeds, why
     assert tables.COLUMNS.read_bytes() == data.columns, why
+    assert health.HEALTH.read_bytes() == data.health, why

@@ -18,6 +18,9 @@ from .client import JSON_PATCH, MERGE, STRATEGIC, APIClient
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 ONE = f"{CONFIGMAPS}/one"
+TOKEN = "/api/v1/namespaces/default/serviceaccounts/one/token"
+SCALE = "/apis/apps/v1/namespaces/default/deployments/one/scale"
+JSON = "application/json"
 YAML = "application/yaml"
 APPLY = "application/apply-patch+yaml"
 
@@ -223,6 +226,52 @@ async def test_body_of_an_unknown_media_type_is_refused(
     answer = await api.ask(method, path, {"metadata": {"name": "one"}}, content_type=kind)
     assert (answer.status, answer.body["reason"]) == (415, "UnsupportedMediaType")
     assert len(server.list("v1", "pods")) == len(server.list("v1", "configmaps")) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content_type", "obj", "why"),
+    [
+        ("POST", f"{PODS}/one/binding", JSON, {"target": 5}, "number into Go struct field Binding.target of"),
+        (
+            "POST",
+            f"{PODS}/one/binding",
+            JSON,
+            {"metadata": {"finalizers": 5}},
+            "ObjectMeta.metadata.finalizers",
+        ),
+        ("POST", f"{PODS}/one/eviction", JSON, {"deleteOptions": 5}, "Eviction.deleteOptions of"),
+        ("POST", TOKEN, JSON, {"spec": 5}, "TokenRequest.spec of type v1.TokenRequestSpec"),
+        ("POST", TOKEN, JSON, {"spec": {"boundObjectRef": {"kind": 5}}}, "spec.boundObjectRef.kind of"),
+        ("POST", TOKEN, JSON, {"spec": {"audiences": [5]}}, "TokenRequestSpec.spec.audiences of"),
+        ("PUT", SCALE, JSON, {"spec": 5}, "Scale.spec of type v1.ScaleSpec"),
+        (
+            "PUT",
+            SCALE,
+            JSON,
+            {"spec": {"replicas": 1.5}},
+            "number 1.5 into Go struct field ScaleSpec.spec.replicas",
+        ),
+        ("PATCH", SCALE, MERGE, {"spec": 5}, "Scale.spec of type v1.ScaleSpec"),
+        (
+            "DELETE",
+            ONE,
+            JSON,
+            {"preconditions": {"uid": 5}},
+            "Preconditions.preconditions.uid of type types.UID",
+        ),
+        ("DELETE", ONE, JSON, [], "couldn't get version/kind"),
+        ("POST", TOKEN, JSON, [], "the object provided is unrecognized (must be of type TokenRequest)"),
+    ],
+)
+async def test_values_of_another_type_in_objects_that_are_not_stored_are_refused(
+    server: APIServer, api: APIClient, method: str, path: str, content_type: str, obj: Any, why: str
+) -> None:
+    for api_version, plural in (("v1", "pods"), ("v1", "configmaps"), ("v1", "serviceaccounts")):
+        server.create(api_version, plural, {"metadata": {"name": "one"}})
+    server.create("apps/v1", "deployments", {"metadata": {"name": "one"}, "spec": {"replicas": 1}})
+    answer = await api.ask(method, path, obj, content_type=content_type)
+    assert answer.status == (422 if method == "PATCH" else 400)
+    assert why in answer.body["message"]
 
 
 @pytest.mark.parametrize("kind", [None, ""])

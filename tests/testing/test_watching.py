@@ -10,9 +10,9 @@ import pytest
 
 from aioinformer.testing import APIServer, Request
 from aioinformer.testing.http.encodings import JSON
-from aioinformer.testing.http.selection import Selection
+from aioinformer.testing.http.listing import ListOptions
 from aioinformer.testing.http.views import plain_view
-from aioinformer.testing.http.watches import OpenWatch, WatchCursor, WatchOptions
+from aioinformer.testing.http.watches import OpenWatch, WatchCursor
 from tests import virtual_time
 
 from .client import APIClient, short
@@ -137,8 +137,7 @@ def test_the_last_bookmark_comes_before_the_timeout() -> None:
         cursor = WatchCursor(
             plain_view(resource, JSON),
             server.cluster.collection(resource),
-            Selection(),
-            WatchOptions(resource_version=now(server), allow_bookmarks=True),
+            ListOptions(resource_version=now(server), allow_bookmarks=True),
             current=lambda: server.resource_version,
         )
         loop = asyncio.get_running_loop()
@@ -366,9 +365,9 @@ def test_write_size_is_limited() -> None:
     cluster = APIServer()
     resource = cluster.resource("v1", "configmaps")
     collection = cluster.cluster.collection(resource)
-    options = WatchOptions(resource_version=now(cluster))
+    options = ListOptions(resource_version=now(cluster))
     view = plain_view(resource, JSON)
-    cursor = WatchCursor(view, collection, Selection(), options, current=lambda: cluster.resource_version)
+    cursor = WatchCursor(view, collection, options, current=lambda: cluster.resource_version)
     for number in range(200):
         cluster.create("v1", "configmaps", {"metadata": {"name": f"c{number}"}, "data": {"a": "x" * 10_000}})
     taken = [len(b"".join(lines)) for lines in iter(cursor.take, [])]

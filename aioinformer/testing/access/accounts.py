@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.access.jwt import SigningKey
 from aioinformer.testing.errors import StatusError, TestingError, bad_request, field_invalid, invalid
-from aioinformer.testing.objects import Object, metadata_of, timestamp, wrong_type
-from aioinformer.testing.schema.gotext import group_version
+from aioinformer.testing.objects import Object, timestamp
+from aioinformer.testing.schema.gotext import group_version, quoted
 from aioinformer.testing.storage.builtin import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
 from aioinformer.testing.storage.codec import load
 from aioinformer.testing.users import User, user_of
@@ -54,12 +54,13 @@ class Accounts:
         Raises:
             StatusError: 400, 404, 409 or 422.
         """
-        metadata, spec = metadata_of(request), request.get("spec") or {}
+        metadata, spec = request["metadata"], request["spec"]
         if (other := metadata.get("name")) not in (None, "", name):
             why = "must match the service account name if specified"
             raise invalid("TokenRequest", _GROUP, name, [field_invalid("metadata.name", other, why)])
         account = self._cluster.get(SERVICE_ACCOUNTS, namespace, name)
-        seconds, audiences = _seconds(spec), spec.get("audiences") or [ISSUER]
+        seconds, audiences = spec["expirationSeconds"], spec.get("audiences") or [ISSUER]
+        _check_duration(seconds)
         bound = self._bound(namespace, name, spec.get("boundObjectRef"))
         now = int(self._cluster.time())
         token = self._key.sign(
@@ -113,7 +114,7 @@ class Accounts:
         wanted = audiences or [ISSUER]
         shared = [each for each in claims["aud"] if each in wanted]
         if not shared:
-            ours, theirs = _quoted(wanted), _quoted(claims["aud"])
+            ours, theirs = quoted(wanted), quoted(claims["aud"])
             raise _refused(f"token audiences {theirs} is invalid for the target audiences {ours}")
         if claims["exp"] <= self._cluster.time():
             raise _refused("service account token has expired")
@@ -174,12 +175,7 @@ class Accounts:
         return claims
 
 
-def _seconds(spec: Object) -> int:
-    """Return for how long a token is wanted."""
-    seconds = spec.get("expirationSeconds", 3600)
-    if not isinstance(seconds, int):
-        why = wrong_type("TokenRequestSpec.spec.expirationSeconds", "int64", seconds)
-        raise bad_request(f'TokenRequest in version "v1" cannot be handled as a TokenRequest: {why}')
+def _check_duration(seconds: int) -> None:
     why = ""
     if seconds < _SHORTEST:
         why = "may not specify a duration less than 10 minutes"
@@ -187,7 +183,6 @@ def _seconds(spec: Object) -> int:
         why = "may not specify a duration larger than 2^32 seconds"
     if why:
         raise invalid("TokenRequest", _GROUP, "", [field_invalid("spec.expirationSeconds", seconds, why)])
-    return seconds
 
 
 def _replaced(kind: str, name: str, uid: str) -> StatusError:
@@ -202,8 +197,3 @@ def _replaced(kind: str, name: str, uid: str) -> StatusError:
 
 def _refused(why: str) -> TokenError:
     return TokenError(f"[invalid bearer token, {why}]")
-
-
-def _quoted(texts: Sequence[str]) -> str:
-    quoted = [f'"{text}"' for text in texts]
-    return f"[{' '.join(quoted)}]"

@@ -136,7 +136,7 @@ class Authorizer:
         public = token is None and request.path.rstrip("/") in PUBLIC
         unknown = user.name == ANONYMOUS and (self._needs_token or (self._rbac and token is not None))
         if unknown and not public:
-            raise errors.unauthorized()
+            raise errors.StatusError(401, message="Unauthorized")
         if wanted is not None:
             self._check_impersonation(request, user, wanted)
         if any(rule.use(request) for rule in list(self._forbidden)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing import errors
 from aioinformer.testing.access.authorization import Access, permits
+from aioinformer.testing.schema.gotext import quoted
 from aioinformer.testing.storage.builtin import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def check_grant(
         raise errors.not_found(resource, new["roleRef"]["name"])
     name, owned = new["metadata"].get("name", ""), list(authorizer.rules_for(request))
     if missing := _missing(rules, owned):
-        who = f'user "{request.user}" (groups={_quoted(request.groups)})'
+        who = f'user "{request.user}" (groups={quoted(request.groups)})'
         why = f"{who} is attempting to grant RBAC permissions not currently held:"
         raise errors.forbidden(resource, name, "\n".join([why, *missing]))
     aggregates = any((each or {}).get("aggregationRule") for each in (new, old))
@@ -79,7 +80,7 @@ def _missing(rules: Iterable[Rule], owned: Sequence[Rule]) -> list[str]:
     for access in lacking:  # the verbs of a path have a line each
         what = access if access.path else access._replace(verb="")
         verbs.setdefault(what, []).append(access.verb)
-    return sorted({f"{{{_shown(what)}, Verbs:{_quoted(each)}}}" for what, each in verbs.items()})
+    return sorted({f"{{{_shown(what)}, Verbs:{quoted(each)}}}" for what, each in verbs.items()})
 
 
 def _accesses(rule: Mapping[str, Any]) -> Iterator[Access]:
@@ -95,11 +96,6 @@ def _accesses(rule: Mapping[str, Any]) -> Iterator[Access]:
 
 def _shown(access: Access) -> str:
     if access.path:
-        return f"NonResourceURLs:{_quoted([access.path])}"
-    names = f", ResourceNames:{_quoted([access.name])}" if access.name else ""
-    return f"APIGroups:{_quoted([access.group])}, Resources:{_quoted([access.resource])}{names}"
-
-
-def _quoted(texts: Iterable[str]) -> str:
-    listed = " ".join(f'"{each}"' for each in texts)
-    return f"[{listed}]"
+        return f"NonResourceURLs:{quoted([access.path])}"
+    names = f", ResourceNames:{quoted([access.name])}" if access.name else ""
+    return f"APIGroups:{quoted([access.group])}, Resources:{quoted([access.resource])}{names}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from aioinformer.testing.objects import SYSTEM_METADATA
 from aioinformer.testing.schema.node import Node, field_of, items_of
 
 if TYPE_CHECKING:
@@ -20,22 +21,7 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 
-_SYSTEM_METADATA = frozenset(
-    [
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generateName",
-        "generation",
-        "managedFields",
-        "name",
-        "namespace",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    ]
-)
-
+_UNOWNED = frozenset([*SYSTEM_METADATA, "managedFields", "namespace"])
 
 PARENT = object()
 """The value of a map or a list with fields."""
@@ -49,7 +35,7 @@ def paths(node: Node, obj: Object) -> dict[Path, Any]:
     found: dict[Path, Any] = {}
     for name, value in obj.items():
         if name == "metadata":
-            value = {key: entry for key, entry in value.items() if key not in _SYSTEM_METADATA}
+            value = {key: entry for key, entry in value.items() if key not in _UNOWNED}
             if not value:
                 continue
         if name not in ("apiVersion", "kind"):

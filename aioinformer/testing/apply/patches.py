@@ -14,7 +14,6 @@ from aioinformer.testing.errors import (
     StatusError,
     bad_request,
     too_large,
-    unsupported_media_type,
 )
 from aioinformer.testing.objects import LARGEST_BODY, go_name
 from aioinformer.testing.schema.builtin import node_of
@@ -66,9 +65,9 @@ def apply_patch(
 def unsupported_patch(resource: ResourceType) -> StatusError:
     """Return the 415 with the patch types that the resource supports."""
     types = [JSON_PATCH, MERGE_PATCH, *([] if resource.custom else [STRATEGIC_PATCH]), APPLY_PATCH]
-    return unsupported_media_type(
-        "the body of the request was in an unknown format - accepted media types include: " + ", ".join(types)
-    )
+    accepted = ", ".join(types)
+    message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return StatusError(415, message=message)
 
 
 def _no_object(patch: Any) -> str:

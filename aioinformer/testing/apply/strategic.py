@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from aioinformer.testing.errors import StatusError
-from aioinformer.testing.schema.gotext import text
+from aioinformer.testing.errors import StatusError, bad_request
+from aioinformer.testing.schema.gotext import text, type_name
 from aioinformer.testing.schema.node import Node, field_of, items_of
 
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
 _ORDER = "$setElementOrder/"
+_DELETE = "$deleteFromPrimitiveList/"
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -23,7 +24,8 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         node: The object's schema, which says how its lists merge.
 
     Raises:
-        StatusError: 500 for an unknown directive, an item without its key, or items in another order than required.
+        StatusError: 400 for keys to retain that are no list; 500 for an unknown directive, an item without its key, or
+            items in another order than required.
     """
     directive = patch.get("$patch")
     if directive == "replace":
@@ -34,38 +36,36 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         raise _unknown(patch)
     result = dict(target)
     if _RETAIN_KEYS in patch:
-        retained = patch[_RETAIN_KEYS]
+        if not isinstance(retained := patch[_RETAIN_KEYS], list):
+            raise bad_request("invalid patch format of retainKeys")
         result = {name: value for name, value in result.items() if name in retained}
+    orders = {name.removeprefix(_ORDER): order for name, order in patch.items() if name.startswith(_ORDER)}
+    for field, order in orders.items():
+        part, current = field_of(node, field), result.get(field)
+        _check_order(patch.get(field), order, part.merge_key)
+        if field not in patch and part.merges and isinstance(current, list):
+            result[field] = _merge_list(part, current, [], order)
     for name, value in patch.items():
-        if name.startswith("$deleteFromPrimitiveList/"):
-            field = name.partition("/")[2]
-            result[field] = [entry for entry in result.get(field) or [] if entry not in value]
-        elif name.startswith(_ORDER):
-            field = name.removeprefix(_ORDER)
-            _check_order(patch.get(field) or [], value, field_of(node, field).merge_key)
-        elif name.startswith("$"):
-            continue
-        elif value is None:
-            result.pop(name, None)
-        elif isinstance(value, dict) and isinstance(current := result.get(name), dict):
-            result[name] = strategic_merge(current, value, field_of(node, name))
-        elif isinstance(value, list) and isinstance(current := result.get(name), list):
-            order = patch.get(_ORDER + name)
-            result[name] = _merge_list(field_of(node, name), current, value, order)
-        elif _is_directive(value):
-            result.pop(name, None)
-        else:
-            result[name] = _new_value(value)
-    for name, order in patch.items():
-        field = name.removeprefix(_ORDER)
-        if (
-            name.startswith(_ORDER)
-            and field not in patch
-            and field_of(node, field).merges
-            and isinstance(result.get(field), list)
-        ):
-            result[field] = _merge_list(field_of(node, field), result[field], [], order)
+        if name.startswith(_DELETE):
+            current = result.get(name.removeprefix(_DELETE))
+            if isinstance(value, list) and isinstance(current, list):
+                result[name.removeprefix(_DELETE)] = [entry for entry in current if entry not in value]
+        elif not name.startswith("$"):
+            _merge_field(result, name, value, field_of(node, name), orders.get(name, value))
     return result
+
+
+def _merge_field(result: dict[str, Any], name: str, value: Any, node: Node, order: Any) -> None:
+    """Set a field to what a patch makes of it, in place."""
+    current = result.get(name)
+    if isinstance(value, dict) and isinstance(current, dict):
+        result[name] = strategic_merge(current, value, node)
+    elif isinstance(value, list) and isinstance(current, list):
+        result[name] = _merge_list(node, current, value, order)
+    elif value is None or _is_directive(value):
+        result.pop(name, None)
+    else:
+        result[name] = _new_value(value)
 
 
 def _unknown(patch: dict[str, Any]) -> StatusError:
@@ -89,7 +89,7 @@ def _new_value(value: Any) -> Any:
     )
 
 
-def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[Any] | None) -> list[Any]:
+def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[Any]) -> list[Any]:
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [
             {name: value for name, value in item.items() if name != "$patch"}
@@ -107,7 +107,7 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
         return copy.deepcopy(patch)
     if not key:
         merged = existing + [item for item in patch if item not in existing]
-        return _ordered(merged, existing, patch if order is None else order, None)
+        return _ordered(merged, existing, order, key)
     merged = list(existing)
     for item in patch:
         if key not in item:
@@ -124,19 +124,30 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
             merged.append(_new_value(item))
         else:
             merged[place] = strategic_merge(merged[place], item, part)
-    return _ordered(merged, existing, patch if order is None else order, key)
+    return _ordered(merged, existing, order, key)
 
 
-def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
-    """Refuse items of a patch that the required order does not have, or has in another order."""
+def _check_order(patch: Any, order: Any, key: str) -> None:
+    """Refuse a required order that is no list, and items of a patch that it does not have, or has in another order."""
+    if not isinstance(order, list):
+        raise _unexpected("[]interface {}", order)
+    items = patch if isinstance(patch, list) else []
+    for entry in (*order, *items) if key else ():
+        if not isinstance(entry, dict):
+            raise _unexpected("map[string]interface {}", entry)
     wanted = iter([entry.get(key) if key else entry for entry in order])
-    for item in patch if order else ():
+    for item in items if order else ():
         if not _is_directive(item) and (item.get(key) if key else item) not in wanted:
             why = f"The order in patch list:\n{text(patch)}\n doesn't match $setElementOrder list:\n{text(order)}\n"
             raise StatusError(500, "", why)
 
 
-def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | None) -> list[Any]:
+def _unexpected(wanted: str, value: Any) -> StatusError:
+    given = "%!s(<nil>)" if value is None else type_name(value)
+    return StatusError(500, "", f"expected a {wanted}, but received a {given}")
+
+
+def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) -> list[Any]:
     """Return merged items in the real server's order.
 
     Items in the patch keep its order, the others keep their old order. Between the two groups the old order decides,
@@ -144,7 +155,7 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | N
     """
 
     def identity(item: Any) -> Any:
-        return item.get(key) if key is not None and isinstance(item, dict) else item
+        return item.get(key) if key and isinstance(item, dict) else item
 
     wanted = [identity(entry) for entry in order]
     known = [identity(entry) for entry in before]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.errors import StatusError, bad_request, conflict, other_object
-from aioinformer.testing.objects import Object, metadata_of
 from aioinformer.testing.storage.builtin import PODS
 from aioinformer.testing.storage.codec import load
 
 if TYPE_CHECKING:
     from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.objects import Object
 
 
 def bind(cluster: Cluster, namespace: str, binding: Object, *, dry_run: bool) -> None:
@@ -20,7 +20,7 @@ def bind(cluster: Cluster, namespace: str, binding: Object, *, dry_run: bool) ->
         StatusError: 400 (it names no pod); 404; 409 (the pod has a node, is terminating, or is another one than the
             binding's uid or resourceVersion says); 500 (the binding names no node).
     """
-    given, target = metadata_of(binding), binding.get("target") or {}
+    given, target = binding["metadata"], binding["target"]
     if not (name := given.get("name")):
         raise bad_request("Name parameter required.")
     if target.get("kind") not in (None, "", "Node"):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent, StoredObject
 
-_DEFAULT_GRACE = 30
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -146,7 +145,7 @@ def _grace(pod: Object, options: DeleteOptions) -> int:
         return 0
     seconds = options.grace_period_seconds
     if seconds is None:
-        seconds = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE)
+        seconds = spec["terminationGracePeriodSeconds"]
     return 1 if seconds < 0 else int(seconds)
 
 

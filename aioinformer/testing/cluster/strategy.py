@@ -58,7 +58,8 @@ class Strategy:
         kind = resource.kind
         if resource.custom:
             return
-        if "status" not in new and (status := _new_status(resource.api_version, kind)) is not UNSET:
+        is_new = "status" not in new or resource in (DEFINITIONS, NAMESPACES)
+        if is_new and (status := _new_status(resource.api_version, kind)) is not UNSET:
             new["status"] = copy.deepcopy(status)
         if options.strict and kind == "Pod" and (ranges := self._limit_ranges(namespace)):
             limit(new, ranges)

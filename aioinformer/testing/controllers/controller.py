@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.deletion import delete
-from aioinformer.testing.cluster.options import DeleteOptions
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent, StoredObject
 
+_STATUS = WriteOptions(subresource="status")
 _Task = tuple["Callable[..., Iterator[None]]", tuple[object, ...]]
 
 
@@ -66,6 +67,10 @@ class Controller:
             delete(self.cluster, resource, stored.namespace, stored.name, options)
         except StatusError:
             return  # deleted or changed meanwhile; the controller has observed that
+
+    def set_status(self, resource: ResourceType, namespace: str, name: str, status: Object) -> None:
+        """Write the status of an object; without a difference nothing changes."""
+        self.cluster.modify(resource, namespace, name, lambda obj: {**obj, "status": status}, _STATUS)
 
     def drop_finalizer(self, resource: ResourceType, stored: StoredObject, finalizer: str) -> None:
         """Remove a finalizer from an object."""

@@ -37,7 +37,7 @@ CONTROLLERS = tuple(_CONTROLLERS)
 """The names of all controllers."""
 
 
-def control_plane(cluster: Cluster, names: Collection[str] = CONTROLLERS) -> list[Controller]:
+def control_plane(cluster: Cluster, names: Collection[str]) -> list[Controller]:
     """Return the named controllers of a cluster; they observe all changes from now on.
 
     Raises:

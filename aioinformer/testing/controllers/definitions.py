@@ -6,7 +6,7 @@ The API server does this itself, with or without a control plane.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from aioinformer.testing.cluster.deletion import CLEANUP
 from aioinformer.testing.controllers.controller import Controller
@@ -161,64 +161,56 @@ def resource_types(
         stored: The version of the objects that are stored already. If a webhook converts them, new objects are also
             stored in it, because a collection has one version.
     """
-    spec = definition["spec"]
-    accepted = accepted_names(definition)
+    spec, accepted = definition["spec"], accepted_names(definition)
     names = accepted if accepted.get("plural") else spec["names"]
-    versions = sorted(spec.get("versions") or [], key=lambda version: not version.get("storage"))
+    versions = sorted(spec["versions"] or (), key=lambda version: not version["storage"])
     types = [
         ResourceType(
-            group=str(spec.get("group", "")),
-            version=str(version.get("name", "")),
-            plural=str(names.get("plural", "")),
-            kind=str(names.get("kind", "")),
-            namespaced=spec.get("scope") != "Cluster",
+            group=spec["group"],
+            version=version["name"],
+            plural=names["plural"],
+            kind=names["kind"],
+            namespaced=spec["scope"] != "Cluster",
             short_names=tuple(names.get("shortNames") or ()),
-            singular=str(names.get("singular") or ""),
+            singular=names.get("singular", ""),
             categories=tuple(names.get("categories") or ()),
             subresources=tuple(sorted(version.get("subresources") or ())),
-            scale_paths=_scale_paths((version.get("subresources") or {}).get("scale") or {}),
+            scale_paths=_scale_paths(version),
             fields=tuple(_field(entry) for entry in version.get("selectableFields") or ()),
             columns=tuple(_column(entry) for entry in version.get("additionalPrinterColumns") or ()),
             schema=_schema(version),
         )
         for version in versions
     ]
-    webhook = (spec.get("conversion") or {}).get("webhook")
-    if webhook is not None and spec["conversion"].get("strategy") == "Webhook":
+    webhook = spec["conversion"].get("webhook")
+    if webhook is not None and spec["conversion"]["strategy"] == "Webhook":
         origin = types[0]
         if stored is not None:
             origin = next((each for each in types if each.version == stored.version), stored)
         storage = WebhookStorage(origin, webhook.get("clientConfig") or {})
         types = [replace(each, storage=storage) for each in types]
-    return [
-        each for each, version in zip(types, versions, strict=True) if every or version.get("served", True)
-    ]
+    return [each for each, version in zip(types, versions, strict=True) if every or version["served"]]
 
 
-def _schema(version: dict[str, Any]) -> Schema:
+def _schema(version: Object) -> Schema:
     from aioinformer.testing.schema.definition import compiled  # slow to import
 
     return compiled(version["schema"]["openAPIV3Schema"])
 
 
-def _field(entry: dict[str, Any]) -> FieldLabel:
-    return FieldLabel(str(entry.get("jsonPath", "")).lstrip("."))
+def _field(entry: Object) -> FieldLabel:
+    return FieldLabel(entry["jsonPath"].lstrip("."))
 
 
-def _scale_paths(entry: dict[str, Any]) -> ScalePaths:
+def _scale_paths(version: Object) -> ScalePaths:
+    scale = (version.get("subresources") or {}).get("scale")
+    if scale is None:
+        return ScalePaths()
     return ScalePaths(
-        str(entry.get("specReplicasPath", ".spec.replicas")),
-        str(entry.get("statusReplicasPath", ".status.replicas")),
-        str(entry.get("labelSelectorPath", "")),
+        scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath", "")
     )
 
 
-def _column(entry: dict[str, Any]) -> PrinterColumn:
-    return PrinterColumn(
-        str(entry.get("name", "")),
-        str(entry.get("jsonPath", "")),
-        str(entry.get("type", "string")),
-        int(entry.get("priority") or 0),
-        str(entry.get("format", "")),
-        str(entry.get("description", "")),
-    )
+def _column(entry: Object) -> PrinterColumn:
+    optional = {name: entry[name] for name in ("priority", "format", "description") if name in entry}
+    return PrinterColumn(entry["name"], entry["jsonPath"], entry["type"], **optional)

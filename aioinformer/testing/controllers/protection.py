@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller, finalizers_of
 from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent
-
-_STATUS = WriteOptions(subresource="status")
 
 
 class _Protection(Controller):
@@ -117,7 +114,7 @@ class VolumeBinder(Controller):
             obj = load(VOLUMES, stored)
             reference = (obj.get("spec") or {}).get("claimRef") or {}
             if reference and obj["status"].get("phase") == "Bound" and self._is_gone(reference):
-                self.cluster.modify(VOLUMES, "", stored.name, _released, _STATUS)
+                self.set_status(VOLUMES, "", stored.name, {**obj["status"], "phase": "Released"})
                 yield
 
     def _is_gone(self, reference: Object) -> bool:
@@ -145,8 +142,3 @@ def _is_shut_down(pod: Object) -> bool:
     """Return whether the kubelet has stopped the pod, or it was force-deleted."""
     metadata = pod["metadata"]
     return "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds") == 0
-
-
-def _released(obj: Object) -> Object:
-    obj["status"]["phase"] = "Released"
-    return obj

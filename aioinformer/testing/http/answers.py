@@ -41,7 +41,7 @@ def show(request: Request, view: View, stored: StoredObject, status: int = 200) 
     return web.Response(body=view.one(stored), status=status, headers=headers_of(view))
 
 
-def respond(encoding: Encoding, obj: Object, status: int = 200) -> web.Response:
+def respond(encoding: Encoding, obj: Object, status: int) -> web.Response:
     """Return an answer with any other object."""
     return web.Response(body=encoding.body(obj), status=status, headers=headers(encoding.media_type))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing import protobuf
-from aioinformer.testing.errors import bad_request, too_large, unsupported_media_type
+from aioinformer.testing.errors import StatusError, bad_request, too_large
 from aioinformer.testing.http.encodings import JSON, PROTOBUF
 from aioinformer.testing.objects import LARGEST_BODY
 
@@ -40,16 +40,14 @@ def object_in(body: bytes, http: web.BaseRequest, resource: ResourceType) -> Obj
     Raises:
         StatusError: 400 for an invalid object, 415 for another media type or protobuf of an unknown kind.
     """
-    refusal = unrecognized(resource.kind)
+    refusal = (
+        f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; json parse "
+        "error"
+    )
     obj = value_in(body, http, resource.api_version, resource.kind, refusal)
-    if not isinstance(obj, dict):
+    if not isinstance(obj, dict | None):
         raise bad_request(refusal.partition(":")[0])
-    return obj
-
-
-def unrecognized(kind: str) -> str:
-    """Return the start of the real server's message for a body that is no JSON."""
-    return f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error"
+    return obj or {}
 
 
 def value_in(
@@ -75,9 +73,10 @@ def value_in(
         case PROTOBUF.media_type:
             return protobuf.read_object(body, api_version, kind)
         case _:
-            raise unsupported_media_type(
-                "the body of the request was in an unknown format - accepted media types include: "
-                f"{JSON.media_type}, application/yaml, {PROTOBUF.media_type}"
+            raise StatusError(
+                415,
+                message="the body of the request was in an unknown format - accepted media types include: "
+                f"{JSON.media_type}, application/yaml, {PROTOBUF.media_type}",
             )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from aioinformer.testing.errors import StatusError, bad_request, unavailable
+from aioinformer.testing.errors import StatusError, bad_request
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import NODES, PODS, SERVICES
 from aioinformer.testing.storage.codec import load
@@ -35,7 +35,7 @@ def connect(cluster: Cluster, resource: ResourceType, request: Request) -> web.R
         name = parts[1 if len(parts) == 3 else 0]
     obj = load(resource, cluster.get(resource, request.namespace, name))
     if resource is SERVICES:
-        raise unavailable(f'no endpoints available for service "{name}"')
+        raise StatusError(503, message=f'no endpoints available for service "{name}"')
     if resource is PODS and request.subresource == "proxy":
         address = (obj.get("status") or {}).get("podIP")
         raise _no_connection(f"pod {name} at {address}") if address else bad_request("address not allowed")

@@ -21,7 +21,7 @@ from aioinformer.testing.http.negotiation import negotiate
 from aioinformer.testing.http.paths import Paths
 from aioinformer.testing.http.reviews import Reviews
 from aioinformer.testing.http.selection import Selection
-from aioinformer.testing.http.watches import OpenWatch, WatchCursor, WatchOptions, in_stream
+from aioinformer.testing.http.watches import OpenWatch, WatchCursor, check_watch, in_stream
 from aioinformer.testing.http.writing import Writer
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
@@ -138,20 +138,9 @@ class Handler:
             raise errors.path_not_found()
         if not request.resource:
             return self._paths.answer(request, accept_of(http), f"{http.scheme}://{http.host}")
-        resource = self._cluster.registry.find(request.group, request.version, request.resource)
+        resource = self._resource(request)
         if resource is None:
-            if self._cluster.registry.has_builtin(request.group):
-                raise errors.path_not_found()
             return web.Response(status=404, text="404 page not found\n")
-        if request.namespace and not resource.namespaced:
-            raise errors.path_not_found()
-        if request.subresource and request.subresource not in resource.subresources:
-            raise errors.path_not_found()
-        if request.name and not resource.stored:
-            raise errors.path_not_found()
-        target = resource.subresource(request.subresource) if request.subresource else resource
-        if request.verb not in target.verbs:
-            raise errors.method_not_allowed()
         if request.subresource in CONNECTING:
             return connect(self._cluster, resource, request)
         view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""), request.verb)
@@ -162,11 +151,39 @@ class Handler:
                 return await self._list(http, request, view)
             case "get":
                 return await self._get(request, view)
+        return await self._write(http, request, view)
+
+    def _resource(self, request: Request) -> ResourceType | None:
+        """Return the resource that a request is for; None if its group is unknown.
+
+        Raises:
+            StatusError: 404, 405.
+        """
+        registry = self._cluster.registry
+        resource = registry.find(request.group, request.version, request.resource)
+        if resource is None:
+            if registry.has_builtin(request.group):
+                raise errors.path_not_found()
+            return None
+        is_served = (
+            (resource.namespaced or not request.namespace)
+            and (resource.stored or not request.name)
+            and (not request.subresource or request.subresource in resource.subresources)
+        )
+        if not is_served:
+            raise errors.path_not_found()
+        target = resource.subresource(request.subresource) if request.subresource else resource
+        if request.verb not in target.verbs:
+            raise errors.method_not_allowed()
+        return resource
+
+    async def _write(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+        resource = view.resource
         if resource.namespaced and not request.namespace:
             raise errors.method_not_allowed() if resource.stored else errors.path_not_found()
         admission = self._webhooks.admission(request)
         try:
-            response = await self._write(http, request, view, admission)
+            response = await self._written(http, request, view, admission)
         except StatusError as error:
             if admission is not None:
                 error.warnings = admission.warnings
@@ -175,12 +192,11 @@ class Handler:
             raise errors.bad_request(
                 "the request or the resulting object is nested too deeply for the embedded API server"
             ) from error
-
         if admission is not None:
             warn(response, admission.warnings)
         return response
 
-    async def _write(
+    async def _written(
         self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
     ) -> web.StreamResponse:
         writer, resource = self._writer, view.resource
@@ -232,14 +248,13 @@ class Handler:
         """Run a watch; if `in_watch` is set, send only this error."""
         if in_watch is not None:
             return await _error_stream(http, request, view, in_watch)
-        options = _watch_options(request)
-        options.validate(watch_list=self._watch_list)
+        options = _list_options(request, view.resource)
+        check_watch(options, watch_list=self._watch_list)
         collection = self._cluster.collection(view.resource)
         try:
             cursor = WatchCursor(
                 view,
                 collection,
-                _selection(request, view.resource),
                 options,
                 current=lambda: self._cluster.resource_version,
                 shown=self._webhooks.conversions.shown,
@@ -289,7 +304,6 @@ def _selection(request: Request, resource: ResourceType) -> Selection:
 
 
 def _list_options(request: Request, resource: ResourceType) -> ListOptions:
-    request.number("timeoutSeconds")
     return ListOptions(
         selection=_selection(request, resource),
         resource_version=request.query.get("resourceVersion", ""),
@@ -297,17 +311,8 @@ def _list_options(request: Request, resource: ResourceType) -> ListOptions:
         limit=max(request.number("limit") or 0, 0),
         continue_token=request.query.get("continue", ""),
         send_initial_events=request.flag("sendInitialEvents"),
-    )
-
-
-def _watch_options(request: Request) -> WatchOptions:
-    return WatchOptions(
-        resource_version=request.query.get("resourceVersion", ""),
-        resource_version_match=request.query.get("resourceVersionMatch", ""),
         allow_bookmarks=bool(request.flag("allowWatchBookmarks")),
-        send_initial_events=request.flag("sendInitialEvents"),
         timeout_seconds=request.number("timeoutSeconds"),
-        continue_token=request.query.get("continue", ""),
     )
 
 

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from aioinformer.testing.errors import (
-    EXPIRED_LIST,
-    INCONSISTENT_CONTINUE,
     StatusError,
     bad_request,
-    expired,
     field_forbidden,
     field_not_supported,
     invalid,
@@ -26,13 +23,22 @@ if TYPE_CHECKING:
 
 _UNPARSABLE = 'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
 
+_EXPIRED = "The resourceVersion for the provided list is too old."
+
+_INCONSISTENT = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+)
+
 _LATEST = -1
 """The version in a continue token that means "the newest"."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The query parameters of a list."""
+    """The query parameters of a list or a watch."""
 
     selection: Selection = field(default_factory=Selection)
     resource_version: str = ""
@@ -40,9 +46,11 @@ class ListOptions:
     limit: int = 0
     continue_token: str = ""
     send_initial_events: bool | None = None
+    allow_bookmarks: bool = False
+    timeout_seconds: int | None = None
 
     def validate(self) -> None:
-        """Check the parameters as the real server does.
+        """Check the parameters of a list as the real server does.
 
         Raises:
             StatusError: 422 for a combination that the real server refuses.
@@ -145,14 +153,14 @@ def list_page(collection: Collection, options: ListOptions, current: int) -> Pag
         version, start = (current if token.rv == _LATEST else token.rv), token.start
         if version < collection.log.floor:
             raise StatusError(
-                410, "Expired", INCONSISTENT_CONTINUE, continue_token=_encode_token(_LATEST, token.start)
+                410, "Expired", _INCONSISTENT, continue_token=_encode_token(_LATEST, token.start)
             )
     elif options.resource_version_match == "Exact" or (
         limit and asked and options.resource_version_match != "NotOlderThan"
     ):
         version = asked
         if version < collection.log.floor:
-            raise expired(EXPIRED_LIST)
+            raise StatusError(410, message=_EXPIRED)
     else:
         version = current
         if options.resource_version == "0":

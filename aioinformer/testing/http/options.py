@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from aioinformer.testing import errors
 from aioinformer.testing.apply.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.http.bodies import read_body, value_in
 from aioinformer.testing.http.encodings import JSON
+from aioinformer.testing.schema.builtin import node_of
+from aioinformer.testing.schema.decode import read_object
+from aioinformer.testing.schema.scalars import UnreadableError
 from aioinformer.testing.schema.unknown import FieldCheck, duplicate_fields
 
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from aioinformer.testing.objects import Object
     from aioinformer.testing.requests import Request
 
 _LONGEST_MANAGER = 128
@@ -98,8 +100,8 @@ async def options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOp
     """Return the options from the body, or from the query if there is no body."""
     body = await read_body(http)
     if body.strip():
-        return delete_options(value_in(body, http, "v1", "DeleteOptions"))
-    given = {
+        return delete_options(_decoded(value_in(body, http, "v1", "DeleteOptions")))
+    given: Object = {
         "gracePeriodSeconds": request.number("gracePeriodSeconds"),
         "orphanDependents": request.flag("orphanDependents"),
         "propagationPolicy": request.query.get("propagationPolicy"),
@@ -108,48 +110,42 @@ async def options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOp
     return delete_options(given, tries=dry_run(request))
 
 
-class _Preconditions(msgspec.Struct, rename="camel"):
-    uid: str | None = None
-    resource_version: str | None = None
+def _decoded(given: Any) -> Object:
+    if not isinstance(given, dict | None):
+        raise errors.bad_request("couldn't get version/kind; json parse error")
+    node = node_of("v1", "DeleteOptions")
+    assert node is not None
+    try:
+        return read_object(node, given or {})[0]
+    except UnreadableError as error:
+        raise errors.bad_request(str(error)) from error
 
 
-class _DeleteOptions(msgspec.Struct, rename="camel"):
-    grace_period_seconds: int | None = None
-    preconditions: _Preconditions | None = None
-    orphan_dependents: bool | None = None
-    propagation_policy: str | None = None
-    dry_run: list[str] | None = None
-
-
-def delete_options(given: Any, *, tries: bool = False) -> DeleteOptions:
+def delete_options(given: Object, *, tries: bool = False) -> DeleteOptions:
     """Return the options of a delete from their decoded form.
 
     Args:
-        given: The options, or None.
+        given: The options.
         tries: Whether the request only tries its write.
 
     Raises:
-        StatusError: 400, 422.
+        StatusError: 422.
     """
-    try:
-        options = msgspec.convert(given, _DeleteOptions | None) or _DeleteOptions()
-    except msgspec.ValidationError as error:
-        raise errors.bad_request(f"json: cannot unmarshal into DeleteOptions: {error}") from error
-    policy = options.propagation_policy
-    if options.orphan_dependents is not None:
+    policy, orphans = given.get("propagationPolicy"), given.get("orphanDependents")
+    if orphans is not None:
         if policy is not None:
             why = "orphanDependents and deletionPropagation cannot be both set"
             causes = [errors.field_invalid("propagationPolicy", policy, why)]
             raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
-        policy = "Orphan" if options.orphan_dependents else "Background"
+        policy = "Orphan" if orphans else "Background"
     if policy not in (None, *_POLICIES):
         causes = [errors.field_not_supported("propagationPolicy", policy, [*_POLICIES, "nil"])]
         raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
-    preconditions = options.preconditions or _Preconditions()
+    preconditions = given.get("preconditions") or {}
     return DeleteOptions(
-        grace_period_seconds=options.grace_period_seconds,
-        uid=preconditions.uid,
-        resource_version=preconditions.resource_version,
+        grace_period_seconds=given.get("gracePeriodSeconds"),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
         propagation_policy=policy,
-        dry_run=_is_dry(options.dry_run or [], "DeleteOptions") or tries,
+        dry_run=_is_dry(given.get("dryRun") or [], "DeleteOptions") or tries,
     )

@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.http.encodings import JSON, Encoding
 from aioinformer.testing.storage.codec import load, raw, raw_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from aioinformer.testing.http.encodings import Encoding
     from aioinformer.testing.http.listing import Page
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
@@ -161,9 +161,7 @@ class TableView(View):
         encoding: The encoding of the answers.
     """
 
-    def __init__(
-        self, resource: ResourceType, version: str, include: str = "", encoding: Encoding = JSON
-    ) -> None:
+    def __init__(self, resource: ResourceType, version: str, include: str, encoding: Encoding) -> None:
         super().__init__(resource, encoding)
         self._api_version = f"{META_GROUP}/{version}"
         self._include = include

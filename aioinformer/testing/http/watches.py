@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aioinformer.testing.errors import (
     StatusError,
-    expired,
     field_forbidden,
     field_not_supported,
     invalid,
     resource_version_too_large,
 )
-from aioinformer.testing.http.listing import parse_resource_version
+from aioinformer.testing.http.listing import ListOptions, parse_resource_version
 from aioinformer.testing.http.views import PlainView, View
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from aioinformer.testing.http.selection import Selection
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import Collection, StoredEvent, StoredObject
@@ -38,43 +35,30 @@ _LAST_BOOKMARK = 2.0
 """Seconds before its timeout at which a watch gets the last bookmark; a shorter watch gets none."""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """The query parameters of a watch."""
+def check_watch(options: ListOptions, *, watch_list: bool) -> None:
+    """Check the parameters of a watch as the real server does, with or without the WatchList feature.
 
-    resource_version: str = ""
-    resource_version_match: str = ""
-    allow_bookmarks: bool = False
-    send_initial_events: bool | None = None
-    timeout_seconds: int | None = None
-    continue_token: str = ""
-
-    def validate(self, *, watch_list: bool) -> None:
-        """Check the parameters as the real server does, with or without the WatchList feature.
-
-        Raises:
-            StatusError: 422 for a combination that the real server refuses.
-        """
-        match, causes = self.resource_version_match, []
-        path = "resourceVersionMatch"
-        if self.send_initial_events is not None:
-            if match != "NotOlderThan":
-                causes.append(
-                    field_forbidden(path, f"sendInitialEvents requires setting {path} to NotOlderThan")
-                )
-            if not watch_list:
-                why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-                causes.append(field_forbidden("sendInitialEvents", why))
-        if match:
-            if self.send_initial_events is None:
-                why = f"{path} is forbidden for watch unless sendInitialEvents is provided"
-                causes.append(field_forbidden(path, why))
-            if match != "NotOlderThan":
-                causes.append(field_not_supported(path, match, ["NotOlderThan"]))
-        if self.continue_token:
-            causes.append(field_forbidden(path, f"{path} is forbidden when continue is provided"))
-        if causes:
-            raise invalid("ListOptions", "meta.k8s.io", "", causes)
+    Raises:
+        StatusError: 422 for a combination that the real server refuses.
+    """
+    match, causes = options.resource_version_match, []
+    path = "resourceVersionMatch"
+    if options.send_initial_events is not None:
+        if match != "NotOlderThan":
+            causes.append(field_forbidden(path, f"sendInitialEvents requires setting {path} to NotOlderThan"))
+        if not watch_list:
+            why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+            causes.append(field_forbidden("sendInitialEvents", why))
+    if match:
+        if options.send_initial_events is None:
+            why = f"{path} is forbidden for watch unless sendInitialEvents is provided"
+            causes.append(field_forbidden(path, why))
+        if match != "NotOlderThan":
+            causes.append(field_not_supported(path, match, ["NotOlderThan"]))
+    if options.continue_token:
+        causes.append(field_forbidden(path, f"{path} is forbidden when continue is provided"))
+    if causes:
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
 
 
 class WatchCursor:
@@ -83,7 +67,6 @@ class WatchCursor:
     Args:
         view: The view of the resource.
         collection: The resource's objects.
-        selection: The selected objects.
         options: The watch's parameters.
         current: Returns the server's version.
         shown: Returns objects in the version of the view, if a webhook converts them.
@@ -97,15 +80,14 @@ class WatchCursor:
         self,
         view: View,
         collection: Collection,
-        selection: Selection,
-        options: WatchOptions,
+        options: ListOptions,
         *,
         current: Callable[[], int],
         shown: _Shown | None = None,
         watch_list: bool = True,
     ) -> None:
         self._collection = collection
-        self._selection = selection
+        self._selection = selection = options.selection
         self._current = current
         self._end: int | None = None
         self._converts = shown
@@ -129,7 +111,7 @@ class WatchCursor:
             start = asked or current()
             floor = collection.log.floor
             if start < floor:
-                raise expired(f"too old resource version: {start} ({floor})")
+                raise StatusError(410, message=f"too old resource version: {start} ({floor})")
             self._position = collection.log.after(start)
             self._from = start
 

@@ -24,7 +24,7 @@ from aioinformer.testing.cluster.eviction import evict
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.http.answers import respond, show, success
-from aioinformer.testing.http.bodies import object_in, parse, parse_yaml, read_body, unrecognized, value_in
+from aioinformer.testing.http.bodies import object_in, parse, parse_yaml, read_body
 from aioinformer.testing.http.options import (
     delete_options,
     dry_run,
@@ -32,8 +32,9 @@ from aioinformer.testing.http.options import (
     options_of_delete,
     write_options,
 )
-from aioinformer.testing.objects import Object, metadata_of
+from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.scale import applied_scale, rescaled
+from aioinformer.testing.rules.values import decoded
 from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.storage.builtin import BINDINGS
 from aioinformer.testing.storage.codec import load
@@ -57,30 +58,6 @@ T = TypeVar("T")
 
 _DELETES_PER_SLICE = 100
 """How many objects of a collection are deleted before the handler yields to other tasks."""
-
-_RETURNS_DELETED = frozenset(
-    [
-        "CSIDriver",
-        "CSINode",
-        "DeviceClass",
-        "Namespace",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Pod",
-        "PodTemplate",
-        "ResourceClaim",
-        "ResourceClaimTemplate",
-        "ResourceQuota",
-        "ResourceSlice",
-        "Service",
-        "ServiceAccount",
-        "StorageClass",
-        "VolumeAttachment",
-    ]
-)
-
-
-_IDENTITY = "authentication.k8s.io"
 
 
 class Writer:
@@ -114,9 +91,8 @@ class Writer:
         """Answer a POST to a collection."""
         resource = view.resource
         body = await read_body(http)
-        obj = object_in(body, http, resource)
         if resource is BINDINGS:
-            given = _named(obj, None, request, "Binding", "core")
+            given = _posted(body, http, request, resource)
             given["metadata"].pop("uid", None)  # wiped, except in a POST to the subresource
             if admission is not None:
                 given = await admission.admit(resource, given, dry_run=dry_run(request))
@@ -124,9 +100,11 @@ class Writer:
             self._changed()
             return success(view.encoding, 201)
         if not resource.stored:
+            obj = _posted(body, http, request, resource)
             if admission is not None:
                 obj = await admission.admit(resource, obj, dry_run=dry_run(request))
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
+        obj = object_in(body, http, resource)
         options = self._options(http, request, admission, field_check(http, request, body, obj))
         stored = await self._cluster.create_async(resource, request.namespace, obj, options)
         self._changed()
@@ -135,37 +113,23 @@ class Writer:
     async def create_subresource(
         self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
     ) -> web.StreamResponse:
-        """Answer a POST to a subresource: a pod's binding or eviction, a service account's token.
-
-        Raises:
-            StatusError: 405 for any other subresource.
-        """
-        body, resource = await read_body(http), view.resource
-
-        async def admitted(obj: Object, *, dry_run: bool) -> Object:
-            return obj if admission is None else await admission.admit(resource, obj, dry_run=dry_run)
-
+        """Answer a POST to a subresource: a pod's binding or eviction, a service account's token."""
+        resource = view.resource
+        kind = resource.subresource_type(request.subresource)
+        given = _posted(await read_body(http), http, request, kind)
+        if request.subresource != "token" and given["metadata"].get("name") != request.name:
+            raise errors.bad_request(f"name in URL does not match name in {kind.kind} object")
+        options = delete_options(given.get("deleteOptions") or {}, tries=dry_run(request))
+        if admission is not None:
+            given = await admission.admit(resource, given, dry_run=options.dry_run)
         match request.subresource:
             case "binding":
-                given = value_in(body or b"{}", http, "v1", "Binding")
-                given = _named(given, request.name, request, "Binding", "core")
-                given = await admitted(given, dry_run=dry_run(request))
-                bind(self._cluster, request.namespace, given, dry_run=dry_run(request))
+                bind(self._cluster, request.namespace, given, dry_run=options.dry_run)
             case "eviction":
-                given = value_in(body or b"{}", http, "policy/v1", "Eviction")
-                given = _named(given, request.name, request, "Eviction", "policy")
-                options = delete_options(given.get("deleteOptions"), tries=dry_run(request))
-                await admitted(given, dry_run=options.dry_run)
                 evict(self._cluster, request.namespace, request.name, options)
             case "token":
-                refusal = unrecognized("TokenRequest")
-                given = value_in(body, http, f"{_IDENTITY}/v1", "TokenRequest", refusal)
-                given = _named(given, None, request, "TokenRequest", "authentication")
-                given = await admitted(given, dry_run=dry_run(request))
                 issued = self._accounts.issue(request.namespace, request.name, given)
                 return respond(view.encoding, issued, 201)
-            case _:
-                raise errors.method_not_allowed()
         self._changed()
         return success(view.encoding, 201)
 
@@ -175,7 +139,7 @@ class Writer:
         """Answer a PUT."""
         resource = view.resource
         if request.subresource == "scale":
-            scale = value_in(await read_body(http), http, "autoscaling/v1", "Scale")
+            scale = _posted(await read_body(http), http, request, resource.subresource_type("scale"))
             return await self._rescale(http, request, view, lambda _: scale, admission)
         body = await read_body(http)
         obj = object_in(body, http, resource)
@@ -291,7 +255,7 @@ class Writer:
             if text := warning(resource, options):
                 answer.headers["Warning"] = f'299 - "{text}"'
             return answer
-        if resource.kind in _RETURNS_DELETED and not resource.custom:
+        if resource.returns_deleted:
             last = outcome.event.last if outcome.event is not None else outcome.stored
             return show(request, view, last)
         return success(
@@ -351,19 +315,16 @@ async def _until_unchanged(write: Callable[[], Awaitable[T]]) -> T:
             continue
 
 
-def _named(posted: Any, name: str | None, request: Request, kind: str, group: str) -> Object:
-    """Return the posted object with its metadata; refuse another kind, namespace or name (None: any)."""
-    given: Object = posted if isinstance(posted, dict) else {}
-    other, api_version = given.get("kind") or kind, given.get("apiVersion")
-    if other != kind:
-        raise errors.unknown_conversion(other, api_version, kind, group)
-    metadata = metadata_of(given)
-    if metadata.get("namespace") not in (None, "", request.namespace):
+def _posted(body: bytes, http: web.BaseRequest, request: Request, kind: ResourceType) -> Object:
+    """Return a body as an object of a kind that is not stored; refuse another kind or namespace."""
+    given = object_in(body, http, kind)
+    if (other := given.get("kind") or kind.kind) != kind.kind:
+        raise errors.unknown_conversion(other, given.get("apiVersion"), kind)
+    given = decoded(kind, given)
+    if given["metadata"].get("namespace") not in (None, request.namespace):
         why = "the namespace of the provided object does not match the namespace sent on the request"
         raise errors.bad_request(why)
-    if name is not None and metadata.get("name") != name:
-        raise errors.bad_request(f"name in URL does not match name in {kind} object")
-    return {**given, "metadata": metadata}
+    return given
 
 
 def _warned(answer: web.Response, options: WriteOptions) -> web.Response:

@@ -74,10 +74,7 @@ def on_write(obj: Object, kind: str, old: Object | None = None) -> None:
 
 
 def _namespace(obj: Object) -> None:
-    spec = obj["spec"] = dict(obj.get("spec") or {})
-    finalizers = list(spec.get("finalizers") or [])
-    spec["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]
-    obj["status"] = {"phase": "Active"}
+    _add_finalizer(obj["spec"], "kubernetes")
 
 
 def _pod(obj: Object) -> None:
@@ -133,21 +130,18 @@ def _count_template(obj: Object, old: Object | None) -> None:
 
 
 def _claim(obj: Object) -> None:
-    obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}
-    _add_finalizer(obj, CLAIM_PROTECTION)
+    _add_finalizer(obj["metadata"], CLAIM_PROTECTION)
 
 
 def _volume(obj: Object) -> None:
-    now = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
-    obj["status"] = now | (obj.get("status") or {})
-    _add_finalizer(obj, VOLUME_PROTECTION)
+    obj["status"].setdefault("lastPhaseTransitionTime", obj["metadata"]["creationTimestamp"])
+    _add_finalizer(obj["metadata"], VOLUME_PROTECTION)
 
 
-def _add_finalizer(obj: Object, finalizer: str) -> None:
-    metadata = obj["metadata"]
-    finalizers = list(metadata.get("finalizers") or [])
+def _add_finalizer(part: Object, finalizer: str) -> None:
+    finalizers = part.setdefault("finalizers", [])
     if finalizer not in finalizers:
-        metadata["finalizers"] = [*finalizers, finalizer]
+        finalizers.append(finalizer)
 
 
 def _secret(obj: Object) -> None:
@@ -157,12 +151,7 @@ def _secret(obj: Object) -> None:
         obj["data"] = (obj.get("data") or {}) | encoded
 
 
-def _definition(obj: Object) -> None:
-    obj["status"] = {}
-
-
 _FILL: dict[str, Callable[[Object], None]] = {
-    "CustomResourceDefinition": _definition,
     "Job": _job,
     "Namespace": _namespace,
     "PersistentVolume": _volume,

@@ -5,7 +5,7 @@ The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,6 +18,7 @@ from aioinformer.testing.errors import (
     field_required,
     invalid,
 )
+from aioinformer.testing.objects import value_at
 from aioinformer.testing.rules.naming import is_established
 from aioinformer.testing.rules.validation import dns_1035_faults, subdomain_fault
 from aioinformer.testing.rules.webhook_rules import client_config_faults, review_version_faults
@@ -38,60 +39,16 @@ _APPROVAL = "https://github.com/kubernetes/enhancements/pull/1111"
 _Fault = dict[str, str]
 
 
-class _Names(msgspec.Struct, rename="camel"):
-    plural: str = ""
-    singular: str = ""
-    kind: str = ""
-    list_kind: str = ""
-    short_names: list[str] | None = None
-    categories: list[str] | None = None
-
-
-class _Schema(msgspec.Struct):
-    schema: Props | None = msgspec.field(name="openAPIV3Schema", default=None)
-
-
-class _Version(msgspec.Struct, rename="camel"):
-    name: str = ""
-    served: bool = False
-    storage: bool = False
-    schema: _Schema | None = None
-    subresources: dict[str, Any] | None = None
-    additional_printer_columns: list[dict[str, Any]] | None = None
-    selectable_fields: list[dict[str, Any]] | None = None
-
-
-class _Spec(msgspec.Struct):
-    group: str = ""
-    scope: str = ""
-    names: _Names = msgspec.field(default_factory=_Names)
-    versions: list[_Version] = []
-
-
-def _parsed(definition: Object) -> _Spec:
-    spec = definition.get("spec") or {}
-    return msgspec.convert({name: value for name, value in spec.items() if value is not None}, _Spec)
-
-
 def complete_definition(definition: Object) -> None:
-    """Set the defaults of a definition in place: names and stored versions.
-
-    Raises:
-        StatusError: 400 for a malformed spec.
-    """
-    try:
-        parsed = _parsed(definition)
-    except msgspec.ValidationError as error:
-        raise bad_request(f"CustomResourceDefinition cannot be handled: {error}") from error
-    spec = definition["spec"] = dict(definition.get("spec") or {})
-    names = spec["names"] = dict(spec.get("names") or {})
-    names["singular"] = parsed.names.singular or parsed.names.kind.lower()
-    if parsed.names.kind:
-        names["listKind"] = parsed.names.list_kind or f"{parsed.names.kind}List"
-    spec.setdefault("conversion", {"strategy": "None"})
-    status = definition.get("status") or {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
+    """Set the names and the stored versions of a decoded definition that its user left out, in place."""
+    spec = definition["spec"] = dict(definition["spec"])
+    names = spec["names"] = dict(spec["names"])
+    names["singular"] = names.get("singular") or names["kind"].lower()
+    if names["kind"]:
+        names["listKind"] = names.get("listKind") or f"{names['kind']}List"
+    status = definition["status"]
     stored = status.get("storedVersions") or []
-    added = [each.name for each in parsed.versions if each.storage and each.name not in stored]
+    added = [each["name"] for each in _versions(spec) if each["storage"] and each["name"] not in stored]
     definition["status"] = {**status, "storedVersions": [*stored, *added[:1]]}
 
 
@@ -99,19 +56,19 @@ def check_definition(new: Object, old: Object | None) -> None:
     """Refuse an invalid definition or a change of its immutable fields.
 
     Raises:
-        StatusError: 422 with every cause.
+        StatusError: 400 for a malformed schema, 422 with every cause.
     """
-    name, spec = new["metadata"]["name"], _parsed(new)
+    name, spec = new["metadata"]["name"], new["spec"]
     faults = [*_faults(spec)]
     if old is None:
-        if name != f"{spec.names.plural}.{spec.group}":
+        if name != f"{spec['names']['plural']}.{spec['group']}":
             why = 'must be spec.names.plural+"."+spec.group'
             faults.insert(0, field_invalid("metadata.name", name, why))
     else:
-        faults += _changes(spec, _parsed(old), established=is_established(old))
-    faults += _conversion_faults(new["spec"]["conversion"])
+        faults += _changes(spec, old["spec"], established=is_established(old))
+    faults += _conversion_faults(spec["conversion"])
     faults += _unstored(spec, new["status"]["storedVersions"])
-    faults += _unapproved(spec.group, _approval(new), None if old is None else _approval(old))
+    faults += _unapproved(spec["group"], _approval(new), None if old is None else _approval(old))
     if faults:
         raise invalid(DEFINITIONS.kind, DEFINITIONS.group, name, faults)
 
@@ -125,38 +82,50 @@ def not_enforced_in(definition: Object) -> list[str]:
     ]
 
 
-def _faults(spec: _Spec) -> Iterator[_Fault]:
-    if not spec.group:
+def _versions(spec: Object) -> list[Object]:
+    return spec["versions"] or []
+
+
+def _faults(spec: Object) -> Iterator[_Fault]:
+    group, scope = spec["group"], spec["scope"]
+    if not group:
         yield field_required("spec.group")
-    elif why := subdomain_fault(spec.group):
-        yield field_invalid("spec.group", spec.group, why)
-    elif "." not in spec.group:
-        yield field_invalid("spec.group", spec.group, "should be a domain with at least one dot")
-    if not spec.scope:
+    elif why := subdomain_fault(group):
+        yield field_invalid("spec.group", group, why)
+    elif "." not in group:
+        yield field_invalid("spec.group", group, "should be a domain with at least one dot")
+    if not scope:
         yield field_required("spec.scope")
-    elif spec.scope not in _SCOPES:
-        yield field_not_supported("spec.scope", spec.scope, _SCOPES)
-    yield from _faults_of_versions(spec.versions)
-    yield from _faults_of_names(spec.names)
+    elif scope not in _SCOPES:
+        yield field_not_supported("spec.scope", scope, _SCOPES)
+    yield from _faults_of_versions(_versions(spec))
+    yield from _faults_of_names(spec["names"])
 
 
-def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
-    for number, version in enumerate(versions):
-        if version.schema is None or version.schema.schema is None:
+def _faults_of_versions(versions: list[Object]) -> Iterator[_Fault]:
+    schemas = [_schema(version) for version in versions]
+    for number, schema in enumerate(schemas):
+        if schema is None:
             yield field_required(f"spec.versions[{number}].schema.openAPIV3Schema")
-    yield from _faults_of_schemas(versions)
-    for number, version in enumerate(versions):
-        yield from _label_faults(f"spec.versions[{number}].name", version.name)
-    names = [version.name for version in versions]
+    yield from _faults_of_schemas(schemas)
+    names = [version["name"] for version in versions]
+    for number, name in enumerate(names):
+        yield from _label_faults(f"spec.versions[{number}].name", name)
     if len({*names}) < len(names):
         yield field_invalid("spec.versions", names, "must contain unique version names")
-    if sum(version.storage for version in versions) != 1:
+    if sum(version["storage"] for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         yield field_invalid("spec.versions", names, why)
 
 
-def _faults_of_schemas(versions: list[_Version]) -> Iterator[_Fault]:
-    schemas = [None if version.schema is None else version.schema.schema for version in versions]
+def _schema(version: Object) -> Props | None:
+    try:
+        return msgspec.convert(value_at(version, ("schema", "openAPIV3Schema")), Props | None)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"CustomResourceDefinition cannot be handled: {error}") from error
+
+
+def _faults_of_schemas(schemas: list[Props | None]) -> Iterator[_Fault]:
     is_shared = all(schema == schemas[0] for schema in schemas)  # then upstream keeps it in one place
     for number, schema in enumerate(schemas[:1] if is_shared else schemas):
         if schema is not None:
@@ -165,13 +134,8 @@ def _faults_of_schemas(versions: list[_Version]) -> Iterator[_Fault]:
             yield from (fault.cause for fault in faults)
 
 
-def _faults_of_names(names: _Names) -> Iterator[_Fault]:
-    single = {
-        "plural": names.plural,
-        "singular": names.singular,
-        "kind": names.kind,
-        "listKind": names.list_kind,
-    }
+def _faults_of_names(names: Object) -> Iterator[_Fault]:
+    single = {field: names.get(field, "") for field in ("plural", "singular", "kind", "listKind")}
     for field, name in single.items():
         if not name:
             yield field_required(f"spec.names.{field}")
@@ -183,11 +147,11 @@ def _faults_of_names(names: _Names) -> Iterator[_Fault]:
             yield from _label_faults(f"spec.names.{field}", name, name.lower(), mixed)
         else:
             yield from _label_faults(f"spec.names.{field}", name)
-    for field, listed in (("shortNames", names.short_names), ("categories", names.categories)):
-        for number, name in enumerate(listed or ()):
+    for field in ("shortNames", "categories"):
+        for number, name in enumerate(names.get(field) or ()):
             yield from _label_faults(f"spec.names.{field}[{number}]", name)
-    if names.kind and names.kind == names.list_kind:
-        yield field_invalid("spec.names.listKind", names.kind, "kind and listKind may not be the same")
+    if single["kind"] and single["kind"] == single["listKind"]:
+        yield field_invalid("spec.names.listKind", single["kind"], "kind and listKind may not be the same")
 
 
 def _conversion_faults(conversion: Object) -> Iterator[_Fault]:
@@ -213,22 +177,19 @@ def _conversion_faults(conversion: Object) -> Iterator[_Fault]:
             yield field_forbidden(f"{place}.{name}", why)
 
 
-def _changes(new: _Spec, old: _Spec, *, established: bool) -> Iterator[_Fault]:
+def _changes(new: Object, old: Object, *, established: bool) -> Iterator[_Fault]:
     """Yield the faults of changed immutable fields."""
-    fixed = [("group", new.group, old.group), ("names.plural", new.names.plural, old.names.plural)]
-    if established:
-        named = ("names.kind", new.names.kind, old.names.kind)
-        fixed = [("scope", new.scope, old.scope), named, *fixed]
-    for field, value, before in fixed:
-        if value != before:
+    for field in (*(("scope", "names.kind") if established else ()), "group", "names.plural"):
+        steps = field.split(".")
+        if (value := value_at(new, steps)) != value_at(old, steps):
             yield field_invalid(f"spec.{field}", value, "field is immutable")
 
 
-def _unstored(spec: _Spec, stored: list[str]) -> Iterator[_Fault]:
+def _unstored(spec: Object, stored: list[str]) -> Iterator[_Fault]:
     """Yield the faults of removed versions that may still have stored objects."""
     if not stored:
         yield field_invalid("status.storedVersions", stored, "must have at least one stored version")
-    known = {version.name for version in spec.versions}
+    known = {version["name"] for version in _versions(spec)}
     for number, version in enumerate(stored):
         if version not in known:
             why = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import SYSTEM_METADATA, Object
 from aioinformer.testing.resources import ResourceType
 
 
@@ -54,17 +54,7 @@ def metadata_with_status(resource: ResourceType, metadata: Object) -> Object:
 
 def keep_system_fields(old: Object, new: Object) -> None:
     """Restore the fields that no update can change."""
-    for name in (
-        "name",
-        "generateName",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ):
+    for name in SYSTEM_METADATA:
         if name in old:
             new[name] = old[name]
         else:

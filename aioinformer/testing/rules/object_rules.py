@@ -73,7 +73,7 @@ def claim_faults(path: str, spec: Object) -> _Faults:
 
 def _autoscaler(obj: Object) -> _Faults:
     spec = obj.get("spec") or {}
-    most, least = spec.get("maxReplicas") or 0, spec.get("minReplicas", 1)
+    most, least = spec["maxReplicas"], spec["minReplicas"]
     if most < 1:
         yield field_required("spec.maxReplicas", "must be set and greater than 0")
     if most < least:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.apply.apply import check_type
+from aioinformer.testing.apply.typed import check_typed
 from aioinformer.testing.errors import StatusError, field_invalid, invalid
-from aioinformer.testing.objects import metadata_of, value_at
-from aioinformer.testing.schema.faults import Fault
-from aioinformer.testing.schema.gotext import text, type_name
+from aioinformer.testing.objects import value_at
+from aioinformer.testing.rules.values import decoded, unapplied, unpatched
+from aioinformer.testing.schema.builtin import node_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +36,11 @@ def rescaled(resource: ResourceType, obj: Object, change: Callable[[Object], Any
     """Return an object with the replicas of the Scale that `change` returns.
 
     Raises:
-        StatusError: 422 for an invalid number.
+        StatusError: 422 for an invalid number, or a value that does not fit its field.
     """
-    scale = change(_scale(resource, obj))
-    given = metadata_of(scale)
+    kind, changed = resource.subresource_type("scale"), change(_scale(resource, obj))
+    scale = decoded(kind, changed, unpatched(kind, changed))
+    given = scale["metadata"]
     sent = {field: given.get(field) for field in ("name", "namespace", "resourceVersion")}
     named = {field: value for field, value in sent.items() if value or field == "name"}
     metadata = {**obj["metadata"], **named}
@@ -49,7 +51,8 @@ def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
     """Return the configuration of the object that applying its Scale means.
 
     Raises:
-        StatusError: 400 if it is no Scale, 422 for an invalid number, 500 for a custom resource.
+        StatusError: 400 if it is no Scale, 422 for an invalid number, 500 for a custom resource, an unknown field or a
+            value that does not fit its field.
     """
     check_type(scale, "autoscaling/v1", "Scale")
     if resource.custom:  # the real server fails
@@ -63,7 +66,10 @@ def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
         "kind": resource.kind,
         "metadata": scale.get("metadata"),
     }
-    return _with_replicas(resource, applied, scale, name)
+    kind, node = resource.subresource_type("scale"), node_of("autoscaling/v1", "Scale")
+    assert node is not None
+    check_typed(kind, node, scale, name)
+    return _with_replicas(resource, applied, decoded(kind, scale, unapplied(kind, name)), name)
 
 
 def _scale(resource: ResourceType, obj: Object) -> Object:
@@ -82,8 +88,8 @@ def _scale(resource: ResourceType, obj: Object) -> Object:
 
 
 def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str) -> Object:
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int) or (replicas < 0 and not resource.custom):
+    replicas = scale["spec"].get("replicas", 0)
+    if replicas < 0 and not resource.custom:
         causes = [field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
         raise invalid("Scale", "autoscaling", name, causes)
     *parents, last = _steps(resource.scale_paths.replicas)
@@ -94,36 +100,6 @@ def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str
         place = place[step]
     place[last] = replicas
     return result
-
-
-def scale_faults(resource: ResourceType, obj: Object) -> list[Fault]:
-    """Return the faults of the fields of a custom resource that its Scale shows."""
-    if "scale" not in resource.subresources:
-        return []
-    paths = resource.scale_paths
-    found = [_count_fault(path, obj) for path in (paths.replicas, paths.status_replicas)]
-    return [fault for fault in found if fault is not None]
-
-
-def _count_fault(path: str, obj: Object) -> Fault | None:
-    value: Any = obj
-    for step in _steps(path):
-        if not isinstance(value, dict):
-            return Fault("Invalid", path, 0, _accessor_error(path, value, "map[string]interface{}"))
-        if step not in value:
-            return None
-        value = value[step]
-    if not isinstance(value, int) or isinstance(value, bool):
-        return Fault("Invalid", path, 0, _accessor_error(path, value, "int64"))
-    if value < 0:
-        return Fault("Invalid", path, value, "should be a non-negative integer")
-    if value >= 2**31:
-        return Fault("Invalid", path, value, f"should be less than or equal to {2**31 - 1}")
-    return None
-
-
-def _accessor_error(path: str, value: Any, wanted: str) -> str:
-    return f"{path} accessor error: {text(value)} is of the type {type_name(value)}, expected {wanted}"
 
 
 def _show(labels: dict[str, str]) -> str:

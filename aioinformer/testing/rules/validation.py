@@ -39,8 +39,7 @@ _DNS_1035_RULE = (
     "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
-_OWNER = ("apiVersion", "kind", "name", "uid")
-_OWNER_OPTIONS = ("controller", "blockOwnerDeletion")
+_OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _STANDARD_FINALIZERS = frozenset(["foregroundDeletion", "kubernetes", "orphan"])
 
 # Kinds whose names are DNS labels, and kinds whose names are path segments.
@@ -78,7 +77,7 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
             causes = [field_invalid("kind", kind, f"must be {resource.kind}")]
             raise invalid(str(kind), resource.group, name, causes)
     if kind and kind != resource.kind:
-        raise unknown_conversion(kind, api_version, resource.kind, resource.group.split(".")[0] or "core")
+        raise unknown_conversion(kind, api_version, resource)
     if api_version is not None and api_version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
@@ -107,7 +106,7 @@ def check_place(resource: ResourceType, metadata: Object, namespace: str, name: 
         )
 
 
-def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict[str, str]] = ()) -> None:
+def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict[str, str]]) -> None:
     """Refuse invalid names, labels, annotations, owners and finalizers, and an object with further faults.
 
     Raises:
@@ -187,7 +186,7 @@ def _owner_faults(owners: list[Object]) -> list[dict[str, str]]:
             faults.append(field_invalid(f"{field}.apiVersion", api_version, why))
         faults += [
             field_invalid(f"{field}.{name}", "", "must not be empty")
-            for name in _OWNER[1:]
+            for name in ("kind", "name", "uid")
             if not owner.get(name)
         ]
         if (api_version, owner.get("kind")) == ("v1", "Event"):
@@ -205,8 +204,7 @@ def _owner_faults(owners: list[Object]) -> list[dict[str, str]]:
 
 def _owner(owner: Object) -> Object:
     """Return an owner reference in the real server's form."""
-    given = {name: owner[name] for name in _OWNER_OPTIONS if name in owner}
-    return {name: owner.get(name, "") for name in _OWNER} | given
+    return {name: owner[name] for name in _OWNER_ORDER if name in owner}
 
 
 def _finalizer_faults(resource: ResourceType, finalizers: list[str]) -> list[dict[str, str]]:

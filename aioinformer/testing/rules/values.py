@@ -31,7 +31,7 @@ def decoded(
     refused: Callable[[str], errors.StatusError] | None = None,
     fields: FieldCheck | None = None,
 ) -> Object:
-    """Return an object with its values in the form that the real server returns, with defaults.
+    """Return an object with its values in the form that the real server returns, with defaults and its kind.
 
     Repeated owner references are removed.
 
@@ -57,6 +57,7 @@ def decoded(
         why = str(error)
     if not why:
         if not resource.custom:
+            read = {"kind": resource.kind, "apiVersion": resource.api_version, **read}
             complete(read, resource.kind, obj)
         if owners := read["metadata"].get("ownerReferences"):
             read["metadata"]["ownerReferences"] = [*{_encode(each): each for each in owners}.values()]

@@ -33,7 +33,7 @@ def configuration_faults(obj: Object) -> _Faults:
             yield field_invalid(f"{place}.name", name, why)
         for index, rule in enumerate(hook.get("rules") or ()):
             yield from _rule_faults(f"{place}.rules[{index}]", rule)
-        if not 1 <= (seconds := hook.get("timeoutSeconds", 10)) <= 30:
+        if not 1 <= (seconds := hook["timeoutSeconds"]) <= 30:
             why = "the timeout value must be between 1 and 30 seconds"
             yield field_invalid(f"{place}.timeoutSeconds", seconds, why)
         yield from client_config_faults(f"{place}.clientConfig", hook.get("clientConfig") or {})
@@ -53,7 +53,7 @@ def client_config_faults(path: str, config: Object) -> _Faults:
     elif url is not None:
         yield from _url_faults(f"{path}.url", url)
     elif service is not None:
-        if not 0 < (port := service.get("port", 443)) < 65536:
+        if not 0 < (port := service["port"]) < 65536:
             why = "port is not valid: must be between 1 and 65535, inclusive"
             yield field_invalid(f"{path}.service.port", port, why)
         yield from _path_faults(f"{path}.service.path", service.get("path") or "/")

@@ -24,26 +24,19 @@ def conversion_fault(node: Node, value: Any) -> str:
 def _faults(node: Node, value: Any) -> Iterator[str]:
     if value is None or node.format in _OWN_READERS or not node.type:
         return
-    if node.type == "array":
-        if not isinstance(value, list):
-            yield f"cannot restore slice from {_kind(value)}"
-        elif node.items is not None:
-            for each in value:
-                yield from _faults(node.items, each)
+    kind = _kind(value)
+    if node.type not in ("array", "object"):
+        if not _fits(node.type, value):
+            yield _scalar_fault(node, kind)
+    elif kind != ("slice" if node.type == "array" else "map"):
+        wanted = "slice from" if node.type == "array" else "struct from:" if is_struct(node) else "map from"
+        yield f"cannot restore {wanted} {kind}"
     elif is_struct(node):
-        if not isinstance(value, dict):
-            yield f"cannot restore struct from: {_kind(value)}"
-        else:
-            for name, part in node.properties.items():
-                yield from _faults(part, value.get(name))
-    elif node.type == "object":
-        if not isinstance(value, dict):
-            yield f"cannot restore map from {_kind(value)}"
-        elif node.items is not None:
-            for each in value.values():
-                yield from _faults(node.items, each)
-    elif not _fits(node.type, value):
-        yield _scalar_fault(node, _kind(value))
+        for name, part in node.properties.items():
+            yield from _faults(part, value.get(name))
+    elif node.items is not None:
+        for each in value if node.type == "array" else value.values():
+            yield from _faults(node.items, each)
 
 
 def _kind(value: Any) -> str:

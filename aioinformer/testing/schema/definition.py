@@ -55,8 +55,8 @@ class Schema:
         self,
         new: dict[str, Any],
         old: dict[str, Any] | None,
-        subresource: str = "",
-        others: Sequence[Fault] = (),
+        subresource: str,
+        others: Sequence[Fault],
     ) -> list[Fault]:
         """Return the faults of an object; those of unchanged values are tolerated.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from aioinformer.testing.schema.faults import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def text(value: Any) -> str:
@@ -30,6 +33,12 @@ def syntax(value: Any) -> str:
     if value is None:
         return "interface {}(nil)"
     return msgspec.json.encode(value).decode() if isinstance(value, str) else text(value)
+
+
+def quoted(texts: Iterable[str]) -> str:
+    """Return texts as `%q` writes them: `["a" "b"]`."""
+    listed = " ".join(f'"{each}"' for each in texts)
+    return f"[{listed}]"
 
 
 def type_name(value: Any) -> str:

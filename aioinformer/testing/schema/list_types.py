@@ -18,39 +18,34 @@ if TYPE_CHECKING:
 _WITH_PARTS = (dict, list)
 
 
-def list_faults(node: Node, value: Any, path: str = "") -> Iterator[Fault]:
+def list_faults(node: Node, value: Any) -> Iterator[Fault]:
     """Yield the duplicates of lists that are sets or maps."""
-    if isinstance(value, list):
-        yield from _duplicates(node, value, path)
-        if node.items is not None:
-            for number, each in enumerate(value):
-                yield from list_faults(node.items, each, f"{path}[{number}]")
-    elif isinstance(value, dict):
-        for below, known, entry in _fields(node, value, path):
-            yield from list_faults(known, entry, below)
+    for known, part, path in _parts(node, value, ""):
+        if isinstance(part, list):
+            yield from _duplicates(known, part, path)
 
 
-def embedded_faults(node: Node, value: Any, path: str = "", *, is_root: bool = True) -> Iterator[Fault]:
+def embedded_faults(node: Node, value: Any) -> Iterator[Fault]:
     """Yield the faults of embedded objects' kind, apiVersion and labels; those of the root are checked elsewhere."""
+    for known, part, path in _parts(node, value, ""):
+        if known.is_embedded and path and isinstance(part, dict):
+            yield from _object_faults(part, path)
+
+
+def _parts(node: Node, value: Any, path: str) -> Iterator[tuple[Node, Any, str]]:
+    """Yield a value and the lists and objects in it that have a schema, with schemas and paths."""
+    yield node, value, path
     if isinstance(value, list) and node.items is not None:
         for number, each in enumerate(value):
-            yield from embedded_faults(node.items, each, f"{path}[{number}]", is_root=False)
+            yield from _parts(node.items, each, f"{path}[{number}]")
     elif isinstance(value, dict):
-        if node.is_embedded and not is_root:
-            yield from _object_faults(value, path)
-        for below, known, entry in _fields(node, value, path):
-            yield from embedded_faults(known, entry, below, is_root=False)
-
-
-def _fields(node: Node, value: dict[str, Any], path: str) -> Iterator[tuple[str, Node, Any]]:
-    """Yield the paths, schemas and values of the fields that have parts."""
-    for name, entry in value.items():
-        if not isinstance(entry, _WITH_PARTS):
-            continue
-        if (known := node.properties.get(name)) is not None:
-            yield child(path, name), known, entry
-        elif node.items is not None:
-            yield f"{path}[{name}]", node.items, entry
+        for name, entry in value.items():
+            if not isinstance(entry, _WITH_PARTS):
+                continue
+            if (known := node.properties.get(name)) is not None:
+                yield from _parts(known, entry, child(path, name))
+            elif node.items is not None:
+                yield from _parts(node.items, entry, f"{path}[{name}]")
 
 
 def _object_faults(value: dict[str, Any], path: str) -> Iterator[Fault]:

@@ -223,7 +223,6 @@ def schema_faults(props: Props, path: str, *, is_root: bool = True) -> Iterator[
 
 def _list_faults(props: Props, path: str) -> Iterator[Fault]:
     map_field, list_field = f"{path}.x-kubernetes-map-type", f"{path}.x-kubernetes-list-type"
-    keys_field, keys = f"{path}.x-kubernetes-list-map-keys", props.list_keys or []
     for given, wanted, name in ((props.map_type, "object", "map"), (props.list_type, "array", "list")):
         if given is not None and props.type != wanted:
             why = f"must be {wanted} if x-kubernetes-{name}-type is specified"
@@ -232,12 +231,16 @@ def _list_faults(props: Props, path: str) -> Iterator[Fault]:
         yield Fault("NotSupported", map_field, props.map_type, 'supported values: "atomic", "granular"')
     if props.list_type not in (None, "atomic", "set", "map"):
         yield Fault("NotSupported", list_field, props.list_type, 'supported values: "atomic", "set", "map"')
-    if keys and props.list_type != "map":
+    if props.list_keys and props.list_type != "map":
         why = "must be map if x-kubernetes-list-map-keys is non-empty"
         yield Fault("Invalid" if props.list_type else "Required", list_field, props.list_type, why)
-    items = props.items if isinstance(props.items, Props) else None
-    if items is None or props.list_type not in ("set", "map"):
-        return
+    if isinstance(props.items, Props) and props.list_type in ("set", "map"):
+        yield from _item_faults(props, props.items, path)
+
+
+def _item_faults(props: Props, items: Props, path: str) -> Iterator[Fault]:
+    """Yield the faults of the items of a list that is a set or a map."""
+    keys_field, keys = f"{path}.x-kubernetes-list-map-keys", props.list_keys or []
     if props.list_type == "set":
         if items.type == "object" and items.map_type != "atomic":
             why = "must be atomic as item of a list with x-kubernetes-list-type=set"

@@ -1,7 +1,7 @@
 """The resources that every cluster has.
 
-``tests/kubernetes/resources.py`` writes ``schema/resources.json`` from the real server's discovery. What discovery does
-not tell is here.
+``tests/kubernetes/resources.py`` writes ``schema/resources.json``: what the real server's discovery tells, and how it
+writes an example of each resource. The rest is here.
 """
 
 from __future__ import annotations
@@ -52,73 +52,6 @@ _NEW_EVENT_FIELDS = (
 )
 """The values of these fields are stored in the order of `_EVENT_FIELDS`."""
 
-_WITH_GENERATION = frozenset(
-    [
-        "CronJob",
-        "CustomResourceDefinition",
-        "DaemonSet",
-        "Deployment",
-        "DeviceClass",
-        "EndpointSlice",
-        "FlowSchema",
-        "Ingress",
-        "IngressClass",
-        "Job",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-        "MutatingWebhookConfiguration",
-        "NetworkPolicy",
-        "Pod",
-        "PodDisruptionBudget",
-        "PodTemplate",
-        "PriorityClass",
-        "PriorityLevelConfiguration",
-        "ReplicaSet",
-        "ReplicationController",
-        "ResourceSlice",
-        "StatefulSet",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
-    ]
-)
-
-_CONDITIONAL_UPDATE = frozenset(
-    [
-        "APIService",
-        "CSIDriver",
-        "CSINode",
-        "CSIStorageCapacity",
-        "CustomResourceDefinition",
-        "Lease",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-        "MutatingWebhookConfiguration",
-        "PodDisruptionBudget",
-        "RuntimeClass",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
-        "VolumeAttachment",
-    ]
-)
-
-
-_CREATE_ON_UPDATE = frozenset(
-    [
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "Endpoints",
-        "Event",
-        "Lease",
-        "LimitRange",
-        "Role",
-        "RoleBinding",
-        "RuntimeClass",
-        "Service",
-    ]
-)
-
 _FIELDS = {
     ("", "Event"): _EVENT_FIELDS,
     ("", "Namespace"): (FieldLabel("status.phase"),),
@@ -139,14 +72,9 @@ _CONVERSIONS = {
     ),
 }
 
-_WARNINGS = {
-    "ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
-    "Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-}
 
-
-class _Listed(msgspec.Struct, frozen=True):
-    """What discovery tells of a resource."""
+class _Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the real server tells of a resource."""
 
     group: str
     version: str
@@ -156,6 +84,11 @@ class _Listed(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
+    generation: bool = False
+    create_on_update: bool = False
+    unconditional_update: bool = False
+    returns_deleted: bool = False
+    warning: str = ""
     built_in_subresources: dict[str, Subresource] = msgspec.field(name="subresources")
 
 
@@ -166,11 +99,7 @@ def _resource(listed: _Listed) -> ResourceType:
         subresources=tuple(listed.built_in_subresources),
         fields=_FIELDS.get(name, ()),
         custom=False,
-        generation=listed.kind in _WITH_GENERATION,
-        create_on_update=listed.kind in _CREATE_ON_UPDATE,
-        unconditional_update=listed.kind not in _CONDITIONAL_UPDATE,
         stored=listed.verbs != ("create",),
-        warning=_WARNINGS.get(listed.kind, ""),
         conversion=_CONVERSIONS.get((f"{listed.group}/{listed.version}", listed.kind)),
     )
 

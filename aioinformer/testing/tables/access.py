@@ -108,7 +108,7 @@ ACCESS: dict[str, dict[str, Cell]] = {
     "RoleBinding.rbac.authorization.k8s.io": _BINDING,
     "FlowSchema.flowcontrol.apiserver.k8s.io": {
         "PriorityLevel": at("spec.priorityLevelConfiguration.name"),
-        "MatchingPrecedence": at("spec.matchingPrecedence", 0),
+        "MatchingPrecedence": at("spec.matchingPrecedence"),
         "DistinguisherMethod": at("spec.distinguisherMethod.type", "<none>"),
         "MissingPL": lambda obj: (condition_of(obj, "Dangling") or {}).get("status", "?"),
     },

@@ -133,7 +133,7 @@ CORE: dict[str, dict[str, Cell]] = {
         "Container-Runtime": _node_info("containerRuntimeVersion"),
     },
     "PriorityClass.scheduling.k8s.io": {
-        "Value": at("value", 0),
+        "Value": at("value"),
         "Global-Default": at("globalDefault", False),
         "PreemptionPolicy": at("preemptionPolicy"),
     },

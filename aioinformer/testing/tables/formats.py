@@ -33,9 +33,9 @@ def size(path: str) -> Cell:
     return lambda obj: len(at(path, ())(obj))
 
 
-def joined(path: str, default: str = "", separator: str = ",") -> Cell:
+def joined(path: str, default: str = "") -> Cell:
     """Return a cell with the texts of a list; `default` for an empty list."""
-    return lambda obj: separator.join(at(path, ())(obj)) or default
+    return lambda obj: ",".join(at(path, ())(obj)) or default
 
 
 def age_at(path: str, default: str = "<unknown>") -> Cell:

@@ -52,16 +52,16 @@ _VOLUME: dict[str, Cell] = {
     "Status": _phase,
     "StorageClass": _class,
     "VolumeAttributesClass": at("spec.volumeAttributesClassName", "<unset>"),
-    "VolumeMode": at("spec.volumeMode", "<unset>"),
+    "VolumeMode": at("spec.volumeMode"),
 }
 
 STORAGE: dict[str, dict[str, Cell]] = {
     "CSIDriver.storage.k8s.io": {
-        "AttachRequired": at("spec.attachRequired", True),
-        "PodInfoOnMount": at("spec.podInfoOnMount", False),
-        "StorageCapacity": at("spec.storageCapacity", False),
+        "AttachRequired": at("spec.attachRequired"),
+        "PodInfoOnMount": at("spec.podInfoOnMount"),
+        "StorageCapacity": at("spec.storageCapacity"),
         "TokenRequests": _audiences,
-        "RequiresRepublish": at("spec.requiresRepublish", False),
+        "RequiresRepublish": at("spec.requiresRepublish"),
         "Modes": joined("spec.volumeLifecycleModes", "<none>"),
     },
     "CSINode.storage.k8s.io": {"Drivers": size("spec.drivers")},
@@ -88,15 +88,15 @@ STORAGE: dict[str, dict[str, Cell]] = {
             "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
         ),
         "Provisioner": at("provisioner"),
-        "ReclaimPolicy": at("reclaimPolicy", "Delete"),
-        "VolumeBindingMode": at("volumeBindingMode", "Immediate"),
+        "ReclaimPolicy": at("reclaimPolicy"),
+        "VolumeBindingMode": at("volumeBindingMode"),
         "AllowVolumeExpansion": at("allowVolumeExpansion", False),
     },
     "VolumeAttachment.storage.k8s.io": {
         "Attacher": at("spec.attacher"),
         "PV": at("spec.source.persistentVolumeName"),
         "Node": at("spec.nodeName"),
-        "Attached": at("status.attached", False),
+        "Attached": at("status.attached"),
     },
     "VolumeAttributesClass.storage.k8s.io": {"DriverName": at("driverName")},
 }

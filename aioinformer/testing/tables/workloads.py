@@ -32,7 +32,7 @@ def _containers(field: str, template: str = "spec.template") -> Cell:
 
 
 def _ready(obj: Object) -> str:
-    return f"{at('status.readyReplicas', 0)(obj)}/{at('spec.replicas', 1)(obj)}"
+    return f"{at('status.readyReplicas', 0)(obj)}/{at('spec.replicas')(obj)}"
 
 
 def _job_status(job: Object) -> str:
@@ -49,7 +49,7 @@ def _completions(job: Object) -> str:
     succeeded, wanted = at("status.succeeded", 0)(job), at("spec.completions", None)(job)
     if wanted is not None:
         return f"{succeeded}/{wanted}"
-    parallel = at("spec.parallelism", 0)(job)
+    parallel = at("spec.parallelism")(job)
     return f"{succeeded}/1 of {parallel}" if parallel > 1 else f"{succeeded}/1"
 
 
@@ -59,11 +59,6 @@ def _job_duration(job: Object) -> str:
     if begun is None:
         return ""
     return age(begun) if ended is None else duration((ended - begun).total_seconds())
-
-
-def _suspended(job: Object) -> str:
-    suspended = at("spec.suspend", None)(job)
-    return "<unset>" if suspended is None else str(bool(suspended))
 
 
 def _targets(autoscaler: Object) -> str:
@@ -116,17 +111,17 @@ _TEMPLATE: dict[str, Cell] = {
     "Selector": selector_at("spec.selector"),
 }
 _REPLICAS: dict[str, Cell] = {
-    "Desired": at("spec.replicas", 1),
-    "Current": at("status.replicas", 0),
+    "Desired": at("spec.replicas"),
+    "Current": at("status.replicas"),
     "Ready": at("status.readyReplicas", 0),
 }
 
 WORKLOADS: dict[str, dict[str, Cell]] = {
-    "ControllerRevision.apps": {"Controller": _owner, "Revision": at("revision", 0)},
+    "ControllerRevision.apps": {"Controller": _owner, "Revision": at("revision")},
     "CronJob.batch": {
         "Schedule": at("spec.schedule"),
         "Timezone": at("spec.timeZone", "<none>"),
-        "Suspend": _suspended,
+        "Suspend": lambda obj: str(at("spec.suspend")(obj)),
         "Active": size("status.active"),
         "Last Schedule": age_at("status.lastScheduleTime", "<none>"),
         "Containers": _containers("name", "spec.jobTemplate.spec.template"),
@@ -135,9 +130,9 @@ WORKLOADS: dict[str, dict[str, Cell]] = {
     },
     "DaemonSet.apps": {
         **_TEMPLATE,
-        "Desired": at("status.desiredNumberScheduled", 0),
-        "Current": at("status.currentNumberScheduled", 0),
-        "Ready": at("status.numberReady", 0),
+        "Desired": at("status.desiredNumberScheduled"),
+        "Current": at("status.currentNumberScheduled"),
+        "Ready": at("status.numberReady"),
         "Up-to-date": at("status.updatedNumberScheduled", 0),
         "Available": at("status.numberAvailable", 0),
         "Node Selector": labels_at("spec.template.spec.nodeSelector"),
@@ -154,9 +149,9 @@ WORKLOADS: dict[str, dict[str, Cell]] = {
             f"{at('spec.scaleTargetRef.kind')(obj)}/{at('spec.scaleTargetRef.name')(obj)}"
         ),
         "Targets": _targets,
-        "MinPods": lambda obj: str(at("spec.minReplicas", "<unset>")(obj)),
-        "MaxPods": at("spec.maxReplicas", 0),
-        "Replicas": at("status.currentReplicas", 0),
+        "MinPods": lambda obj: str(at("spec.minReplicas")(obj)),
+        "MaxPods": at("spec.maxReplicas"),
+        "Replicas": at("status.currentReplicas"),
     },
     "Job.batch": {
         **_TEMPLATE,
@@ -167,7 +162,7 @@ WORKLOADS: dict[str, dict[str, Cell]] = {
     "PodDisruptionBudget.policy": {
         "Min Available": lambda obj: str(at("spec.minAvailable", "N/A")(obj)),
         "Max Unavailable": lambda obj: str(at("spec.maxUnavailable", "N/A")(obj)),
-        "Allowed Disruptions": at("status.disruptionsAllowed", 0),
+        "Allowed Disruptions": at("status.disruptionsAllowed"),
     },
     "PodTemplate": {
         "Containers": _containers("name", "template"),

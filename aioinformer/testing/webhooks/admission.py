@@ -160,7 +160,7 @@ class Admission:
                 if changed is not None and changed != obj:
                     outdated |= called
                     obj = changed
-                if hook.is_reinvoked and question.was_called:
+                if hook.spec["reinvocationPolicy"] == "IfNeeded" and question.was_called:
                     called.add(hook.key)
         return obj
 
@@ -190,7 +190,7 @@ class _Question:
         self._request = request
         self._hook = hook
         self._resource = resource
-        self._obj, self._old = _typed(resource, obj), _typed(resource, old)
+        self._obj, self._old = obj, old
         self._dry_run = dry_run
         self._operation = "CREATE" if old is None else "DELETE" if obj is None else "UPDATE"
         self.warnings: list[str] = []
@@ -211,7 +211,7 @@ class _Question:
         asked = self._review(seen_as, obj, old)
         if not self._meets_conditions(asked):
             return None
-        if self._dry_run and not hook.supports_dry_run:
+        if self._dry_run and hook.spec["sideEffects"] not in ("None", "NoneOnDryRun"):
             raise errors.bad_request(f'admission webhook "{hook.name}" does not support dry run')
         self.was_called = True
         uid = str(uuid.uuid4())
@@ -239,7 +239,7 @@ class _Question:
             return None
         if hook.has_rule(resource, request.subresource, self._operation):
             return resource
-        if hook.is_exact:
+        if hook.spec["matchPolicy"] == "Exact":  # not in other versions
             return None
         for each in cluster.registry:
             if (
@@ -330,7 +330,7 @@ class _Question:
         """
         config = self._hook.spec.get("clientConfig") or {}
         try:
-            said = await self._webhooks.caller.post(config, review, self._hook.timeout)
+            said = await self._webhooks.caller.post(config, review, self._hook.spec["timeoutSeconds"])
             answer: _Review = decode_answer(said, _Review)
         except CallError as error:
             raise CallError(f"failed to call webhook: {error}") from error
@@ -369,13 +369,6 @@ def _fault(answer: _Review, uid: str, *, mutating: bool) -> str:
     if response.patch and response.patch_type != "JSONPatch":
         return f'webhook returned invalid response.patchType of "{response.patch_type}"'
     return ""
-
-
-def _typed(resource: ResourceType, obj: Object | None) -> Object | None:
-    """Return an object with its kind, which a request may leave out."""
-    if obj is None or (obj.get("apiVersion") and obj.get("kind")):
-        return obj
-    return {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
 
 
 def _group_version(api_version: str, name: str, value: str) -> dict[str, str]:

@@ -115,12 +115,8 @@ class Caller:
         """Return a webhook's URL, the URL to connect to, and the name that its certificate must have."""
         if url := client_config.get("url"):
             return url, url, None
-        service = client_config.get("service") or {}
-        namespace, name, port = (
-            service.get("namespace", ""),
-            service.get("name", ""),
-            service.get("port", 443),
-        )
+        service = client_config["service"]
+        namespace, name, port = service["namespace"], service["name"], service["port"]
         path = "/" + (service.get("path") or "").removeprefix("/")
         server_name = f"{name}.{namespace}.svc"
         shown = f"https://{server_name}:{port}{path}"

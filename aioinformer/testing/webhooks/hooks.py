@@ -38,27 +38,7 @@ class Hook:
     @property
     def ignores_failures(self) -> bool:
         """Whether the request goes on if the call fails."""
-        return bool(self.spec.get("failurePolicy") == "Ignore")
-
-    @property
-    def timeout(self) -> int:
-        """Seconds of a call."""
-        return int(self.spec.get("timeoutSeconds") or 10)
-
-    @property
-    def is_reinvoked(self) -> bool:
-        """Whether it is called again after a later webhook's change."""
-        return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether requests in other versions of a resource do not match."""
-        return bool(self.spec.get("matchPolicy") == "Exact")
-
-    @property
-    def supports_dry_run(self) -> bool:
-        """Whether it has no side effects in a dry run."""
-        return self.spec.get("sideEffects") in ("None", "NoneOnDryRun")
+        return bool(self.spec["failurePolicy"] == "Ignore")
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
@@ -67,11 +47,11 @@ class Hook:
 
     @cached_property
     def _objects(self) -> LabelSelector:
-        return LabelSelector.of(self.spec.get("objectSelector") or {})
+        return LabelSelector.of(self.spec["objectSelector"])
 
     @cached_property
     def _namespaces(self) -> LabelSelector:
-        return LabelSelector.of(self.spec.get("namespaceSelector") or {})
+        return LabelSelector.of(self.spec["namespaceSelector"])
 
     def has_rule(self, resource: ResourceType, subresource: str, operation: str) -> bool:
         """Return whether a rule is for these requests."""
@@ -79,7 +59,7 @@ class Hook:
 
     def selects(self, *objects: Object | None) -> bool:
         """Return whether its selector matches the object or the old one."""
-        if not self.spec.get("objectSelector"):
+        if not self.spec["objectSelector"]:
             return True
         return any(self._objects.matches(_labels(each)) for each in objects if each is not None)
 
@@ -96,9 +76,8 @@ def _labels(obj: Object) -> dict[str, str]:
 def _fits(rule: Object, resource: ResourceType, subresource: str, operation: str) -> bool:
     parts = [f"/{subresource}", "/*"] if subresource else ["", "/*"]
     resources = {f"{name}{part}" for name in (resource.plural, "*") for part in parts}
-    scope = rule.get("scope") or "*"
     return (
-        scope in ("*", "Namespaced" if resource.namespaced else "Cluster")
+        rule["scope"] in ("*", "Namespaced" if resource.namespaced else "Cluster")
         and not {operation, "*"}.isdisjoint(rule.get("operations") or ())
         and not {resource.group, "*"}.isdisjoint(rule.get("apiGroups") or ())
         and not {resource.version, "*"}.isdisjoint(rule.get("apiVersions") or ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.objects import Object
+from aioinformer.testing.objects import Object, is_true
 from aioinformer.testing.storage.builtin import CRON_JOBS, JOBS
 from aioinformer.testing.storage.codec import load
 from aioinformer.testing.workloads.owner import Owner
@@ -71,8 +71,8 @@ class CronJobs(Owner):
         yield
         failed = [each for each in jobs if _end_of(each) == "Failed"]
         for ended, limit in (
-            (completed, spec.get("successfulJobsHistoryLimit", 3)),
-            (failed, spec.get("failedJobsHistoryLimit", 1)),
+            (completed, spec["successfulJobsHistoryLimit"]),
+            (failed, spec["failedJobsHistoryLimit"]),
         ):
             for job in ended[: max(0, len(ended) - limit)]:
                 self.drop(job, policy="Background")
@@ -87,7 +87,4 @@ def _reference(job: Object) -> Object:
 
 def _end_of(job: Object) -> str:
     """Return how a Job has ended, `""` if it has not."""
-    for each in (job.get("status") or {}).get("conditions") or ():
-        if each["type"] in ("Complete", "Failed") and each["status"] == "True":
-            return str(each["type"])
-    return ""
+    return next((end for end in ("Complete", "Failed") if is_true(job, end)), "")

@@ -54,7 +54,7 @@ class DaemonSets(Owner):
                 self.drop(pod)
                 yield
         outdated = [each for each in pods.values() if label_of(each, _REVISION) != revision]
-        may_update = (spec.get("updateStrategy") or {}).get("type") != "OnDelete"
+        may_update = spec["updateStrategy"]["type"] != "OnDelete"
         current = [each for each in pods.values() if label_of(each, _REVISION) == revision]
         if outdated and may_update and len(pods) == len(nodes) and all(map(is_ready, current)):
             self.drop(outdated[0])

@@ -111,7 +111,7 @@ def _scales(owner: Object, new: Object | None, old: list[Object]) -> Iterator[tu
     """Return the ReplicaSets to scale now, with their replicas."""
     wanted = replicas_of(owner)
     surge, unavailable = _limits(owner)
-    is_recreated = (owner["spec"].get("strategy") or {}).get("type") == "Recreate"
+    is_recreated = owner["spec"]["strategy"]["type"] == "Recreate"
     sets = [*old, *([new] if new is not None else [])]
     total = sum(map(replicas_of, sets))
     if new is None:
@@ -138,7 +138,7 @@ def _scales(owner: Object, new: Object | None, old: list[Object]) -> Iterator[tu
 def _limits(owner: Object) -> tuple[int, int]:
     """Return how many pods may be too many and unavailable during a rollout."""
     wanted = replicas_of(owner)
-    rolling = (owner["spec"].get("strategy") or {}).get("rollingUpdate") or {}
+    rolling = owner["spec"]["strategy"].get("rollingUpdate") or {}
     surge = _resolved(rolling.get("maxSurge", "25%"), wanted, up=True)
     unavailable = _resolved(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     return surge, max(unavailable, 0 if surge else 1)

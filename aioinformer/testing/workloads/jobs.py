@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.objects import Object, with_condition
+from aioinformer.testing.objects import Object, is_true, with_condition
 from aioinformer.testing.storage.builtin import JOBS
 from aioinformer.testing.workloads.owner import Owner, is_active, is_ready, pod_of
 
@@ -35,10 +35,7 @@ class Jobs(Owner):
     def reconcile(self, owner: Object) -> Iterator[None]:
         """Make missing pods, and count those that have ended."""
         spec, old = owner["spec"], owner.get("status") or {}
-        if spec.get("suspend") or any(
-            each["type"] in ("Complete", "Failed") and each["status"] == "True"
-            for each in old.get("conditions") or ()
-        ):
+        if spec.get("suspend") or is_true(owner, "Complete") or is_true(owner, "Failed"):
             return
         name, uid, now = owner["metadata"]["name"], owner["metadata"]["uid"], self.cluster.now()
         pods = self.children(owner)
@@ -46,9 +43,9 @@ class Jobs(Owner):
             sum(each["status"]["phase"] == phase for each in pods) for phase in ("Succeeded", "Failed")
         )
         active = [each for each in pods if is_active(each)]
-        parallelism = spec.get("parallelism", 1)
+        parallelism = spec["parallelism"]
         completions = spec.get("completions") or parallelism
-        is_failed, is_done = failed > spec.get("backoffLimit", 6), succeeded >= completions
+        is_failed, is_done = failed > spec["backoffLimit"], succeeded >= completions
         status = {
             **old,
             "terminating": 0,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object, is_true, with_condition
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent
 
-_STATUS = WriteOptions(subresource="status")
 _FAILURE = "ReplicaFailure"
 
 
@@ -116,10 +114,7 @@ class Owner(Controller):
         whole = {**status, "observedGeneration": metadata.get("generation", 1)}
         if self.resource.kind in ("CronJob", "Job", "Service"):
             del whole["observedGeneration"]
-        name = metadata["name"]
-        self.cluster.modify(
-            self.resource, metadata["namespace"], name, lambda obj: {**obj, "status": whole}, _STATUS
-        )
+        self.set_status(self.resource, metadata["namespace"], metadata["name"], whole)
 
 
 def pod_of(template: Object, **metadata: object) -> Object:
@@ -158,5 +153,5 @@ def is_ready(pod: Object) -> bool:
 
 def replicas_of(obj: Object) -> int:
     """Return how many replicas an object wants."""
-    wanted = obj["spec"].get("replicas")
-    return 1 if wanted is None else int(wanted)
+    wanted: int = obj["spec"]["replicas"]
+    return wanted

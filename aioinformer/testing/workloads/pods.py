@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.binding import bind
-from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS
@@ -25,8 +24,13 @@ if TYPE_CHECKING:
 NODE = "embedded"
 """The node of pods if the cluster has none."""
 
-_STATUS = WriteOptions(subresource="status")
 _NEVER_STARTED = "ImagePullBackOff"
+_UNSCHEDULABLE = (
+    "PodScheduled",
+    False,
+    "Unschedulable",
+    "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +106,8 @@ class Pods(Controller):
             return
         if not pod["spec"].get("nodeName"):
             if not self._has_claims(pod):
-                self._write_unschedulable(stored.namespace, stored.name)
+                status = with_condition(status, *_UNSCHEDULABLE, self.cluster.now())
+                self.set_status(PODS, stored.namespace, stored.name, status)
                 return
             target = {"kind": "Node", "name": self._node()}
             bind(
@@ -118,7 +123,7 @@ class Pods(Controller):
         is_of_job = any(each["kind"] == "Job" for each in pod["metadata"].get("ownerReferences") or ())
         ran = status.get("phase") == "Running" and is_of_job and self._has_waited(key, stored.uid, "run")
         new = self._status(key, pod, is_of_job=is_of_job, ran=ran)
-        self.cluster.modify(PODS, stored.namespace, stored.name, lambda obj: {**obj, "status": new}, _STATUS)
+        self.set_status(PODS, stored.namespace, stored.name, new)
         yield
 
     def _has_claims(self, pod: Object) -> bool:
@@ -129,20 +134,6 @@ class Pods(Controller):
                 if stored is None or (load(CLAIMS, stored).get("status") or {}).get("phase") != "Bound":
                     return False
         return True
-
-    def _write_unschedulable(self, namespace: str, name: str) -> None:
-        why = (
-            "PodScheduled",
-            False,
-            "Unschedulable",
-            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
-        )
-
-        def change(obj: Object) -> Object:
-            status = {"phase": "Pending", **(obj.get("status") or {})}
-            return {**obj, "status": with_condition(status, *why, self.cluster.now())}
-
-        self.cluster.modify(PODS, namespace, name, change, _STATUS)
 
     def _node(self) -> str:
         """Return the node with the fewest pods among those that take pods."""

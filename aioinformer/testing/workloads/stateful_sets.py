@@ -93,13 +93,13 @@ class StatefulSets(Owner):
             if is_ordered and not is_ready(pods[each]):
                 break
         surplus = sorted(set(pods) - set(wanted), key=lambda each: int(each.rpartition("-")[2]))
-        partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+        partition = (spec["updateStrategy"].get("rollingUpdate") or {}).get("partition", 0)
         outdated = [
             each
             for each in wanted[partition:]
             if each in pods and label_of(pods[each], _REVISION) != revision
         ]
-        may_update = (spec.get("updateStrategy") or {}).get("type") != "OnDelete"
+        may_update = spec["updateStrategy"]["type"] != "OnDelete"
         if not surplus and not (may_update and all(each in pods for each in wanted)):
             return False
         next_pod = surplus[-1:] or (outdated[-1:] if may_update else [])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object
 from aioinformer.testing.schema.scalars import parse_quantity
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent
 
-_STATUS = WriteOptions(subresource="status")
 _BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 _PROVISIONED = {"pv.kubernetes.io/provisioned-by": "embedded"}
 
@@ -52,7 +50,7 @@ class Volumes(Controller):
             yield
         elif phase in (None, "", "Pending"):
             if not volume["spec"].get("claimRef"):
-                self._write_phase(stored.name, "Available")
+                self.set_status(VOLUMES, "", stored.name, {"phase": "Available"})
             for each in self.cluster.collection(CLAIMS).objects:
                 self.add(self._bind, each)
             yield
@@ -81,17 +79,18 @@ class Volumes(Controller):
             self.cluster.create(VOLUMES, "", volume)
             yield
         if volume is None:
-            self._write_claim(claim, {"phase": "Pending"})
+            self.set_status(CLAIMS, stored.namespace, stored.name, {"phase": "Pending"})
             return
         name = volume["metadata"]["name"]
         self.cluster.modify(VOLUMES, "", name, lambda obj: _with_spec(obj, claimRef=reference))
-        self._write_phase(name, "Bound")
+        self.set_status(VOLUMES, "", name, {"phase": "Bound"})
         yield
         self.cluster.modify(
             CLAIMS, stored.namespace, stored.name, lambda obj: _with_spec(_annotated(obj), volumeName=name)
         )
         modes, capacity = volume["spec"].get("accessModes") or [], volume["spec"].get("capacity") or {}
-        self._write_claim(claim, {"phase": "Bound", "accessModes": modes, "capacity": capacity})
+        status = {"phase": "Bound", "accessModes": modes, "capacity": capacity}
+        self.set_status(CLAIMS, stored.namespace, stored.name, status)
         yield
 
     def _fitting(self, claim: Object) -> Object | None:
@@ -117,15 +116,6 @@ class Volumes(Controller):
             ):
                 found.append(volume)
         return min(found, key=lambda each: _size(each["spec"].get("capacity")), default=None)
-
-    def _write_phase(self, name: str, phase: str) -> None:
-        self.cluster.modify(VOLUMES, "", name, lambda obj: {**obj, "status": {"phase": phase}}, _STATUS)
-
-    def _write_claim(self, claim: Object, status: Object) -> None:
-        metadata = claim["metadata"]
-        self.cluster.modify(
-            CLAIMS, metadata["namespace"], metadata["name"], lambda obj: {**obj, "status": status}, _STATUS
-        )
 
 
 def _provisioned(claim: Object, reference: Object) -> Object:

@@ -35,7 +35,16 @@ from .reading import answers_in_yaml, pages, selectors, views, watched_views
 from .schemas import schemas
 from .values import defaults, readable_values, unreadable_changes, zeros
 from .watching import refused_watches, streamed_lists, watches
-from .writing import bad_requests, bindings, dry_runs, life, names, other_objects, posted_bindings
+from .writing import (
+    bad_requests,
+    bindings,
+    dry_runs,
+    life,
+    names,
+    other_objects,
+    posted_bindings,
+    posted_mistakes,
+)
 
 SCENARIOS: tuple[Scenario, ...] = (
     life,
@@ -92,6 +101,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     impersonation,
     answers_in_yaml,
     posted_bindings,
+    posted_mistakes,
     dry_runs,
     builtin_defaults,
     builtin_mistakes,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from ..api import APPLY, MERGE, Object
 from ..clusters import configmap, pod
 from ..recording import Recorder
-from .common import CONFIGMAPS, LEASES, PODS, version_of
+from .common import CONFIGMAPS, DEPLOYMENTS, LEASES, PODS, version_of
+from .patching import deployment
 
 
 async def life(server: Recorder) -> None:
@@ -224,6 +227,40 @@ async def posted_bindings(server: Recorder) -> None:
     for method in ("GET", "DELETE"):
         await server.ask(method, f"{path}/a")
     await server.ask("GET", path)
+
+
+async def posted_mistakes(server: Recorder) -> None:
+    """Values of another type in what is not stored: Bindings, Evictions, TokenRequests, Scales."""
+    await server.ask("POST", PODS, pod("a"))
+    await server.ask("POST", "/api/v1/namespaces/NS/serviceaccounts", {"metadata": {"name": "a"}})
+    await server.ask("POST", DEPLOYMENTS, deployment("a", 1))
+    reference: Object = {"spec": {"boundObjectRef": {"kind": 5}}}
+    of_metadata: tuple[Object, ...] = (
+        {"metadata": 5},
+        {"metadata": {"name": 5}},
+        {"metadata": {"name": "a", "labels": {"b": 5}}},
+        {"metadata": {"name": "a", "finalizers": 5}},
+    )
+    for method, path, odd in (
+        ("POST", f"{PODS}/a/binding", ({"target": 5}, {"target": {"name": 5}}, None)),
+        ("POST", f"{PODS}/a/eviction", ({"deleteOptions": 5}, {"deleteOptions": {"dryRun": 5}}, None)),
+        ("POST", "/api/v1/namespaces/NS/serviceaccounts/a/token", ({"spec": 5}, reference, None)),
+        ("POST", "/api/v1/namespaces/NS/serviceaccounts/a/token", ({"spec": {"audiences": [5]}},)),
+        ("PUT", f"{DEPLOYMENTS}/a/scale", ({"spec": 5}, {"spec": {"replicas": "1"}}, None)),
+        ("PUT", f"{DEPLOYMENTS}/a/scale", ({"metadata": {"name": "a"}, "spec": {"replicas": None}},)),
+    ):
+        for body in (*of_metadata, *odd):
+            await server.ask(method, path, json.dumps(body).encode())
+    scale: Object = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
+    for spec in (5, {"replicas": "1"}, {"replica": 1}, {"replicas": None}):
+        sent = scale | {"spec": spec}
+        await server.ask(
+            "PATCH",
+            f"{DEPLOYMENTS}/a/scale",
+            sent,
+            {"fieldManager": "m", "force": "true"},
+            content_type=APPLY,
+        )
 
 
 async def dry_runs(server: Recorder) -> None:

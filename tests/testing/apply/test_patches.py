@@ -251,3 +251,37 @@ def test_patch_and_result_must_be_objects(content_type: str) -> None:
         with pytest.raises(StatusError) as refused:
             apply_patch(PODS, POD, patch, content_type)
         assert refused.value.code == 400
+
+
+@pytest.mark.parametrize(
+    ("directive", "value", "code", "why"),
+    [
+        ("$setElementOrder/containers", None, 500, "expected a []interface {}, but received a %!s(<nil>)"),
+        ("$setElementOrder/containers", 5, 500, "expected a []interface {}, but received a int64"),
+        ("$setElementOrder/containers", "x", 500, "expected a []interface {}, but received a string"),
+        (
+            "$setElementOrder/containers",
+            [5],
+            500,
+            "expected a map[string]interface {}, but received a int64",
+        ),
+        ("$retainKeys", 5, 400, "invalid patch format of retainKeys"),
+        ("$retainKeys", None, 400, "invalid patch format of retainKeys"),
+    ],
+)
+def test_directive_with_a_value_of_another_type_is_refused(
+    directive: str, value: object, code: int, why: str
+) -> None:
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a"}]}}
+    patch = {"spec": {"containers": [{"name": "a"}], directive: value}}
+    with pytest.raises(StatusError) as refused:
+        apply_patch(PODS, pod, patch, STRATEGIC_PATCH)
+    assert (refused.value.code, refused.value.message) == (code, why)
+
+
+@pytest.mark.parametrize("value", [5, None, "x"])
+def test_deleting_what_is_no_list_deletes_nothing(value: object) -> None:
+    pod = {"metadata": {"name": "a", "finalizers": ["x"], "labels": {"a": "b"}}}
+    for field in ("finalizers", "labels"):
+        patch = {"metadata": {f"$deleteFromPrimitiveList/{field}": value}}
+        assert apply_patch(PODS, pod, patch, STRATEGIC_PATCH) == pod

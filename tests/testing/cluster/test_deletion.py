@@ -34,6 +34,22 @@ def test_existing_finalizer_is_the_policy() -> None:
     assert metadata["finalizers"] == ["foregroundDeletion"]
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/apis/storage.k8s.io/v1/volumeattributesclasses", "VolumeAttributesClass"),
+        ("/apis/storage.k8s.io/v1/storageclasses", "StorageClass"),
+        ("/api/v1/namespaces/default/configmaps", "Status"),
+    ],
+)
+async def test_a_delete_answers_with_the_object_or_a_status_as_the_real_server(
+    api: APIClient, path: str, kind: str
+) -> None:
+    obj = {"metadata": {"name": "a"}, "driverName": "example.com", "provisioner": "example.com"}
+    assert (await api.post(path, {**obj, "parameters": {"a": "b"}})).status == 201
+    assert (await api.ask("DELETE", f"{path}/a")).body["kind"] == kind
+
+
 async def test_delete_of_a_job_without_a_policy_has_a_warning(api: APIClient, server: APIServer) -> None:
     for body, warned in (
         (None, True),

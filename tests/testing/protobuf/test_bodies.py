@@ -9,6 +9,8 @@ import pytest
 from aioinformer.testing import APIServer, StatusError
 from aioinformer.testing.http.encodings import PROTOBUF
 from aioinformer.testing.protobuf import read_object
+from aioinformer.testing.rules.values import decoded
+from aioinformer.testing.storage import builtin
 from tests.objects.protobuf.samples import entry, field
 from tests.testing.client import APIClient
 
@@ -52,7 +54,7 @@ def test_an_object() -> None:
     }
 
 
-def test_zeros_that_go_always_writes_are_dropped() -> None:
+def test_zeros_that_go_always_writes_mean_nothing() -> None:
     spec = {
         "replicas": 0,
         "selector": {},
@@ -66,14 +68,16 @@ def test_zeros_that_go_always_writes_are_dropped() -> None:
         },
     }
     deployment = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "a"}, "spec": spec}
-    assert read_object(PROTOBUF.body(deployment), "apps/v1", "Deployment") == deployment
+    sent = read_object(PROTOBUF.body(deployment), "apps/v1", "Deployment")
+    assert decoded(builtin.DEPLOYMENTS, sent) == decoded(builtin.DEPLOYMENTS, deployment)
     service = {
         "kind": "Service",
         "apiVersion": "v1",
         "metadata": {"name": "a"},
         "spec": {"ports": [{"port": 80}]},
     }
-    assert read_object(PROTOBUF.body(service), "v1", "Service") == service
+    sent = read_object(PROTOBUF.body(service), "v1", "Service")
+    assert decoded(builtin.SERVICES, sent) == decoded(builtin.SERVICES, service)
 
 
 def test_object_without_a_kind_has_the_expected_kind() -> None:
