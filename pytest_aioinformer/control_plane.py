@@ -11,11 +11,11 @@ import socket
 import ssl
 import subprocess
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
@@ -157,22 +157,20 @@ class ControlPlane:
             time.sleep(0.05)
 
     def _answers(self, url: str) -> bool:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-        if parts.scheme == "http":
-            connection = http.client.HTTPConnection(host, port, timeout=2)
-        elif self._certificate.exists():
-            context = ssl.create_default_context(cafile=self._certificate)
-            connection = http.client.HTTPSConnection(host, port, timeout=2, context=context)
-        else:
-            return False
         try:
-            connection.request("GET", parts.path, headers={"Authorization": f"Bearer {self._token}"})
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
+            with closing(self._connection(urlsplit(url))) as connection:
+                connection.request(
+                    "GET", urlsplit(url).path, headers={"Authorization": f"Bearer {self._token}"}
+                )
+                return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):  # also of a certificate that is half written
             return False
-        finally:
-            connection.close()
+
+    def _connection(self, url: SplitResult) -> http.client.HTTPConnection:
+        if url.scheme == "http":
+            return http.client.HTTPConnection(url.hostname or "", url.port, timeout=2)
+        context = ssl.create_default_context(cafile=self._certificate)
+        return http.client.HTTPSConnection(url.hostname or "", url.port, timeout=2, context=context)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

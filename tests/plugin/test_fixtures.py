@@ -334,3 +334,23 @@ def test_operator_runs_on_kubernetes(
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(kubernetes_binaries))
     project.makepyfile(TESTS.format(mark=""))
     run(project, "--api-server", "kubernetes", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
+
+
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+def test_a_certificate_that_is_being_written_is_waited_for(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kubernetes_binaries: Path
+) -> None:
+    programs = project.mkdir("programs")
+    (programs / "etcd").symlink_to(kubernetes_binaries / "etcd")
+    server = programs / "kube-apiserver"
+    server.write_text(
+        "#!/bin/sh\n"
+        'for each in "$@"; do case $each in --cert-dir=*) folder=${each#*=};; esac; done\n'
+        "mkdir $folder && : > $folder/apiserver.crt && sleep 1 && rm $folder/apiserver.crt\n"
+        f'exec {kubernetes_binaries / "kube-apiserver"} "$@"\n'
+    )
+    server.chmod(0o755)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(programs))
+    project.makepyfile("async def test_it(namespace): pass")
+    run(project, "--api-server", "kubernetes", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)

@@ -163,7 +163,7 @@ def resource_types(
     """
     spec, accepted = definition["spec"], accepted_names(definition)
     names = accepted if accepted.get("plural") else spec["names"]
-    versions = sorted(spec["versions"] or (), key=lambda version: not version["storage"])
+    versions: list[Object] = sorted(spec["versions"] or (), key=lambda version: not version["storage"])
     types = [
         ResourceType(
             group=spec["group"],
