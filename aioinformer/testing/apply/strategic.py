@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from typing import Any
+
+import msgspec
 
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.schema.gotext import text
@@ -12,6 +15,7 @@ from aioinformer.testing.schema.node import Node, field_of, items_of
 # Objects whose other fields the patch removes: sources of volumes, and a deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
 _ORDER = "$setElementOrder/"
+_identity = msgspec.json.Encoder(order="deterministic").encode
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -34,12 +38,13 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         raise _unknown(patch)
     result = dict(target)
     if _RETAIN_KEYS in patch:
-        retained = patch[_RETAIN_KEYS]
-        result = {name: value for name, value in result.items() if name in retained}
+        retained = {*map(_identity, patch[_RETAIN_KEYS])}
+        result = {name: value for name, value in result.items() if _identity(name) in retained}
     for name, value in patch.items():
         if name.startswith("$deleteFromPrimitiveList/"):
             field = name.partition("/")[2]
-            result[field] = [entry for entry in result.get(field) or [] if entry not in value]
+            gone = {*map(_identity, value)}
+            result[field] = [entry for entry in result.get(field) or [] if _identity(entry) not in gone]
         elif name.startswith(_ORDER):
             field = name.removeprefix(_ORDER)
             _check_order(patch.get(field) or [], value, field_of(node, field).merge_key)
@@ -106,25 +111,30 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
     if key and not all(isinstance(item, dict) for item in existing + patch):
         return copy.deepcopy(patch)
     if not key:
-        merged = existing + [item for item in patch if item not in existing]
-        return _ordered(merged, existing, patch if order is None else order, None)
-    merged = list(existing)
+        known = {*map(_identity, existing)}
+        both = existing + [item for item in patch if _identity(item) not in known]
+        return _ordered(both, existing, patch if order is None else order, None)
+    merged: list[Any] = list(existing)
+    places: dict[bytes, list[int]] = {}  # of the items of a key that are not deleted
+    for index, entry in enumerate(existing):
+        places.setdefault(_identity(entry.get(key)), []).append(index)
     for item in patch:
         if key not in item:
             message = f"map: {text(item)} does not contain declared merge key: {key}"
             raise StatusError(500, "", message)
-        name = item[key]
-        place = next((index for index, entry in enumerate(merged) if entry.get(key) == name), None)
+        found = places.setdefault(_identity(item[key]), [])
         if item.get("$patch") == "delete":
-            if place is not None:
-                del merged[place]
+            if found:
+                merged[found.pop(0)] = None
         elif "$patch" in item:
             raise _unknown(item)
-        elif place is None:
-            merged.append(_new_value(item))
+        elif found:
+            merged[found[0]] = strategic_merge(merged[found[0]], item, part)
         else:
-            merged[place] = strategic_merge(merged[place], item, part)
-    return _ordered(merged, existing, patch if order is None else order, key)
+            found.append(len(merged))
+            merged.append(_new_value(item))
+    remaining = [item for item in merged if item is not None]
+    return _ordered(remaining, existing, patch if order is None else order, key)
 
 
 def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
@@ -143,16 +153,22 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | N
     and new items come first.
     """
 
-    def identity(item: Any) -> Any:
-        return item.get(key) if key is not None and isinstance(item, dict) else item
+    def identity(item: Any) -> bytes:
+        return _identity(item.get(key) if key is not None and isinstance(item, dict) else item)
 
-    wanted = [identity(entry) for entry in order]
-    known = [identity(entry) for entry in before]
-    named = sorted((i for i in items if identity(i) in wanted), key=lambda item: wanted.index(identity(item)))
-    others = [item for item in items if identity(item) not in wanted]
+    wanted = _first_places([*map(identity, order)])
+    known = _first_places([*map(identity, before)])
+    named = deque(
+        sorted((i for i in items if identity(i) in wanted), key=lambda item: wanted[identity(item)])
+    )
+    others = deque(item for item in items if identity(item) not in wanted)
     result: list[Any] = []
     while named and others:
         left, right = identity(others[0]), identity(named[0])
-        first = left in known and right in known and known.index(left) < known.index(right)
-        result.append(others.pop(0) if first else named.pop(0))
-    return result + named + others
+        first = left in known and right in known and known[left] < known[right]
+        result.append((others if first else named).popleft())
+    return [*result, *named, *others]
+
+
+def _first_places(identities: list[bytes]) -> dict[bytes, int]:
+    return {each: number for number, each in reversed([*enumerate(identities)])}
