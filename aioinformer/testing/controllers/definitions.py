@@ -6,6 +6,7 @@ The API server does this itself, with or without a control plane.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from aioinformer.testing.cluster.deletion import CLEANUP
@@ -19,7 +20,7 @@ from aioinformer.testing.resources import (
     WebhookStorage,
 )
 from aioinformer.testing.rules.custom import read_custom
-from aioinformer.testing.rules.naming import accepted_names, is_established, with_names
+from aioinformer.testing.rules.naming import accepted_names, has_names, is_established, with_names
 from aioinformer.testing.storage.builtin import DEFINITIONS
 from aioinformer.testing.storage.codec import load, store
 
@@ -89,7 +90,7 @@ class Definitions(Controller):
             return
         _, _, group = name.partition(".")
         definition = load(DEFINITIONS, stored)
-        taken = [accepted_names(load(DEFINITIONS, each)) for each in self._of_group(group)]
+        taken = [accepted_names(_decoded(each)) for each in self._of_group(group)]
         named = with_names(definition, taken, self.cluster.now())
         named["status"] = _with_enforcement(named, self.cluster.now())
         if named != definition:
@@ -98,8 +99,10 @@ class Definitions(Controller):
             yield
 
     def _settle_group(self, group: str) -> None:
+        """Queue the definitions of a group that wait for names."""
         for stored in self._of_group(group):
-            self.add(self._settle_names, stored.name)
+            if not has_names(_decoded(stored)):
+                self.add(self._settle_names, stored.name)
 
     def _of_group(self, group: str) -> list[StoredObject]:
         definitions = self.cluster.collection(DEFINITIONS).objects.values()
@@ -125,6 +128,11 @@ class Definitions(Controller):
                 return
         self.drop_finalizer(DEFINITIONS, definition, CLEANUP)
         yield
+
+
+@lru_cache(maxsize=4096)
+def _decoded(stored: StoredObject) -> Object:
+    return load(DEFINITIONS, stored)
 
 
 def _with_enforcement(definition: Object, now: str) -> Object:
