@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage.storage import StoredEvent
+    from aioinformer.testing.storage.storage import StoredEvent, StoredObject
 
 _STATUS = WriteOptions(subresource="status")
 _FAILURE = "ReplicaFailure"
@@ -79,11 +80,13 @@ class Owner(Controller):
             self.write_status(owner, with_condition(owner.get("status") or {}, *failed, self.cluster.now()))
 
     def children(self, owner: Object, *, terminating: bool = False) -> list[Object]:
-        """Return what an object owns and is not being deleted, or is, oldest first."""
+        """Return what an object owns and is not being deleted, or is, oldest first; do not modify it."""
         uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
         found = self.cluster.collection(self.child).in_namespace(namespace)
         owned = [
-            load(self.child, each) for each in found if uid in each.owners and each.terminating is terminating
+            decoded(self.child, each)
+            for each in found
+            if uid in each.owners and each.terminating is terminating
         ]
         return sorted(
             owned, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"])
@@ -120,6 +123,12 @@ class Owner(Controller):
         self.cluster.modify(
             self.resource, metadata["namespace"], name, lambda obj: {**obj, "status": whole}, _STATUS
         )
+
+
+@lru_cache(maxsize=4096)
+def decoded(resource: ResourceType, stored: StoredObject) -> Object:
+    """Return a stored object decoded, to read it only."""
+    return load(resource, stored)
 
 
 def pod_of(template: Object, **metadata: object) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,6 +15,7 @@ from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS
 from aioinformer.testing.storage.codec import load
+from aioinformer.testing.workloads.owner import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 NODE = "embedded"
 """The node of pods if the cluster has none."""
 
+_NODE_FIELD = [each.label for each in PODS.fields].index("spec.nodeName")
 _STATUS = WriteOptions(subresource="status")
 _NEVER_STARTED = "ImagePullBackOff"
 
@@ -149,15 +152,13 @@ class Pods(Controller):
         nodes = [
             each.name
             for each in self.cluster.collection(NODES).objects.values()
-            if not (load(NODES, each).get("spec") or {}).get("unschedulable")
+            if not (decoded(NODES, each).get("spec") or {}).get("unschedulable")
         ]
         if not nodes:
             return NODE
-        used = [
-            load(PODS, each)["spec"].get("nodeName")
-            for each in self.cluster.collection(PODS).objects.values()
-        ]
-        return min(nodes, key=used.count)
+        pods = self.cluster.collection(PODS).objects.values()
+        used = Counter(each.fields[_NODE_FIELD] for each in pods)
+        return min(nodes, key=lambda name: used[name])
 
     def _has_waited(self, key: str, uid: str, stage: str) -> bool:
         """Return whether a delay is over; the first call starts it."""

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import ENDPOINT_SLICES, PODS, SERVICES
-from aioinformer.testing.storage.codec import load
-from aioinformer.testing.workloads.owner import Owner, is_active, is_ready
+from aioinformer.testing.workloads.owner import Owner, decoded, is_active, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +36,7 @@ class Services(Owner):
             return
         wanted = spec["selector"].items()
         pods = [
-            load(PODS, each)
+            decoded(PODS, each)
             for each in self.cluster.collection(PODS).in_namespace(metadata["namespace"])
             if wanted <= each.labels.items()
         ]

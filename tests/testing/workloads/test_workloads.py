@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from aioinformer.testing import APIServer, StatusError, TestingError, eventually
+from aioinformer.testing import APIServer, ResourceType, StatusError, TestingError, eventually
+from aioinformer.testing.storage import codec
+from aioinformer.testing.storage.storage import StoredObject
+from aioinformer.testing.workloads import owner, pods
+from tests.testing.client import APIClient
 
 Object = dict[str, Any]
 
@@ -319,3 +324,32 @@ async def test_workloads_are_off_by_default() -> None:
     assert server.list("apps/v1", "replicasets") == []
     with pytest.raises(TestingError, match=r"use APIServer\(workloads=True\)"):
         _ = server.workloads
+
+
+async def test_ordered_rollout_does_not_block_the_event_loop(server: APIServer, api: APIClient) -> None:
+    whole = workload("web", 60, serviceName="web") | {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+    await api.post("/apis/apps/v1/namespaces/default/statefulsets", whole)
+    seen = {len(server.list("v1", "pods"))}
+    while len(server.list("v1", "pods")) < 60:
+        await asyncio.sleep(0)
+        seen.add(len(server.list("v1", "pods")))
+    assert len(seen - {0, 60}) > 2
+
+
+async def test_job_reads_each_pod_a_few_times(server: APIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+
+    def load(resource: ResourceType, stored: StoredObject) -> Object:
+        nonlocal reads
+        reads += 1
+        return codec.load(resource, stored)
+
+    for module in (owner, pods):
+        monkeypatch.setattr(module, "load", load)
+    count = 100
+    for number in range(5):
+        server.create("v1", "nodes", {"metadata": {"name": f"n{number}"}})
+    job = {**JOB, "spec": {**JOB["spec"], "completions": count, "parallelism": 2}}
+    server.create("batch/v1", "jobs", job)
+    assert status(server, "jobs", "once", "batch/v1")["succeeded"] == count
+    assert reads < 20 * count
