@@ -216,16 +216,18 @@ class Authorizer:
 
     def rules_of(self, reference: Object, namespace: str) -> Iterator[Rule]:
         """Yield the rules of a role that a binding in a namespace refers to."""
-        stored = self.role(reference, namespace)
-        if stored is None:
-            return
-        role = _decoded(_roles(reference), stored)
-        yield from role.get("rules") or ()
-        for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
-            selected = LabelSelector.of(selector)
-            for other in self._cluster.collection(CLUSTER_ROLES).objects.values():
-                if other is not stored and selected.matches(other.labels):
-                    yield from self.rules_of({"kind": "ClusterRole", "name": other.name}, "")
+        found = self.role(reference, namespace)
+        pending = [] if found is None else [found]
+        seen = {*pending}
+        for stored in pending:  # it grows by the roles that a role aggregates
+            role = _decoded(_roles(reference), stored)
+            yield from role.get("rules") or ()
+            for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
+                selected = LabelSelector.of(selector)
+                for other in self._cluster.collection(CLUSTER_ROLES).objects.values():
+                    if other not in seen and selected.matches(other.labels):
+                        seen.add(other)
+                        pending.append(other)
 
 
 def _roles(reference: Object) -> ResourceType:
