@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aioinformer.objects.labels import LabelSelector
@@ -12,7 +11,7 @@ from aioinformer.testing.access.impersonation import permissions, refused_verb
 from aioinformer.testing.objects import Object
 from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.storage.builtin import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import read
 from aioinformer.testing.users import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ class Authorizer:
             for stored in self._cluster.collection(bindings).objects.values():
                 if stored.namespace != namespace:
                     continue
-                binding = _decoded(bindings, stored)
+                binding = read(bindings, stored)
                 subject = _subject(binding, request, namespace)
                 if subject is None:
                     continue
@@ -220,7 +219,7 @@ class Authorizer:
         pending = [] if found is None else [found]
         seen = {*pending}
         for stored in pending:  # it grows by the roles that a role aggregates
-            role = _decoded(_roles(reference), stored)
+            role = read(_roles(reference), stored)
             yield from role.get("rules") or ()
             for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
                 selected = LabelSelector.of(selector)
@@ -232,11 +231,6 @@ class Authorizer:
 
 def _roles(reference: Object) -> ResourceType:
     return ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
-
-
-@lru_cache(maxsize=4096)
-def _decoded(resource: ResourceType, stored: StoredObject) -> Object:
-    return load(resource, stored)
 
 
 def _namespace(request: Request) -> str:

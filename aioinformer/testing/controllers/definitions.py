@@ -6,7 +6,6 @@ The API server does this itself, with or without a control plane.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from aioinformer.testing.cluster.deletion import CLEANUP
@@ -22,7 +21,7 @@ from aioinformer.testing.resources import (
 from aioinformer.testing.rules.custom import read_custom
 from aioinformer.testing.rules.naming import accepted_names, has_names, is_established, with_names
 from aioinformer.testing.storage.builtin import DEFINITIONS
-from aioinformer.testing.storage.codec import load, store
+from aioinformer.testing.storage.codec import load, read, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +89,7 @@ class Definitions(Controller):
             return
         _, _, group = name.partition(".")
         definition = load(DEFINITIONS, stored)
-        taken = [accepted_names(_decoded(each)) for each in self._of_group(group)]
+        taken = [accepted_names(read(DEFINITIONS, each)) for each in self._of_group(group)]
         named = with_names(definition, taken, self.cluster.now())
         named["status"] = _with_enforcement(named, self.cluster.now())
         if named != definition:
@@ -101,7 +100,7 @@ class Definitions(Controller):
     def _settle_group(self, group: str) -> None:
         """Queue the definitions of a group that wait for names."""
         for stored in self._of_group(group):
-            if not has_names(_decoded(stored)):
+            if not has_names(read(DEFINITIONS, stored)):
                 self.add(self._settle_names, stored.name)
 
     def _of_group(self, group: str) -> list[StoredObject]:
@@ -128,11 +127,6 @@ class Definitions(Controller):
                 return
         self.drop_finalizer(DEFINITIONS, definition, CLEANUP)
         yield
-
-
-@lru_cache(maxsize=4096)
-def _decoded(stored: StoredObject) -> Object:
-    return load(DEFINITIONS, stored)
 
 
 def _with_enforcement(definition: Object, now: str) -> Object:

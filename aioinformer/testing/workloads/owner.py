@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,13 +12,13 @@ from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object, is_true, with_condition
 from aioinformer.testing.storage.builtin import PODS
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import load, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage.storage import StoredEvent, StoredObject
+    from aioinformer.testing.storage.storage import StoredEvent
 
 _STATUS = WriteOptions(subresource="status")
 _FAILURE = "ReplicaFailure"
@@ -84,9 +83,7 @@ class Owner(Controller):
         uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
         found = self.cluster.collection(self.child).in_namespace(namespace)
         owned = [
-            decoded(self.child, each)
-            for each in found
-            if uid in each.owners and each.terminating is terminating
+            read(self.child, each) for each in found if uid in each.owners and each.terminating is terminating
         ]
         return sorted(
             owned, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"])
@@ -123,12 +120,6 @@ class Owner(Controller):
         self.cluster.modify(
             self.resource, metadata["namespace"], name, lambda obj: {**obj, "status": whole}, _STATUS
         )
-
-
-@lru_cache(maxsize=4096)
-def decoded(resource: ResourceType, stored: StoredObject) -> Object:
-    """Return a stored object decoded, to read it only."""
-    return load(resource, stored)
 
 
 def pod_of(template: Object, **metadata: object) -> Object:

@@ -14,8 +14,7 @@ from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS
-from aioinformer.testing.storage.codec import load
-from aioinformer.testing.workloads.owner import decoded
+from aioinformer.testing.storage.codec import load, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +69,8 @@ class Pods(Controller):
         """Queue a changed pod, and those that wait for a node when a claim changes."""
         if resource is CLAIMS:
             for stored in self.cluster.collection(PODS).in_namespace(event.namespace):
-                self.add(self._run, stored.key)
+                if not stored.fields[_NODE_FIELD]:
+                    self.add(self._run, stored.key)
         if resource is not PODS:
             return
         if event.current is not None:
@@ -129,7 +129,7 @@ class Pods(Controller):
         for volume in pod["spec"].get("volumes") or ():
             if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
                 stored = self.cluster.find(CLAIMS, pod["metadata"]["namespace"], name)
-                if stored is None or (load(CLAIMS, stored).get("status") or {}).get("phase") != "Bound":
+                if stored is None or (read(CLAIMS, stored).get("status") or {}).get("phase") != "Bound":
                     return False
         return True
 
@@ -152,7 +152,7 @@ class Pods(Controller):
         nodes = [
             each.name
             for each in self.cluster.collection(NODES).objects.values()
-            if not (decoded(NODES, each).get("spec") or {}).get("unschedulable")
+            if not (read(NODES, each).get("spec") or {}).get("unschedulable")
         ]
         if not nodes:
             return NODE

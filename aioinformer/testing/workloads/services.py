@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import ENDPOINT_SLICES, PODS, SERVICES
-from aioinformer.testing.workloads.owner import Owner, decoded, is_active, is_ready
+from aioinformer.testing.storage.codec import read
+from aioinformer.testing.workloads.owner import Owner, is_active, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ class Services(Owner):
             return
         wanted = spec["selector"].items()
         pods = [
-            decoded(PODS, each)
+            read(PODS, each)
             for each in self.cluster.collection(PODS).in_namespace(metadata["namespace"])
             if wanted <= each.labels.items()
         ]
