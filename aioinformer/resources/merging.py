@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ..objects.decoders import decoder_of
 from ..objects.encoding import fields_of
 from ..objects.list_items import by_key
 from ..objects.nesting import decode_any
 
 _MISSING = object()
+_identity = msgspec.json.Encoder(order="deterministic").encode
 
 
 def with_unknown_fields(body: bytes, edited: Any) -> dict[str, Any]:
@@ -71,4 +74,7 @@ def _merged_items(original: list[Any], known: list[Any], edited: list[Any]) -> l
         return [*map(_merged, original, known, edited)]
     if len(original) != len(known):
         return edited
-    return [original[known.index(item)] if item in known else item for item in edited]
+    places = {_identity(item): number for number, item in reversed([*enumerate(known)])}
+    return [
+        original[places[identity]] if (identity := _identity(item)) in places else item for item in edited
+    ]

@@ -568,10 +568,12 @@ class APIServer:
 
     async def _work_in_slices(self) -> None:
         """Do the controllers' work in slices, so that it does not block the event loop."""
+        steps = 0
         while True:
             for controller in self._controllers:
-                for step, _ in enumerate(controller.work(), 1):
-                    if step % _STEPS_PER_SLICE == 0:
+                for _ in controller.work():
+                    steps += 1
+                    if steps % _STEPS_PER_SLICE == 0:
                         await asyncio.sleep(0)
             if not any(controller.busy for controller in self._controllers):
                 await self._work.wait()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from aioinformer.testing import APIServer, PrinterColumn, ResourceType
+from aioinformer.testing.http.listing import Page
+from aioinformer.testing.http.negotiation import negotiate
 from aioinformer.testing.rules.values import decoded
 from aioinformer.testing.storage.builtin import BUILTIN, PODS
 from aioinformer.testing.tables import columns, row
@@ -55,3 +58,13 @@ def test_seeded_objects_leave_versions_to_the_test() -> None:
     assert server.resource_version == 4
     created = server.create("v1", "configmaps", {"metadata": {"name": "a"}})
     assert created["metadata"]["resourceVersion"] == "5"
+
+
+def test_table_is_built_in_small_steps(server: APIServer) -> None:
+    for number in range(5):
+        server.create("v1", "pods", {"metadata": {"name": f"a{number}"}, "spec": {}})
+    stored = server.cluster.collection(PODS).in_namespace("default")
+    view = negotiate("application/json;as=Table;g=meta.k8s.io;v=v1", PODS, "", "list")
+    *pauses, table = view.page(Page(stored, 1))
+    assert pauses == [b""] * 5
+    assert len(msgspec.json.decode(table)["rows"]) == 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aioinformer.objects.labels import LabelSelector
@@ -12,7 +11,7 @@ from aioinformer.testing.access.impersonation import permissions, refused_verb
 from aioinformer.testing.objects import Object
 from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.storage.builtin import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import read
 from aioinformer.testing.users import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ class Authorizer:
             for stored in self._cluster.collection(bindings).objects.values():
                 if stored.namespace != namespace:
                     continue
-                binding = _decoded(bindings, stored)
+                binding = read(bindings, stored)
                 subject = _subject(binding, request, namespace)
                 if subject is None:
                     continue
@@ -216,25 +215,22 @@ class Authorizer:
 
     def rules_of(self, reference: Object, namespace: str) -> Iterator[Rule]:
         """Yield the rules of a role that a binding in a namespace refers to."""
-        stored = self.role(reference, namespace)
-        if stored is None:
-            return
-        role = _decoded(_roles(reference), stored)
-        yield from role.get("rules") or ()
-        for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
-            selected = LabelSelector.of(selector)
-            for other in self._cluster.collection(CLUSTER_ROLES).objects.values():
-                if other is not stored and selected.matches(other.labels):
-                    yield from self.rules_of({"kind": "ClusterRole", "name": other.name}, "")
+        found = self.role(reference, namespace)
+        pending = [] if found is None else [found]
+        seen = {*pending}
+        for stored in pending:  # it grows by the roles that a role aggregates
+            role = read(_roles(reference), stored)
+            yield from role.get("rules") or ()
+            for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
+                selected = LabelSelector.of(selector)
+                for other in self._cluster.collection(CLUSTER_ROLES).objects.values():
+                    if other not in seen and selected.matches(other.labels):
+                        seen.add(other)
+                        pending.append(other)
 
 
 def _roles(reference: Object) -> ResourceType:
     return ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
-
-
-@lru_cache(maxsize=4096)
-def _decoded(resource: ResourceType, stored: StoredObject) -> Object:
-    return load(resource, stored)
 
 
 def _namespace(request: Request) -> str:

@@ -141,9 +141,7 @@ def apply_configuration(
     left_out = owners.fields.get(me, set()) - wanted
     owners.fields[me] = wanted
     kept = with_parents(path for owned in owners.fields.values() for path in owned)
-    # items before their fields
-    for path in sorted(left_out - kept, key=lambda path: (path[-1].startswith("f:"), path)):
-        result = remove(result, path, kept) or {}
+    result = remove(node, result, left_out - kept, kept) or {}
     gone = current.keys() - paths(node, result).keys()
     for owned in owners.fields.values():
         owned -= gone

@@ -7,6 +7,7 @@ in the set by their own paths, for which FieldsV1 writes `.` beside the fields.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -156,34 +157,35 @@ def _pairs(live: list[str], applied: list[str]) -> Iterator[tuple[int, int | Non
                 shared.pop(0)
 
 
-def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
-    """Return a value without a field and without parents that become empty; None if nothing remains.
+def remove(node: Node, value: Any, fields: Iterable[Path], kept: Set[Path] = frozenset()) -> Any:
+    """Return an object without fields and without parents that become empty; None if nothing remains.
 
     Args:
-        value: The value at `within`; at first the object itself.
-        path: The field's path in the value.
+        node: The object's schema.
+        value: The object.
+        fields: The paths of the fields.
         kept: Paths to keep even if they become empty.
-        within: The value's path in the object.
     """
-    element, rest = path[0], path[1:]
-    below = (*within, element)
-    if element.startswith("f:") and isinstance(value, dict) and element[2:] in value:
-        name = element[2:]
-        left = remove(value[name], rest, kept, below) if rest else None
-        value = {key: entry for key, entry in value.items() if key != name or left is not None}
-        if left is not None:
-            value[name] = left
-    elif element.startswith("v:") and isinstance(value, list):
-        value = [entry for entry in value if value_element(entry) != element]
-    elif element.startswith("k:") and isinstance(value, list):
-        keys = msgspec.json.decode(element[2:])
-        items = []
-        for item in value:
-            if isinstance(item, dict) and all(item.get(key, given) == given for key, given in keys.items()):
-                item = None if not rest else remove(item, rest, kept, below)
-            if item is not None:
-                items.append(item)
-        value = items
+    tree = encode(fields)
+    return _without(node, value, tree, kept, ()) if tree else value
+
+
+def _without(node: Node, value: Any, fields: Object, kept: Set[Path], within: Path) -> Any:
+    """Return a value without fields, which are FieldsV1."""
+    if not fields or "." in fields:
+        return None
+
+    def left(element: str, part: Node, each: Any) -> Any:
+        below = fields.get(element)
+        return each if below is None else _without(part, each, below, kept, (*within, element))
+
+    if isinstance(value, dict):
+        parts = {name: left(f"f:{name}", field_of(node, name), each) for name, each in value.items()}
+        value = {name: each for name, each in parts.items() if each is not None or f"f:{name}" not in fields}
+    elif isinstance(value, list) and node.list_type in ("map", "set"):
+        element_of = partial(key_element, node) if node.list_type == "map" else value_element
+        items = [left(element_of(each), items_of(node), each) for each in value]
+        value = [each for each in items if each is not None]
     return value if value or within in kept else None
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from typing import Any
+
+import msgspec
 
 from aioinformer.testing.errors import StatusError, bad_request
 from aioinformer.testing.schema.gotext import text, type_name
@@ -13,6 +16,7 @@ from aioinformer.testing.schema.node import Node, field_of, items_of
 _RETAIN_KEYS = "$retainKeys"
 _ORDER = "$setElementOrder/"
 _DELETE = "$deleteFromPrimitiveList/"
+_identity = msgspec.json.Encoder(order="deterministic").encode
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -38,7 +42,8 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
     if _RETAIN_KEYS in patch:
         if not isinstance(retained := patch[_RETAIN_KEYS], list):
             raise bad_request("invalid patch format of retainKeys")
-        result = {name: value for name, value in result.items() if name in retained}
+        names = {*map(_identity, retained)}
+        result = {name: value for name, value in result.items() if _identity(name) in names}
     orders = {name.removeprefix(_ORDER): order for name, order in patch.items() if name.startswith(_ORDER)}
     for field, order in orders.items():
         part, current = field_of(node, field), result.get(field)
@@ -49,7 +54,8 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         if name.startswith(_DELETE):
             current = result.get(name.removeprefix(_DELETE))
             if isinstance(value, list) and isinstance(current, list):
-                result[name.removeprefix(_DELETE)] = [entry for entry in current if entry not in value]
+                gone = {*map(_identity, value)}
+                result[name.removeprefix(_DELETE)] = [each for each in current if _identity(each) not in gone]
         elif not name.startswith("$"):
             _merge_field(result, name, value, field_of(node, name), orders.get(name, value))
     return result
@@ -106,25 +112,29 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
     if key and not all(isinstance(item, dict) for item in existing + patch):
         return copy.deepcopy(patch)
     if not key:
-        merged = existing + [item for item in patch if item not in existing]
-        return _ordered(merged, existing, order, key)
-    merged = list(existing)
+        known = {*map(_identity, existing)}
+        both = existing + [item for item in patch if _identity(item) not in known]
+        return _ordered(both, existing, order, key)
+    merged: list[Any] = list(existing)
+    places: dict[bytes, list[int]] = {}  # of the items of a key that are not deleted
+    for index, entry in enumerate(existing):
+        places.setdefault(_identity(entry.get(key)), []).append(index)
     for item in patch:
         if key not in item:
             message = f"map: {text(item)} does not contain declared merge key: {key}"
             raise StatusError(500, "", message)
-        name = item[key]
-        place = next((index for index, entry in enumerate(merged) if entry.get(key) == name), None)
+        found = places.setdefault(_identity(item[key]), [])
         if item.get("$patch") == "delete":
-            if place is not None:
-                del merged[place]
+            if found:
+                merged[found.pop(0)] = None
         elif "$patch" in item:
             raise _unknown(item)
-        elif place is None:
-            merged.append(_new_value(item))
+        elif found:
+            merged[found[0]] = strategic_merge(merged[found[0]], item, part)
         else:
-            merged[place] = strategic_merge(merged[place], item, part)
-    return _ordered(merged, existing, order, key)
+            found.append(len(merged))
+            merged.append(_new_value(item))
+    return _ordered([item for item in merged if item is not None], existing, order, key)
 
 
 def _check_order(patch: Any, order: Any, key: str) -> None:
@@ -154,16 +164,22 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) ->
     and new items come first.
     """
 
-    def identity(item: Any) -> Any:
-        return item.get(key) if key and isinstance(item, dict) else item
+    def identity(item: Any) -> bytes:
+        return _identity(item.get(key) if key and isinstance(item, dict) else item)
 
-    wanted = [identity(entry) for entry in order]
-    known = [identity(entry) for entry in before]
-    named = sorted((i for i in items if identity(i) in wanted), key=lambda item: wanted.index(identity(item)))
-    others = [item for item in items if identity(item) not in wanted]
+    wanted = _first_places([*map(identity, order)])
+    known = _first_places([*map(identity, before)])
+    named = deque(
+        sorted((i for i in items if identity(i) in wanted), key=lambda item: wanted[identity(item)])
+    )
+    others = deque(item for item in items if identity(item) not in wanted)
     result: list[Any] = []
     while named and others:
         left, right = identity(others[0]), identity(named[0])
-        first = left in known and right in known and known.index(left) < known.index(right)
-        result.append(others.pop(0) if first else named.pop(0))
-    return result + named + others
+        first = left in known and right in known and known[left] < known[right]
+        result.append((others if first else named).popleft())
+    return [*result, *named, *others]
+
+
+def _first_places(identities: list[bytes]) -> dict[bytes, int]:
+    return {each: number for number, each in reversed([*enumerate(identities)])}

@@ -19,9 +19,9 @@ from aioinformer.testing.resources import (
     WebhookStorage,
 )
 from aioinformer.testing.rules.custom import read_custom
-from aioinformer.testing.rules.naming import accepted_names, is_established, with_names
+from aioinformer.testing.rules.naming import accepted_names, has_names, is_established, with_names
 from aioinformer.testing.storage.builtin import DEFINITIONS
-from aioinformer.testing.storage.codec import load, store
+from aioinformer.testing.storage.codec import load, read, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ class Definitions(Controller):
             return
         _, _, group = name.partition(".")
         definition = load(DEFINITIONS, stored)
-        taken = [accepted_names(load(DEFINITIONS, each)) for each in self._of_group(group)]
+        taken = [accepted_names(read(DEFINITIONS, each)) for each in self._of_group(group)]
         named = with_names(definition, taken, self.cluster.now())
         named["status"] = _with_enforcement(named, self.cluster.now())
         if named != definition:
@@ -98,8 +98,10 @@ class Definitions(Controller):
             yield
 
     def _settle_group(self, group: str) -> None:
+        """Queue the definitions of a group that wait for names."""
         for stored in self._of_group(group):
-            self.add(self._settle_names, stored.name)
+            if not has_names(read(DEFINITIONS, stored)):
+                self.add(self._settle_names, stored.name)
 
     def _of_group(self, group: str) -> list[StoredObject]:
         definitions = self.cluster.collection(DEFINITIONS).objects.values()

@@ -103,7 +103,7 @@ class GarbageCollector(Controller):
             self._dependents.setdefault(uid, {})[node] = None
 
     def _dependents_of(self, uid: str) -> Iterator[tuple[_Node, StoredObject]]:
-        for node in list(self._dependents.get(uid, ())):
+        for node in self._dependents.get(uid, ()):
             stored = self._find(node)
             if stored is not None:
                 yield node, stored
@@ -169,29 +169,30 @@ class GarbageCollector(Controller):
         stored = None if node is None else self._find(node)
         if node is None or stored is None or stored.uid != uid:
             return
-        blocking = [
+        blocking = (
             dependent
             for dependent, held in self._dependents_of(uid)
             if any(
                 reference.get("uid") == uid and reference.get("blockOwnerDeletion")
                 for reference in load(dependent.resource, held)["metadata"]["ownerReferences"]
             )
-        ]
-        if not blocking:
-            del self._waiting[uid]
-            self.drop_finalizer(node.resource, stored, FOREGROUND)
-            yield
-        for dependent in blocking:
-            self.add(self._examine, dependent)
+        )
+        if (first := next(blocking, None)) is not None:
+            self.add(self._examine, first)
+            return
+        del self._waiting[uid]
+        self.drop_finalizer(node.resource, stored, FOREGROUND)
+        yield
 
     def _orphan(self, node: _Node) -> Iterator[None]:
         """Remove the references of all dependents to an owner, then release it."""
         stored = self._find(node)
         if stored is None or not stored.terminating:
             return
-        for dependent, held in self._dependents_of(stored.uid):
-            self._disown(dependent, held, {stored.uid})
-            yield
+        for dependent in list(self._dependents.get(stored.uid, ())):
+            if (held := self._find(dependent)) is not None:
+                self._disown(dependent, held, {stored.uid})
+                yield
         self.drop_finalizer(node.resource, stored, ORPHAN)
 
     def _disown(self, node: _Node, stored: StoredObject, uids: Collection[str]) -> None:

@@ -63,20 +63,22 @@ class NamespaceController(Controller):
     name = "namespace-controller"
 
     def __init__(self, cluster: Cluster) -> None:
-        self._terminating: set[str] = set()
+        self._terminating: dict[str, int] = {}  # how many removals each awaits
         super().__init__(cluster)
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Queue a terminating namespace, and again whenever an object in it is removed."""
+        """Queue a terminating namespace, and again when a tenth of its remaining objects is removed."""
         current, previous = event.current, event.previous
         if resource is NAMESPACES:
             if current is None:
-                self._terminating.discard(event.key)
+                self._terminating.pop(event.key, None)
             elif current.terminating:
-                self._terminating.add(current.name)
+                self._terminating.setdefault(current.name, 0)
                 self.add(self._empty, current.name)
         elif current is None and previous is not None and previous.namespace in self._terminating:
-            self.add(self._empty, previous.namespace)
+            self._terminating[previous.namespace] -= 1
+            if self._terminating[previous.namespace] <= 0:
+                self.add(self._empty, previous.namespace)
 
     def _empty(self, name: str) -> Iterator[None]:
         namespace = self.cluster.find(NAMESPACES, "", name)
@@ -86,13 +88,14 @@ class NamespaceController(Controller):
         if not spec.get("finalizers"):
             return  # empty, but finalizers in its metadata keep it
         remaining: _Remaining = {}
+        reported: _Remaining = {}
         yield from self._delete_all(PODS, name, remaining)
-        if remaining:
-            self._report(name, {})  # pods are deleted first; upstream does not report them
-            return
-        for resource in self._resources():
-            yield from self._delete_all(resource, name, remaining)
-        self._report(name, remaining)
+        if not remaining:  # pods are deleted first; upstream does not report them
+            for resource in self._resources():
+                yield from self._delete_all(resource, name, remaining)
+            reported = remaining
+        self._terminating[name] = sum(map(len, remaining.values())) // 10
+        self._report(name, reported)
         if not remaining:
             self._finalize(name)
             yield

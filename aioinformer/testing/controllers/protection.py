@@ -12,7 +12,7 @@ from aioinformer.testing.controllers.controller import Controller, finalizers_of
 from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
 from aioinformer.testing.storage.builtin import CLAIMS, PODS, VOLUMES
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import load, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ class ClaimProtection(_Protection):
         name, namespace = obj["metadata"]["name"], obj["metadata"]["namespace"]
         owners = {owner.get("uid") for owner in obj["metadata"].get("ownerReferences") or []}
         for stored in self.cluster.collection(PODS).in_namespace(namespace):
-            pod = load(PODS, stored)
+            pod = read(PODS, stored)
             if not (pod.get("spec") or {}).get("nodeName"):
                 continue
             if name in _named(pod):
@@ -111,7 +111,7 @@ class VolumeBinder(Controller):
 
     def _release(self) -> Iterator[None]:
         for stored in list(self.cluster.collection(VOLUMES).objects.values()):
-            obj = load(VOLUMES, stored)
+            obj = read(VOLUMES, stored)
             reference = (obj.get("spec") or {}).get("claimRef") or {}
             if reference and obj["status"].get("phase") == "Bound" and self._is_gone(reference):
                 self.set_status(VOLUMES, "", stored.name, {**obj["status"], "phase": "Released"})

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from aioinformer.testing.requests import Request
     from aioinformer.testing.storage.storage import StoredObject
 
+_WARNINGS_LENGTH = 4096
+_SHORTENED_WARNING = 256
+"""Characters of all warnings, and of one if all are longer."""
+
 
 def headers(content_type: str) -> dict[str, str]:
     """Return the headers of an answer."""
@@ -67,9 +71,16 @@ def refusal(http: web.BaseRequest, error: StatusError) -> web.Response:
 
 
 def warn(response: web.StreamResponse, texts: Iterable[str]) -> None:
-    """Add warnings to an answer."""
+    """Add warnings to an answer: each once, and shortened and left out as the real server does if there are many."""
+    texts = dict.fromkeys(texts)
+    is_too_long = sum(map(len, texts)) > _WARNINGS_LENGTH
+    written = 0
     for text in texts:
-        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        if written >= _WARNINGS_LENGTH:
+            break
+        shown = text[:_SHORTENED_WARNING] if is_too_long else text
+        written += len(shown)
+        quoted = shown.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{quoted}"')
 
 

@@ -168,13 +168,17 @@ class TableView(View):
         self._columns_sent = False
 
     def one(self, stored: StoredObject) -> bytes:
-        return self.encoding.body(self._table([stored], {"resourceVersion": str(stored.resource_version)}))
+        return self.encoding.body(self._table_of(stored))
 
     def page(self, page: Page) -> Iterator[bytes]:
-        yield self.encoding.body(self._table(page.items, _list_metadata(page)))
+        rows = []
+        for row in self._rows(page.items):
+            rows.append(row)
+            yield b""  # other tasks may run
+        yield self.encoding.body(self._table(rows, _list_metadata(page)))
 
     def event(self, kind: str, stored: StoredObject) -> bytes:
-        table = self._table([stored], {"resourceVersion": str(stored.resource_version)})
+        table = self._table_of(stored)
         if self._columns_sent:
             table["columnDefinitions"] = None
         self._columns_sent = True
@@ -186,16 +190,22 @@ class TableView(View):
             table["columnDefinitions"] = None
         return self.encoding.event("BOOKMARK", table)
 
-    def _table(self, items: list[StoredObject], metadata: dict[str, Any]) -> Object:
-        from aioinformer.testing.tables import columns, conditions, in_table_order, row  # slow to import
+    def _table_of(self, stored: StoredObject) -> Object:
+        return self._table([*self._rows([stored])], {"resourceVersion": str(stored.resource_version)})
 
-        rows = []
-        for obj in in_table_order(self.resource, [load(self.resource, stored) for stored in items]):
+    def _rows(self, items: list[StoredObject]) -> Iterator[Object]:
+        from aioinformer.testing.tables import conditions, in_table_order, row  # slow to import
+
+        for obj in in_table_order(self.resource, (load(self.resource, stored) for stored in items)):
             shown: dict[str, Any] = {"cells": row(self.resource, obj)}
             if found := conditions(self.resource, obj):
                 shown["conditions"] = found
             shown["object"] = self._shown(obj)
-            rows.append(shown)
+            yield shown
+
+    def _table(self, rows: list[Object], metadata: dict[str, Any]) -> Object:
+        from aioinformer.testing.tables import columns  # slow to import
+
         return {
             "kind": "Table",
             "apiVersion": self._api_version,

@@ -23,7 +23,7 @@ from aioinformer.testing.cluster.deletion import check_preconditions, delete, de
 from aioinformer.testing.cluster.eviction import evict
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.http.answers import respond, show, success
+from aioinformer.testing.http.answers import respond, show, success, warn
 from aioinformer.testing.http.bodies import object_in, parse, parse_yaml, read_body
 from aioinformer.testing.http.options import (
     delete_options,
@@ -328,6 +328,5 @@ def _posted(body: bytes, http: web.BaseRequest, request: Request, kind: Resource
 
 
 def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
-    for text in options.fields.warnings:
-        answer.headers.add("Warning", text)
+    warn(answer, options.fields.warnings)
     return answer

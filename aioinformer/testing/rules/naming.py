@@ -68,6 +68,11 @@ def accepted_names(definition: Object) -> Object:
     return names
 
 
+def has_names(definition: Object) -> bool:
+    """Return whether all names of a definition are accepted."""
+    return is_true(definition, "NamesAccepted")
+
+
 def is_established(definition: Object) -> bool:
     """Return whether the names of a definition were accepted at least once, so that it is served."""
     return is_true(definition, "Established")

@@ -119,13 +119,12 @@ def _pod_faults(path: str, spec: Object) -> _Faults:
             why = "may not specify more than 1 volume type"
             yield field_forbidden(f"{path}.volumes[{number}].{second}", why)
     names: set[str] = set()
+    volume_names = {each.get("name") for each in volumes}
     for part in ("containers", "initContainers"):
         containers = spec.get(part) or []
         yield from _name_faults(f"{path}.{part}", containers, names)
         for number, container in enumerate(containers):
-            yield from _container_faults(
-                f"{path}.{part}[{number}]", container, {each.get("name") for each in volumes}
-            )
+            yield from _container_faults(f"{path}.{part}[{number}]", container, volume_names)
     yield from label_faults(f"{path}.nodeSelector", spec.get("nodeSelector") or {})
 
 

@@ -61,7 +61,10 @@ class Program:
         data = {"self": value}
         if self.uses_old:
             data |= {"has_old": old is not None, "old": old} if self._optional_old else {"oldSelf": old}
-        return _value(self._expression.eval(data=data))
+        try:
+            return _value(self._expression.eval(data=data))
+        except RuntimeError as error:  # such as more iterations than the runtime does
+            raise EvaluationError(_CODE.sub("", str(error))) from error
 
 
 def _value(result: Any) -> Any:

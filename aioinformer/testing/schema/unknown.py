@@ -42,9 +42,9 @@ class FieldCheck:
 
     @property
     def warnings(self) -> list[str]:
-        """The values of the answer's `Warning` headers."""
+        """The warnings for the answer."""
         faults = self._found if self._validation == "Warn" else []
-        return ['299 - "{}"'.format(text.replace('"', '\\"')) for text in (*faults, *self._notes)]
+        return [*faults, *self._notes]
 
 
 def unknown_fields(node: Node, value: Any, path: str = "") -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -87,6 +88,12 @@ def load(resource: ResourceType, stored: StoredObject) -> Object:
     """Decode a stored object; the caller may change the result."""
     decoded: Object = msgspec.json.decode(resource.prefix + stored.body)
     return decoded if resource.conversion is None else resource.conversion.from_stored(decoded)
+
+
+@lru_cache(maxsize=16_384)
+def read(resource: ResourceType, stored: StoredObject) -> Object:
+    """Return a stored object decoded, to read it only: the result is shared."""
+    return load(resource, stored)
 
 
 def raw(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:

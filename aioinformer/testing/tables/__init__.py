@@ -24,6 +24,8 @@ from aioinformer.testing.tables.storage import STORAGE
 from aioinformer.testing.tables.workloads import WORKLOADS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.tables.formats import Cell
@@ -88,7 +90,7 @@ def conditions(resource: ResourceType, obj: Object) -> list[Object]:
     return completion(obj) if resource.kind == "Pod" and not resource.custom else []
 
 
-def in_table_order(resource: ResourceType, objects: list[Object]) -> list[Object]:
+def in_table_order(resource: ResourceType, objects: Iterable[Object]) -> Iterable[Object]:
     """Return the objects of a list as its table shows them: flow schemas in the order in which they match."""
     if resource.kind != "FlowSchema" or resource.custom:
         return objects

@@ -11,7 +11,7 @@ from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object, is_true, with_condition
 from aioinformer.testing.storage.builtin import PODS
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import load, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +77,11 @@ class Owner(Controller):
             self.write_status(owner, with_condition(owner.get("status") or {}, *failed, self.cluster.now()))
 
     def children(self, owner: Object, *, terminating: bool = False) -> list[Object]:
-        """Return what an object owns and is not being deleted, or is, oldest first."""
+        """Return what an object owns and is not being deleted, or is, oldest first; do not modify it."""
         uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
         found = self.cluster.collection(self.child).in_namespace(namespace)
         owned = [
-            load(self.child, each) for each in found if uid in each.owners and each.terminating is terminating
+            read(self.child, each) for each in found if uid in each.owners and each.terminating is terminating
         ]
         return sorted(
             owned, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,7 +13,7 @@ from aioinformer.testing.cluster.binding import bind
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import load, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 NODE = "embedded"
 """The node of pods if the cluster has none."""
 
+_NODE_FIELD = [each.label for each in PODS.fields].index("spec.nodeName")
 _NEVER_STARTED = "ImagePullBackOff"
 _UNSCHEDULABLE = (
     "PodScheduled",
@@ -71,7 +73,8 @@ class Pods(Controller):
         """Queue a changed pod, and those that wait for a node when a claim changes."""
         if resource is CLAIMS:
             for stored in self.cluster.collection(PODS).in_namespace(event.namespace):
-                self.add(self._run, stored.key)
+                if not stored.fields[_NODE_FIELD]:
+                    self.add(self._run, stored.key)
         if resource is not PODS:
             return
         if event.current is not None:
@@ -131,7 +134,7 @@ class Pods(Controller):
         for volume in pod["spec"].get("volumes") or ():
             if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
                 stored = self.cluster.find(CLAIMS, pod["metadata"]["namespace"], name)
-                if stored is None or (load(CLAIMS, stored).get("status") or {}).get("phase") != "Bound":
+                if stored is None or (read(CLAIMS, stored).get("status") or {}).get("phase") != "Bound":
                     return False
         return True
 
@@ -140,15 +143,13 @@ class Pods(Controller):
         nodes = [
             each.name
             for each in self.cluster.collection(NODES).objects.values()
-            if not (load(NODES, each).get("spec") or {}).get("unschedulable")
+            if not (read(NODES, each).get("spec") or {}).get("unschedulable")
         ]
         if not nodes:
             return NODE
-        used = [
-            load(PODS, each)["spec"].get("nodeName")
-            for each in self.cluster.collection(PODS).objects.values()
-        ]
-        return min(nodes, key=used.count)
+        pods = self.cluster.collection(PODS).objects.values()
+        used = Counter(each.fields[_NODE_FIELD] for each in pods)
+        return min(nodes, key=lambda name: used[name])
 
     def _has_waited(self, key: str, uid: str, stage: str) -> bool:
         """Return whether a delay is over; the first call starts it."""

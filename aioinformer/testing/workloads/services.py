@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import ENDPOINT_SLICES, PODS, SERVICES
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import read
 from aioinformer.testing.workloads.owner import Owner, is_active, is_ready
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Services(Owner):
             return
         wanted = spec["selector"].items()
         pods = [
-            load(PODS, each)
+            read(PODS, each)
             for each in self.cluster.collection(PODS).in_namespace(metadata["namespace"])
             if wanted <= each.labels.items()
         ]

@@ -8,7 +8,7 @@ from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object
 from aioinformer.testing.schema.scalars import parse_quantity
 from aioinformer.testing.storage.builtin import CLAIMS, VOLUMES
-from aioinformer.testing.storage.codec import load
+from aioinformer.testing.storage.codec import load, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Volumes(Controller):
             self.add(self._settle, event.key)
 
     def _settle(self, key: str) -> Iterator[None]:
-        """Make a new volume Available, which claims may want; delete a released one, if it says so."""
+        """Bind a new volume to its claim, or make it Available for all; delete a released one, if it says so."""
         stored = self.cluster.collection(VOLUMES).objects.get(key)
         if stored is None or stored.terminating:
             return
@@ -49,10 +49,12 @@ class Volumes(Controller):
             self.delete(VOLUMES, stored)
             yield
         elif phase in (None, "", "Pending"):
-            if not volume["spec"].get("claimRef"):
+            if owner := volume["spec"].get("claimRef"):
+                self.add(self._bind, f"{owner.get('namespace', '')}/{owner.get('name', '')}")
+            else:
                 self.set_status(VOLUMES, "", stored.name, {"phase": "Available"})
-            for each in self.cluster.collection(CLAIMS).objects:
-                self.add(self._bind, each)
+                for each in self.cluster.collection(CLAIMS).objects:
+                    self.add(self._bind, each)
             yield
 
     def _bind(self, key: str) -> Iterator[None]:
@@ -98,7 +100,7 @@ class Volumes(Controller):
         spec, found = claim["spec"], []
         wanted = _size(spec.get("resources", {}).get("requests"))
         for stored in self.cluster.collection(VOLUMES).objects.values():
-            volume = load(VOLUMES, stored)
+            volume = read(VOLUMES, stored)
             owner = volume["spec"].get("claimRef") or {}
             metadata = claim["metadata"]
             is_own = (owner.get("namespace"), owner.get("name")) == (metadata["namespace"], metadata["name"])

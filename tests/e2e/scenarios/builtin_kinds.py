@@ -104,6 +104,12 @@ async def field_validation(server: Recorder) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "typing"}} | _pod()
     odd = {"spec": {"containers": [_CONTAINER | {"imag": "x"}], "foo": {"a": 1}}, "bar": 1}
     twice = b'{"metadata": {"name": "twice", "name": "twice"}, "data": {"a": "b", "a": "c"}}'
+    for names in (
+        [f"a{number}" for number in range(90)],
+        [f"{number:300}".replace(" ", "b") for number in range(30)],
+    ):
+        many = {"metadata": {"name": "many"}} | dict.fromkeys(names, 1)
+        await server.ask("POST", CONFIGMAPS, many, {"fieldValidation": "Warn", "dryRun": "All"})
     await server.ask("POST", PODS, pod)
     for validation in ("Strict", "Warn", "Ignore", "nonsense"):
         query = {"fieldValidation": validation, "dryRun": "All"}

@@ -103,6 +103,22 @@ async def test_a_cluster_role_permits_everywhere_and_can_be_aggregated(
     assert (await api.get("/api/v1/pods", ADA)).status == 403
 
 
+async def test_cluster_roles_that_aggregate_each_other_have_the_rules_of_both(
+    api: APIClient, server: APIServer
+) -> None:
+    labels = {"example.com/part": "true"}
+    selector = {"clusterRoleSelectors": [{"matchLabels": labels}]}
+    for name, verb in (("a", "get"), ("b", "list")):
+        metadata = {"name": name, "labels": labels}
+        role = {"metadata": metadata, "rules": [rule(verb)], "aggregationRule": selector}
+        server.create(RBAC, "clusterroles", role)
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "a"}
+    binding = {"roleRef": reference, "subjects": [{"kind": "User", "name": "ada"}]}
+    server.create(RBAC, "clusterrolebindings", {"metadata": {"name": "ada"}, **binding})
+    assert (await api.get("/api/v1/pods", ADA)).status == 200
+    assert (await api.get("/api/v1/nodes", ADA)).status == 403
+
+
 async def test_an_apply_that_creates_needs_create(api: APIClient, server: APIServer) -> None:
     grant(server, [rule("patch", resource="configmaps")], {"kind": "User", "name": "ada"}, "default")
     path = "/api/v1/namespaces/default/configmaps/a"

@@ -285,3 +285,39 @@ def test_deleting_what_is_no_list_deletes_nothing(value: object) -> None:
     for field in ("finalizers", "labels"):
         patch = {"metadata": {f"$deleteFromPrimitiveList/{field}": value}}
         assert apply_patch(PODS, pod, patch, STRATEGIC_PATCH) == pod
+
+
+def test_strategic_merge_of_long_lists_takes_linear_time() -> None:
+    # Quadratic work would not end within the test's timeout.
+    many = 50_000
+    names = [f"E{number}" for number in range(many)]
+    env = [{"name": name, "value": "1"} for name in names]
+    metadata = schema("v1", "Pod", "metadata")
+
+    changed = [{"name": name, "value": "2"} for name in names]
+    order = [{"name": name} for name in reversed(names)]
+    patch = {"env": [*reversed(changed)], "$setElementOrder/env": order}
+    assert strategic_merge({"env": env}, patch, CONTAINER) == {"env": [*reversed(changed)]}
+    deleted = [{"name": name, "$patch": "delete"} for name in reversed(names)]
+    assert strategic_merge({"env": env}, {"env": deleted}, CONTAINER) == {"env": []}
+
+    others = [f"F{number}" for number in range(many)]
+    merged = strategic_merge({"finalizers": names}, {"finalizers": others}, metadata)["finalizers"]
+    assert merged == [*others, *names]
+    gone = {"$deleteFromPrimitiveList/finalizers": [*reversed(names)]}
+    assert strategic_merge({"finalizers": merged}, gone, metadata) == {"finalizers": others}
+
+    labels = dict.fromkeys(names, "1")
+    assert strategic_merge(labels, {"$retainKeys": [*reversed(names)]}, Node()) == labels
+
+
+def test_strategic_merge_changes_the_first_of_items_with_the_same_key() -> None:
+    env = [{"name": "A", "value": "1"}, {"name": "B"}, {"name": "A", "value": "2"}]
+    patch = {"env": [{"name": "A", "$patch": "delete"}, {"name": "A", "value": "3"}]}
+    assert strategic_merge({"env": env}, patch, CONTAINER) == {
+        "env": [{"name": "A", "value": "3"}, {"name": "B"}]
+    }
+    twice = {"env": [{"name": "A", "value": "3"}]}
+    assert strategic_merge({"env": env}, twice, CONTAINER)["env"][0]["value"] == "3"
+    added = {"env": [{"name": "C", "value": "1"}, {"name": "C", "value": "2"}]}
+    assert strategic_merge({"env": []}, added, CONTAINER) == {"env": [{"name": "C", "value": "2"}]}

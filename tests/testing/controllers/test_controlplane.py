@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from aioinformer.testing import ResourceType, StatusError, UnknownNameError
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import Deletion, delete, delete_collection
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
+from aioinformer.testing.controllers import definitions, garbage, namespaces
 from aioinformer.testing.controllers.controller import work_all
 from aioinformer.testing.controllers.controlplane import CONTROLLERS, control_plane
 from aioinformer.testing.controllers.definitions import Definitions
@@ -485,3 +487,58 @@ def test_controllers_can_be_chosen_by_name() -> None:
     assert world.get(NAMESPACES, "team") is None
     with pytest.raises(UnknownNameError, match="there is no controller 'job-controller'"):
         World(["job-controller"])
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
+        self.calls = 0
+        self._func = getattr(module, name)
+        monkeypatch.setattr(module, name, self)
+
+    def __call__(self, *args: Any) -> Any:
+        self.calls += 1
+        return self._func(*args)
+
+
+def test_foreground_deletion_reads_each_dependent_a_few_times(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, owner = 100, world.create(CONFIGMAPS, "owner")
+    metadata = {**owned(owner, blocking=True), "finalizers": ["x/y"]}
+    names = [f"a{number}" for number in range(count)]
+    for name in names:
+        world.create(CONFIGMAPS, name, metadata=metadata)
+    loads = Counted(monkeypatch, garbage, "load")
+    world.delete(CONFIGMAPS, "owner", propagation_policy="Foreground")
+    for name in names:
+        assert world.get(CONFIGMAPS, "owner") is not None
+        world.finalizers(CONFIGMAPS, name, [])
+    assert world.get(CONFIGMAPS, "owner") is None
+    assert loads.calls < 10 * count
+
+
+def test_terminating_namespace_reads_each_object_a_few_times(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 200
+    world.create(NAMESPACES, "team")
+    for number in range(count):
+        world.create(CONFIGMAPS, f"a{number}", "team", metadata={"finalizers": ["x/y"]})
+    loads = Counted(monkeypatch, namespaces, "load")
+    world.delete(NAMESPACES, "team")
+    for number in range(count):
+        assert world.get(NAMESPACES, "team") is not None
+        world.patch(CONFIGMAPS, f"a{number}", "team", metadata={"name": f"a{number}", "namespace": "team"})
+    assert world.get(NAMESPACES, "team") is None
+    assert loads.calls < 30 * count
+
+
+def test_new_definition_leaves_those_with_names_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = Counted(monkeypatch, definitions, "with_names")
+    count = 20
+    for number in range(count):
+        names = {"plural": f"c{number}s", "kind": f"C{number}"}
+        world.create(DEFINITIONS, f"c{number}s.example.com", spec=definition(names=names))
+    assert settled.calls <= 3 * count

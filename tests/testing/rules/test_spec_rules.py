@@ -13,6 +13,8 @@ from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.cron import schedule_fault
+from aioinformer.testing.rules.immutable import immutable_faults
+from aioinformer.testing.rules.spec_rules import spec_faults
 from aioinformer.testing.storage.builtin import BUILTIN
 from aioinformer.testing.storage.codec import load
 
@@ -338,3 +340,24 @@ def test_data_has_at_most_a_mebibyte() -> None:
     binary = base64.b64encode(b"x" * most).decode()
     assert not faults("Secret", {"data": {"a": binary}})
     assert len(faults("ConfigMap", {"binaryData": {"a": binary}, "data": {"b": "x"}})) == 1
+
+
+def test_long_pods_take_linear_time() -> None:
+    # Quadratic work would not end within the test's timeout.
+    many = [{"key": f"k{number}", "operator": "Exists"} for number in range(120_000)]
+    old = {"spec": {"containers": [], "tolerations": many}}
+    assert not immutable_faults("Pod", old, {"spec": {"containers": [], "tolerations": many[::-1]}})
+
+
+def test_volumes_are_read_once_for_all_containers() -> None:
+    class Volume(dict[str, Any]):
+        reads = 0
+
+        def get(self, name: str, default: Any = None) -> Any:
+            Volume.reads += 1
+            return super().get(name, default)
+
+    containers = [{"name": f"c{number}", "image": "a"} for number in range(50)]
+    volumes = [Volume(name=f"v{number}", emptyDir={}) for number in range(50)]
+    assert not [*spec_faults("Pod", {"spec": {"containers": containers, "volumes": volumes}})]
+    assert Volume.reads < 5 * len(volumes)

@@ -64,3 +64,10 @@ def test_invalid_rules_do_not_compile(rule: str) -> None:
 def test_rules_that_the_runtime_cannot_evaluate_are_told_from_invalid_ones(rule: str) -> None:
     with pytest.raises(NotEnforcedError):
         compile_expression(rule, OBJECT)
+
+
+def test_rule_with_more_iterations_than_the_runtime_does_is_a_fault_of_the_object() -> None:
+    unique = compile_expression("self.l.all(x, self.l.exists_one(y, y == x))", OBJECT)
+    assert unique({"l": [*range(90)]}) is True
+    with pytest.raises(EvaluationError, match="Iteration budget exceeded"):
+        unique({"l": [*range(1000)]})

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from aioinformer.testing import APIServer, StatusError, TestingError, eventually
+from aioinformer.testing import APIServer, ResourceType, StatusError, TestingError, eventually
+from aioinformer.testing.controllers import protection
+from aioinformer.testing.storage import codec
+from aioinformer.testing.storage.storage import StoredObject
+from aioinformer.testing.workloads import owner, pods, volumes
+from tests.testing.client import APIClient
 
 Object = dict[str, Any]
 
@@ -319,3 +326,54 @@ async def test_workloads_are_off_by_default() -> None:
     assert server.list("apps/v1", "replicasets") == []
     with pytest.raises(TestingError, match=r"use APIServer\(workloads=True\)"):
         _ = server.workloads
+
+
+async def test_ordered_rollout_does_not_block_the_event_loop(server: APIServer, api: APIClient) -> None:
+    whole = workload("web", 60, serviceName="web") | {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+    await api.post("/apis/apps/v1/namespaces/default/statefulsets", whole)
+    seen = {len(server.list("v1", "pods"))}
+    while len(server.list("v1", "pods")) < 60:
+        await asyncio.sleep(0)
+        seen.add(len(server.list("v1", "pods")))
+    assert len(seen - {0, 60}) > 2
+
+
+class Loads:
+    """Counts the objects that modules decode."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
+        self.count = 0
+        for module in modules:
+            monkeypatch.setattr(module, "load", self)
+
+    def __call__(self, resource: ResourceType, stored: StoredObject) -> Object:
+        self.count += 1
+        return codec.load(resource, stored)
+
+
+async def test_job_reads_each_pod_a_few_times(server: APIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads, count = Loads(monkeypatch, owner, pods), 100
+    for number in range(5):
+        server.create("v1", "nodes", {"metadata": {"name": f"n{number}"}})
+    job = {**JOB, "spec": {**JOB["spec"], "completions": count, "parallelism": 2}}
+    server.create("batch/v1", "jobs", job)
+    assert status(server, "jobs", "once", "batch/v1")["succeeded"] == count
+    assert loads.count < 20 * count
+
+
+async def test_claims_read_each_volume_and_pod_a_few_times(
+    server: APIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads, count = Loads(monkeypatch, pods, volumes, protection), 60
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    for number in range(count):
+        name = f"data-{number}"
+        server.create("v1", "persistentvolumeclaims", {"metadata": {"name": name}, "spec": wanted})
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+        spec = {"containers": [{"name": "main", "image": "web:1"}], "volumes": [volume]}
+        server.create("v1", "pods", {"metadata": {"name": name}, "spec": spec})
+    assert phases(server) == ["Running"] * count
+    assert server.delete_collection("v1", "persistentvolumeclaims") == count
+    server.delete_collection("v1", "pods")
+    assert not server.list("v1", "persistentvolumeclaims")
+    assert loads.count < 25 * count
