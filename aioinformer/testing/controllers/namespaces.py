@@ -87,6 +87,7 @@ class NamespaceController(Controller):
         spec = load(NAMESPACES, namespace).get("spec") or {}
         if not spec.get("finalizers"):
             return  # empty, but finalizers in its metadata keep it
+        self._terminating[name] = 0  # whatever is removed while this counts queues the namespace again
         remaining: _Remaining = {}
         reported: _Remaining = {}
         yield from self._delete_all(PODS, name, remaining)
