@@ -147,8 +147,8 @@ class Context:
     async def apply_owned(self, owner: Any, resource: Named, fields: Fields) -> Any:
         """Create an object that an owner owns, or correct its fields, by server-side apply.
 
-        It takes over fields that others changed. Fields that the previous call set and this one omits are removed. The
-        object is deleted with its owner.
+        It takes over fields that others changed, and an existing object that has no controller. Fields that the
+        previous call set and this one omits are removed. The object is deleted with its owner.
 
         Args:
             owner: The object that is being reconciled; it becomes the controller in ``ownerReferences``.
