@@ -6,10 +6,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from aioinformer import ConfigError
-from aioinformer.cli.app import app
+from aioinformer.cli.init_command import init_command
 from aioinformer.cli.new_project import NewProject
 
 
@@ -66,12 +65,17 @@ def test_an_empty_folder_is_used_and_another_is_refused(tmp_path: Path) -> None:
     ids=["index", "folder", "repository"],
 )
 def test_init_says_how_to_use_the_wheel_of_a_checkout(
-    record: str | None, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    record: str | None,
+    source: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """pip records where a package is from (PEP 610). The project's own environment needs aioinformer from somewhere."""
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: record)
     monkeypatch.chdir(tmp_path)
-    said = CliRunner().invoke(app, ["init", "websites"]).output
+    init_command("websites")
+    said = capsys.readouterr().out
     step = f"  cd websites\n  pip wheel --no-deps -w wheels {source}   # unless" if source else "wheel"
     assert (step in said) is bool(source), said
 

@@ -14,7 +14,7 @@ class Difference(StrEnum):
     SYNCED = "Synced means processed"
     BAD_OBJECT = "A bad object stops no other"
     TRANSFORMER = "A transformer that fails drops its object only"
-    REFUSED = "A rejected verb has no effect"
+    REFUSED = "A rejected call has no effect"
     TOMBSTONE = "A tombstone has the last known state"
     LISTED_TWICE = "An object that is listed twice is added once"
     STORE_VERSION = "The store's version is that of the last object that has one"
@@ -23,7 +23,7 @@ class Difference(StrEnum):
     INDEX_FUNC = "An index function that raises loses its own entry only"
     UNCHANGED = "An unchanged object of a relist is not an update"
     RESYNC_TIMER = "Relists do not delay a resync"
-    SHORTEST_PERIOD = "The shortest resync period applies to the informer's own too"
+    SHORTEST_PERIOD = "The shortest resync period applies to the informer's own period, too"
     NETWORK = "A watch that the network keeps from opening is not a reason to list"
     PAGES = "The newest state is listed in pages"
     BROKEN_STREAM = "A WatchList that breaks off three times in a row gives way to a list"
@@ -32,8 +32,8 @@ class Difference(StrEnum):
     UNREADABLE = "An unreadable line does not end a watch"
     STREAM_ERRORS = "The watch error handler gets errors of the stream too"
     TRANSFORMED_ONCE = "A transformer is called once per object"
-    REMOVED = "A handler that is removed before it has synced never has"
-    SAID_EARLY = "A handler has synced after its initial adds, never among them"
+    REMOVED = "A handler that is removed before it has synced never counts as synced"
+    SAID_EARLY = "A handler has synced after its last initial add"
 
 
 QUEUES = tuple(Difference)[: tuple(Difference).index(Difference.INDEX_FUNC) + 1]

@@ -151,7 +151,7 @@ WORKLOADS: dict[str, dict[str, Cell]] = {
         "Targets": _targets,
         "MinPods": lambda obj: str(at("spec.minReplicas")(obj)),
         "MaxPods": at("spec.maxReplicas"),
-        "Replicas": at("status.currentReplicas"),
+        "Replicas": at("status.currentReplicas", 0),
     },
     "Job.batch": {
         **_TEMPLATE,

@@ -66,6 +66,17 @@ async def test_answers_over_https(tmp_path: Path) -> None:
             assert answer.status == 413
 
 
+async def test_connection_whose_handshake_ends_after_the_shutdown_is_closed(tmp_path: Path) -> None:
+    files = Certificates(tmp_path)
+    app = denying().webhook_app()
+    async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1") as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        await served_by(server.port, files.client_context())  # it has accepted both connections
+    await writer.start_tls(files.client_context(), server_hostname="127.0.0.1")
+    assert await reader.read() == b""
+    writer.close()
+
+
 async def test_a_connection_that_is_lost_is_counted_without_a_traceback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
