@@ -72,7 +72,12 @@ def test_init_says_how_to_use_the_wheel_of_a_checkout(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """pip records where a package is from (PEP 610). The project's own environment needs aioinformer from somewhere."""
-    monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda self, name: record)
+    read = metadata.PathDistribution.read_text
+
+    def with_record(self: metadata.PathDistribution, name: str) -> str | None:
+        return record if name == "direct_url.json" else read(self, name)
+
+    monkeypatch.setattr(metadata.PathDistribution, "read_text", with_record)
     monkeypatch.chdir(tmp_path)
     init_command("websites")
     said = capsys.readouterr().out
