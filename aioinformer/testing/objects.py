@@ -7,6 +7,8 @@ from functools import lru_cache
 from math import floor
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -21,6 +23,9 @@ SYSTEM_METADATA = (
 
 LARGEST_BODY = 3 * 1024 * 1024
 """Limit in bytes of a request, also after YAML aliases and patch copies are expanded, as on the real server."""
+
+identity = msgspec.json.Encoder(order="deterministic").encode
+"""Returns the same bytes for equal values, to look them up in sets and dicts."""
 
 
 def value_at(obj: Object, steps: Iterable[str]) -> Any:

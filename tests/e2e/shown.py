@@ -588,3 +588,12 @@ OBJECTS: dict[str, tuple[Object, ...]] = {
     ),
 }
 """Objects by resource. Missing: kinds with names of a form of their own, and kinds that controllers change."""
+
+
+def placed(value: Any, namespace: str) -> Any:
+    """Return an object with the namespace for NS."""
+    if isinstance(value, dict):
+        return {name: placed(each, namespace) for name, each in value.items()}
+    if isinstance(value, list):
+        return [placed(each, namespace) for each in value]
+    return namespace if value == "NS" else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from aioinformer.testing.storage.builtin import BUILTIN
 from .api import API, Object, Resource
 from .clusters import KubernetesCluster
 from .conftest import REAL
-from .shown import OBJECTS
+from .shown import OBJECTS, placed
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]  # no code of ours asks
 
@@ -40,7 +39,7 @@ class Pair:
         namespace = self.real.namespace
         name = f"{namespace}-{number}" if not resource.namespaced else f"shown-{number}"
         metadata = {"name": name, **obj.get("metadata", {})}
-        await self.real.create(resource, {**_placed(obj, namespace), "metadata": metadata})
+        await self.real.create(resource, {**placed(obj, namespace), "metadata": metadata})
         if "status" in obj:
             await self.real.patch(resource, name, {"status": obj["status"]}, subresource="/status")
         self.copy(resource, await self.real.api.do("GET", resource.path(namespace, name)))
@@ -87,15 +86,6 @@ async def test_seeded_objects_are_shown_alike(path: str, pair: Pair) -> None:
 def _resource(path: str) -> Resource:
     api_version, _, plural = path.rpartition("/")
     return Resource(api_version, plural, SERVED[path].namespaced)
-
-
-def _placed(value: Any, namespace: str) -> Any:
-    """Return an object with the test's namespace for NS."""
-    if isinstance(value, dict):
-        return {name: _placed(each, namespace) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_placed(each, namespace) for each in value]
-    return namespace if value == "NS" else value
 
 
 def _masked(table: Object) -> Object:

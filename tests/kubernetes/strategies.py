@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from tests.e2e.shown import OBJECTS
+from tests.e2e.shown import OBJECTS, placed
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.probes import Answer, ask
 
@@ -78,7 +78,7 @@ class Strategies:
         example = _EXAMPLES.get(f"{api_version}/{plural}")
         if example is None:  # componentstatuses cannot be created
             return {"warning": "".join(warnings)}
-        given = {name: part for name, part in _placed(example, self._name).items() if name != "status"}
+        given = {name: part for name, part in placed(example, self._name).items() if name != "status"}
         metadata = {"name": f"{self._name}-example", **given.get("metadata", {})}
         answer = self._ask("POST", path, {**given, "metadata": metadata})
         assert answer.status == 201, answer.body
@@ -101,12 +101,3 @@ class Strategies:
     def _ask(self, method: str, path: str, body: Object | None = None) -> Answer:
         server = self._control_plane
         return ask(method, f"{server.url}{path}", body, ca_file=server.ca_file, token=server.token)
-
-
-def _placed(value: Any, namespace: str) -> Any:
-    """Return a value with the namespace for NS."""
-    if isinstance(value, dict):
-        return {name: _placed(each, namespace) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_placed(each, namespace) for each in value]
-    return namespace if value == "NS" else value

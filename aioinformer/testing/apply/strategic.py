@@ -6,9 +6,8 @@ import copy
 from collections import deque
 from typing import Any
 
-import msgspec
-
 from aioinformer.testing.errors import StatusError, bad_request
+from aioinformer.testing.objects import identity
 from aioinformer.testing.schema.gotext import text, type_name
 from aioinformer.testing.schema.node import Node, field_of, items_of
 
@@ -16,7 +15,6 @@ from aioinformer.testing.schema.node import Node, field_of, items_of
 _RETAIN_KEYS = "$retainKeys"
 _ORDER = "$setElementOrder/"
 _DELETE = "$deleteFromPrimitiveList/"
-_identity = msgspec.json.Encoder(order="deterministic").encode
 
 
 def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -> dict[str, Any]:
@@ -42,8 +40,8 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
     if _RETAIN_KEYS in patch:
         if not isinstance(retained := patch[_RETAIN_KEYS], list):
             raise bad_request("invalid patch format of retainKeys")
-        names = {*map(_identity, retained)}
-        result = {name: value for name, value in result.items() if _identity(name) in names}
+        names = {*map(identity, retained)}
+        result = {name: value for name, value in result.items() if identity(name) in names}
     orders = {name.removeprefix(_ORDER): order for name, order in patch.items() if name.startswith(_ORDER)}
     for field, order in orders.items():
         part, current = field_of(node, field), result.get(field)
@@ -54,8 +52,8 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
         if name.startswith(_DELETE):
             current = result.get(name.removeprefix(_DELETE))
             if isinstance(value, list) and isinstance(current, list):
-                gone = {*map(_identity, value)}
-                result[name.removeprefix(_DELETE)] = [each for each in current if _identity(each) not in gone]
+                gone = {*map(identity, value)}
+                result[name.removeprefix(_DELETE)] = [each for each in current if identity(each) not in gone]
         elif not name.startswith("$"):
             _merge_field(result, name, value, field_of(node, name), orders.get(name, value))
     return result
@@ -112,18 +110,18 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
     if key and not all(isinstance(item, dict) for item in existing + patch):
         return copy.deepcopy(patch)
     if not key:
-        known = {*map(_identity, existing)}
-        both = existing + [item for item in patch if _identity(item) not in known]
+        known = {*map(identity, existing)}
+        both = existing + [item for item in patch if identity(item) not in known]
         return _ordered(both, existing, order, key)
     merged: list[Any] = list(existing)
     places: dict[bytes, list[int]] = {}  # of the items of a key that are not deleted
     for index, entry in enumerate(existing):
-        places.setdefault(_identity(entry.get(key)), []).append(index)
+        places.setdefault(identity(entry.get(key)), []).append(index)
     for item in patch:
         if key not in item:
             message = f"map: {text(item)} does not contain declared merge key: {key}"
             raise StatusError(500, "", message)
-        found = places.setdefault(_identity(item[key]), [])
+        found = places.setdefault(identity(item[key]), [])
         if item.get("$patch") == "delete":
             if found:
                 merged[found.pop(0)] = None
@@ -164,18 +162,18 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) ->
     and new items come first.
     """
 
-    def identity(item: Any) -> bytes:
-        return _identity(item.get(key) if key and isinstance(item, dict) else item)
+    def identity_of(item: Any) -> bytes:
+        return identity(item.get(key) if key and isinstance(item, dict) else item)
 
-    wanted = _first_places([*map(identity, order)])
-    known = _first_places([*map(identity, before)])
+    wanted = _first_places([*map(identity_of, order)])
+    known = _first_places([*map(identity_of, before)])
     named = deque(
-        sorted((i for i in items if identity(i) in wanted), key=lambda item: wanted[identity(item)])
+        sorted((i for i in items if identity_of(i) in wanted), key=lambda item: wanted[identity_of(item)])
     )
-    others = deque(item for item in items if identity(item) not in wanted)
+    others = deque(item for item in items if identity_of(item) not in wanted)
     result: list[Any] = []
     while named and others:
-        left, right = identity(others[0]), identity(named[0])
+        left, right = identity_of(others[0]), identity_of(named[0])
         first = left in known and right in known and known[left] < known[right]
         result.append((others if first else named).popleft())
     return [*result, *named, *others]

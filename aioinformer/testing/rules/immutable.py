@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from aioinformer.testing.errors import field_forbidden, field_invalid
-from aioinformer.testing.objects import value_at
+from aioinformer.testing.objects import identity, value_at
 from aioinformer.testing.schema.builtin import volume_sources
 
 if TYPE_CHECKING:
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
     _Faults = Iterator[dict[str, str]]
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
 _IMMUTABLE = {
     "ControllerRevision": ("data",),
     "DaemonSet": ("spec.selector",),
@@ -103,8 +100,8 @@ def _pod(old: Object, new: Object) -> _Faults:
         if len(before.get(part) or ()) != len(after.get(part) or ()):
             yield field_forbidden(f"spec.{part}", "pod updates may not add or remove containers")
             return
-    kept = {*map(_encode, after.get("tolerations") or ())}
-    if any(_encode(each) not in kept for each in before.get("tolerations") or ()):
+    kept = {*map(identity, after.get("tolerations") or ())}
+    if any(identity(each) not in kept for each in before.get("tolerations") or ()):
         why = "existing toleration can not be modified except its tolerationSeconds"
         yield field_forbidden("spec.tolerations", why)
     if _fixed(before) != _fixed(after):

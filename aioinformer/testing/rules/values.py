@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from aioinformer.testing import errors
+from aioinformer.testing.objects import identity
 from aioinformer.testing.rules.custom import read_custom
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.conditional_defaults import complete
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.schema.unknown import FieldCheck
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def decoded(
@@ -60,7 +59,7 @@ def decoded(
             read = {"kind": resource.kind, "apiVersion": resource.api_version, **read}
             complete(read, resource.kind, obj)
         if owners := read["metadata"].get("ownerReferences"):
-            read["metadata"]["ownerReferences"] = [*{_encode(each): each for each in owners}.values()]
+            read["metadata"]["ownerReferences"] = [*{identity(each): each for each in owners}.values()]
         return read
     raise (refused or unhandled(resource))(why)
 
