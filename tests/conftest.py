@@ -1,15 +1,16 @@
 """Fixtures and checks for all tests.
 
-Every async test must leave its event loop without tasks and open files. Tests run on asyncio. Tests of sockets, timers
-and hand-overs between tasks, where the loop can matter, run on uvloop too.
+Every async test must end within 100 s and leave its event loop without tasks and open files. Tests run on asyncio.
+Tests of sockets, timers and hand-overs between tasks, where the loop can matter, run on uvloop too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,22 @@ def _eager_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.SelectorEventLoop()
     loop.set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009 -- 3.11 has none
     return loop
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if isinstance(item, pytest.Function) and asyncio.iscoroutinefunction(item.obj):
+        item.obj = _limited(item.obj)
+
+
+def _limited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Fail where the test waits, before pytest-timeout ends the process without a traceback."""
+
+    @functools.wraps(test)
+    async def limited(*args: Any, **kwargs: Any) -> None:
+        async with asyncio.timeout(100):
+            await test(*args, **kwargs)
+
+    return limited
 
 
 def pytest_collection_finish() -> None:

@@ -66,7 +66,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
         yield fake
     finally:
         listener.close()
-        await server.shutdown(0.0)
+        await server.shutdown(0.01)  # 0 would wait without a limit
 
 
 def json_of(text: str | bytes, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:

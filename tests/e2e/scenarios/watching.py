@@ -22,6 +22,7 @@ async def watches(server: Recorder) -> None:
     await server.ask("PATCH", f"{CONFIGMAPS}/b", {"metadata": {"labels": {"app": "web"}}}, content_type=MERGE)
     await server.ask("DELETE", f"{CONFIGMAPS}/a")
     last = version_of(await server.ask("POST", CONFIGMAPS, configmap("c")))
+    await server.ask("GET", CONFIGMAPS)  # the real server's watch cache has caught up with it
     selected = {"labelSelector": "app=web"}
     await server.watch_all(
         *((CONFIGMAPS, {"resourceVersion": version}) for version in ("", "0", first, last)),
@@ -59,9 +60,7 @@ async def streamed_lists(server: Recorder) -> None:
     for name in ("b", "a", "c"):
         created = await server.ask("POST", CONFIGMAPS, configmap(name, labels={"app": name}))
     await server.ask("DELETE", f"{CONFIGMAPS}/c")
-    await server.ask(
-        "GET", CONFIGMAPS
-    )  # a consistent read: the real server's watch cache has caught up with it
+    await server.ask("GET", CONFIGMAPS)  # the real server's watch cache has caught up with it
     version = {"resourceVersion": version_of(created)}
     bookmarks = {"allowWatchBookmarks": "true"}
     without = STREAM | bookmarks | {"sendInitialEvents": "false"}

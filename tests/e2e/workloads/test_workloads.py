@@ -143,24 +143,24 @@ async def job_that_fails(cluster: Cluster) -> None:
 
 
 async def cron_job(cluster: Cluster) -> None:
-    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": job("once")["spec"]}}
-    await cluster.create(CRON_JOBS, {"metadata": {"name": "nightly"}, "spec": spec})
-    await fire(cluster, "nightly")
+    spec = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": job("once")["spec"]}}
+    await cluster.create(CRON_JOBS, {"metadata": {"name": "yearly"}, "spec": spec})
+    await fire(cluster, "yearly")
 
     async def has_succeeded() -> bool:
-        return "lastSuccessfulTime" in await status(cluster, CRON_JOBS, "nightly")
+        return "lastSuccessfulTime" in await status(cluster, CRON_JOBS, "yearly")
 
     await eventually(has_succeeded, within=30, every=0.05)
-    scheduled = datetime.fromisoformat((await status(cluster, CRON_JOBS, "nightly"))["lastScheduleTime"])
-    assert [*await cluster.list(JOBS)] == [cluster.key(f"nightly-{int(scheduled.timestamp()) // 60}")]
+    scheduled = datetime.fromisoformat((await status(cluster, CRON_JOBS, "yearly"))["lastScheduleTime"])
+    assert [*await cluster.list(JOBS)] == [cluster.key(f"yearly-{int(scheduled.timestamp()) // 60}")]
 
 
 async def fire(cluster: Cluster, name: str) -> None:
-    """Make a CronJob's next Job; kube-controller-manager does if it believes that it has missed one."""
+    """Make the next Job of a yearly CronJob; kube-controller-manager does if it believes that it has missed one."""
     if isinstance(cluster, EmbeddedCluster):
         assert cluster.server.workloads.fire(cluster.key(name))
     else:
-        ago = (datetime.now(UTC) - timedelta(seconds=90)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        ago = (datetime.now(UTC) - timedelta(days=400)).strftime("%Y-%m-%dT%H:%M:%SZ")
         await cluster.patch(CRON_JOBS, name, {"status": {"lastScheduleTime": ago}}, subresource="/status")
 
 
