@@ -14,8 +14,8 @@ OF_EVERY_OBJECT = (*TYPE_META, "metadata")
 """The fields that every object has, also where its schema does not name them."""
 
 
-class Node(msgspec.Struct, omit_defaults=True):
-    """The schema of one value.
+class Node(msgspec.Struct, omit_defaults=True, eq=False):
+    """The schema of one value; two are equal only if they are the same.
 
     Attributes:
         type: ``object`` (fields, or a map), ``array``, ``string``, ``integer``, ``number``, ``boolean``, or ``""`` for

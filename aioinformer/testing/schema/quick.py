@@ -5,6 +5,7 @@ It refuses everything else, valid or not; `decode` has the rules for that.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -49,21 +50,15 @@ def read_quickly(node: Node, obj: Object) -> Object | None:
     return msgspec.to_builtins(read)  # type: ignore[no-any-return]
 
 
-_WHOLE: dict[int, tuple[Node, type[msgspec.Struct] | None]] = {}
-
-
+@cache
 def _type_of_object(node: Node) -> type[msgspec.Struct] | None:
     """Return the type of a whole object, whose kind is checked elsewhere; None for a recursive one."""
-    found = _WHOLE.get(id(node))
-    if found is None:
-        unchecked = {name: Node() for name in TYPE_META if name in node.properties}
-        whole = msgspec.structs.replace(node, properties=node.properties | unchecked)
-        try:
-            found = node, _struct(whole, _Types())
-        except _RecursiveError:
-            found = node, None
-        _WHOLE[id(node)] = found
-    return found[1]
+    unchecked = {name: Node() for name in TYPE_META if name in node.properties}
+    whole = msgspec.structs.replace(node, properties=node.properties | unchecked)
+    try:
+        return _struct(whole, _Types())  # type: ignore[no-any-return]
+    except _RecursiveError:
+        return None
 
 
 class _RecursiveError(Exception):

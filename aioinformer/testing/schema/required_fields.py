@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import field_not_supported, field_required
-from aioinformer.testing.schema.node import OF_EVERY_OBJECT
+from aioinformer.testing.schema.node import OF_EVERY_OBJECT, parts_of
 from aioinformer.testing.schema.selectors import selector_faults
 from aioinformer.testing.schema.zeros import is_struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from aioinformer.testing.objects import Object
     from aioinformer.testing.schema.node import Node
 
@@ -58,12 +57,11 @@ _WHY_REQUIRED = {
 
 def schema_faults(node: Node, obj: Object) -> list[dict[str, str]]:
     """Return the causes for missing fields and unsupported values of a decoded object."""
-    return [
-        fault
-        for name, part in node.properties.items()
-        if name not in _UNCHECKED
-        for fault in _field_faults(part, obj.get(name), name, is_required=name in node.required)
-    ]
+    faults: list[dict[str, str]] = []
+    for name, part, is_required in _checked(node):
+        if name not in _UNCHECKED:
+            _check(part, obj.get(name), name, faults, is_required=is_required)
+    return faults
 
 
 def in_order(faults: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -81,28 +79,45 @@ def in_order(faults: list[dict[str, str]]) -> list[dict[str, str]]:
     return sorted(faults, key=key)
 
 
-def _field_faults(
-    node: Node, value: Any, path: str, *, is_required: bool = False
-) -> Iterator[dict[str, str]]:
+def _check(
+    node: Node, value: Any, path: str, faults: list[dict[str, str]], *, is_required: bool = False
+) -> None:
+    """Add the causes of a field and of those in it."""
     if is_required and _is_missing(node, value, path):
-        yield field_required(path, _WHY_REQUIRED.get(path.rpartition(".")[2], ""))
+        faults.append(field_required(path, _WHY_REQUIRED.get(path.rpartition(".")[2], "")))
     elif value and node.enum and path != "spec.strategy.type":
         supported = _SUPPORTED.get(path.rpartition(".")[2].partition("[")[0], node.enum)
         if value not in supported:
-            yield field_not_supported(path, value, supported)
+            faults.append(field_not_supported(path, value, supported))
     elif node.go == "v1.LabelSelector":
-        yield from selector_faults(path, value or {})
+        faults += selector_faults(path, value or {})
     elif isinstance(value, dict):
-        for name, part in node.properties.items():
-            required = name in node.required
-            if name != "metadata" and (required or name in value):
-                yield from _field_faults(part, value.get(name), f"{path}.{name}", is_required=required)
+        for name, part, required in _checked(node):
+            if required or name in value:
+                _check(part, value.get(name), f"{path}.{name}", faults, is_required=required)
         if node.items is not None:
             for key, each in value.items():
-                yield from _field_faults(node.items, each, f"{path}[{key}]")
+                _check(node.items, each, f"{path}[{key}]", faults)
     elif isinstance(value, list) and node.items is not None:
         for number, each in enumerate(value):
-            yield from _field_faults(node.items, each, f"{path}[{number}]")
+            _check(node.items, each, f"{path}[{number}]", faults)
+
+
+@cache
+def _checked(node: Node) -> list[tuple[str, Node, bool]]:
+    """Return the fields of a struct that can be at fault, and whether each is required."""
+    return [
+        (name, part, name in node.required)
+        for name, part in node.properties.items()
+        if name != "metadata" and (name in node.required or _can_fail(part, ()))
+    ]
+
+
+def _can_fail(node: Node, outer: tuple[Node, ...]) -> bool:
+    """Return whether a value, without those that it is in, can be at fault."""
+    if node.enum or node.required or node.go == "v1.LabelSelector":
+        return True
+    return node not in outer and any(_can_fail(part, (*outer, node)) for _, part in parts_of(node))
 
 
 def _is_missing(node: Node, value: Any, path: str) -> bool:
