@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aioinformer.testing.errors import bad_request
+from aioinformer.testing.strconv import parse_int
 from aioinformer.testing.users import ANONYMOUS, User
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "impersonate")
@@ -90,9 +91,9 @@ class Request:
         if value is None:
             return None
         try:
-            return int(value)
+            return parse_int(value)
         except ValueError as error:
-            raise bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax') from error
+            raise bad_request(str(error)) from error
 
 
 def parse_request(method: str, path: str, query: Mapping[str, str]) -> Request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AsyncExitStack
 from importlib.resources import files
 from types import TracebackType
@@ -109,8 +110,8 @@ class Serving:
 
     async def _debug_json(self, request: web.Request) -> web.Response:
         limit = request.query.get("limit", "")
-        if limit and not (limit.isascii() and limit.isdigit()):
-            raise web.HTTPBadRequest(text=f"limit must be a number, not {limit!r}\n")
+        if not re.fullmatch("[0-9]{0,9}", limit):
+            raise web.HTTPBadRequest(text=f"limit must be a number of up to 9 digits, not {limit!r}\n")
         snapshot = self._debug.snapshot(
             request.query.get("contains", ""), min(int(limit), MOST_LISTED) if limit else LISTED
         )

@@ -46,6 +46,7 @@ from aioinformer.testing.storage.storage import (
     Write,
     with_write,
 )
+from aioinformer.testing.strconv import parse_uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -168,10 +169,10 @@ class Cluster:
         obj = decoded(resource, obj, fields=options.fields)
         metadata = obj["metadata"]
         check_place(resource, metadata, namespace, None)
-        version = metadata.pop("resourceVersion", "")
-        if version.isdecimal() and options.dry_run:
-            metadata["resourceVersion"] = version  # a dry run does not reach the real server's storage
-        elif version.isdecimal() and int(version) and not options.whole:
+        version = _number_or_none(metadata.pop("resourceVersion", ""))
+        if version is not None and options.dry_run:
+            metadata["resourceVersion"] = str(version)  # a dry run does not reach the real server's storage
+        elif version and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
         self._set_namespace(resource, namespace, metadata)
         if options.admission is not None:
@@ -180,8 +181,8 @@ class Cluster:
                 obj = decoded(resource, changed)
                 metadata = obj["metadata"]
                 check_place(resource, metadata, namespace, None)
-        generated = not metadata.get("name") and bool(metadata.get("generateName"))
-        if generated:
+        generated = bool(metadata.get("generateName"))
+        if generated and not metadata.get("name"):
             metadata["name"] = self._generate_name(metadata["generateName"])
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
@@ -520,9 +521,17 @@ class Cluster:
 
 def _version_number(version: str) -> int:
     """Return a resourceVersion as a number; 0 or empty matches any version."""
-    if version and not version.isdecimal():
-        raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    return int(version or 0)
+    try:
+        return parse_uint(version or "0")
+    except ValueError as error:
+        raise errors.StatusError(500, "", str(error)) from error
+
+
+def _number_or_none(version: str) -> int | None:
+    try:
+        return parse_uint(version)
+    except ValueError:
+        return None
 
 
 def _writes_of(resource: ResourceType, stored: StoredObject) -> tuple[Write, ...]:

@@ -17,11 +17,10 @@ from aioinformer.testing.errors import (
     resource_version_too_large,
 )
 from aioinformer.testing.http.selection import Selection
+from aioinformer.testing.strconv import parse_uint
 
 if TYPE_CHECKING:
     from aioinformer.testing.storage.storage import Collection, StoredObject
-
-_UNPARSABLE = 'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
 
 _EXPIRED = "The resourceVersion for the provided list is too old."
 
@@ -124,9 +123,10 @@ def parse_resource_version(text: str) -> int:
     """
     if not text:
         return 0
-    if not text.isascii() or not text.isdigit():
-        raise StatusError(500, "", _UNPARSABLE.format(text=text))
-    return int(text)
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise StatusError(500, "", f'resourceVersion: Invalid value: "{text}": {error}') from error
 
 
 def list_page(collection: Collection, options: ListOptions, current: int) -> Page:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from aioinformer.testing.strconv import parse_int
+
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
@@ -64,9 +66,10 @@ def _check_part(part: str, lowest: int, highest: int, names: dict[str, int]) -> 
 
 
 def _number(text: str) -> int:
-    if not re.fullmatch("[+-]?[0-9]+", text):
-        why = f'strconv.Atoi: parsing "{text}": invalid syntax'
-        raise _ScheduleError(f"failed to parse int from {text}: {why}")
-    if int(text) < 0:
+    try:
+        number = parse_int(text, "Atoi")
+    except ValueError as error:
+        raise _ScheduleError(f"failed to parse int from {text}: {error}") from None
+    if number < 0:
         raise _ScheduleError(f"negative number ({text}) not allowed: {text}")
-    return int(text)
+    return number

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from aioinformer.testing.objects import wrong_type
 from aioinformer.testing.schema.node import TYPE_META, Node
 from aioinformer.testing.schema.quick import read_quickly
-from aioinformer.testing.schema.scalars import UnreadableError, read_scalar
+from aioinformer.testing.schema.scalars import UnreadableError, in_thousandths, read_scalar
 from aioinformer.testing.schema.unknown import unknown_fields
 from aioinformer.testing.schema.zeros import empty, is_pointer, is_struct, missing
 
@@ -50,7 +50,12 @@ def _read(node: Node, value: Any, struct: str, path: str) -> Any:
         if is_struct(node):
             return _struct(node, value, path)
         assert node.items is not None
-        return {str(key): _entry(node.items, each, struct, path) for key, each in value.items()}
+        read = {str(key): _entry(node.items, each, struct, path) for key, each in value.items()}
+        return (
+            {key: in_thousandths(each) for key, each in read.items()}
+            if node.items.format == "quantity"
+            else read
+        )
     if node.type in ("", "object") and not node.format:
         return value
     return read_scalar(node, value, field)

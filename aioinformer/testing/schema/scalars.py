@@ -143,8 +143,10 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = {"": 0, "Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _EXPONENTS = [f"e{power}" if power else "" for power in range(-9, 120, 3)]
 _LARGEST_BINARY = 2**63 - 1
-_QUANTITY = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
-_NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_QUANTITY = re.compile(r"([+-]?[0-9.]{1,1000})([eEinumkKMGTP]*[-+]?[0-9]*)")
+_NO_QUANTITY = (
+    "quantities must match the regular expression '^([+-]?[0-9.]{1,1000})([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
 
 
 def quantity(value: Any) -> tuple[Fraction, str]:
@@ -161,7 +163,7 @@ def quantity(value: Any) -> tuple[Fraction, str]:
 def parse_quantity(text: str) -> tuple[Fraction, str]:
     """Return the number of a quantity, in whole billionths, and its suffix.
 
-    Exponents have two digits at most; the real server takes more.
+    Exponents have two digits at most, numbers a thousand; the real server takes more.
 
     Raises:
         UnreadableError: The text is no quantity.
@@ -192,6 +194,13 @@ def show_quantity(number: Fraction, suffix: str) -> str:
         return _with_suffix(int(number), [*_BINARY], 1024)
     names = [*_DECIMAL] if suffix in _DECIMAL or suffix in _BINARY else _EXPONENTS
     return _with_suffix(int(number * 10**9), names, 1000)
+
+
+def in_thousandths(text: str) -> str:
+    """Return a quantity in whole thousandths, rounded away from zero, as those in lists of resources are."""
+    number, suffix = parse_quantity(text)
+    size = Fraction(ceil(abs(number) * 1000), 1000)
+    return show_quantity(-size if number < 0 else size, suffix)
 
 
 def _quantity(value: Any, field: str) -> str:

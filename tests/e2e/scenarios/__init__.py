@@ -33,7 +33,7 @@ from .patching import applied, applied_by_two, applied_ports, containers, patche
 from .protobuf import answers_in_protobuf, bodies_in_protobuf, metadata_of_custom_resources_in_protobuf
 from .reading import answers_in_yaml, pages, selectors, views, watched_views
 from .schemas import schemas
-from .values import defaults, readable_values, unreadable_changes, zeros
+from .values import defaults, long_numbers, readable_values, unreadable_changes, zeros
 from .watching import refused_watches, streamed_lists, watches
 from .writing import (
     bad_requests,
@@ -92,6 +92,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     kinds,
     reviews,
     readable_values,
+    long_numbers,
     unreadable_changes,
     zeros,
     defaults,

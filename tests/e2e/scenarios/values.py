@@ -155,3 +155,26 @@ async def defaults(server: Recorder) -> None:
         service = {"metadata": {"name": "a"}, "spec": {"clusterIP": "None", "ports": [{"port": port}]}}
         await server.ask("POST" if port == 80 else "PUT", f"{_SERVICES}{'/a' if port == 81 else ''}", service)
     await server.ask("PATCH", f"{_SERVICES}/a/status", {"status": None}, content_type=MERGE)
+
+
+async def long_numbers(server: Recorder) -> None:
+    """Numbers of more than 64 bits, and of more digits than Python reads."""
+    await server.ask("POST", CONFIGMAPS, {"metadata": {"name": "a"}})
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}
+    job = {"spec": {"template": template}}
+    for digits in ("18446744073709551615", "18446744073709551616", "9" * 5000):
+        for name in ("resourceVersion", "limit"):
+            await server.ask("GET", CONFIGMAPS, query={name: digits})
+        await server.watch(CONFIGMAPS, {"resourceVersion": digits})
+        await server.ask("DELETE", f"{CONFIGMAPS}/b", query={"gracePeriodSeconds": digits})
+        about = {"name": "a", "resourceVersion": digits}
+        await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": about})
+        for query in ({}, {"dryRun": "All"}):
+            await server.ask("POST", CONFIGMAPS, {"metadata": about | {"generateName": "a-"}}, query=query)
+        cron = {"schedule": f"{digits} * * * *", "jobTemplate": job}
+        cron_jobs = "/apis/batch/v1/namespaces/NS/cronjobs"
+        await server.ask("POST", cron_jobs, {"metadata": {"name": "a"}, "spec": cron})
+    for storage in ("1" * 30, "1" * 30 + "m", "1" * 30 + "Ki", "0." + "1" * 30):
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+        claims = "/api/v1/namespaces/NS/persistentvolumeclaims"
+        await server.ask("POST", claims, {"metadata": {"generateName": "a-"}, "spec": claim})

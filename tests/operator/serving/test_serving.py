@@ -127,7 +127,8 @@ async def test_failing_keys_are_filtered_and_limited() -> None:
         }
         world.server.delete("v1", "configmaps", "bad-777")
         await eventually(lambda: controller.state.failing == 999)
-        assert (await world.get("/debug.json?limit=all"))[0] == 400
+        for limit in ("all", "-1", "9" * 5000):
+            assert (await world.get(f"/debug.json?limit={limit}"))[0] == 400
 
 
 async def test_what_the_data_says_of_informers_leader_and_stages() -> None:

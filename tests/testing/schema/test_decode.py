@@ -61,14 +61,14 @@ def test_null_is_a_missing_value() -> None:
         ("1.5Gi", "1536Mi"),
         ("1024Mi", "1Gi"),
         ("1000", "1k"),
-        ("0.0000000001", "1n"),
+        ("0.0000000001", "1m"),
         ("500Ki", "500Ki"),
         ("0.5Ki", "512"),
         ("12e6", "12e6"),
         ("1e3", "1e3"),
         ("0", "0"),
         ("-1500m", "-1500m"),
-        ("-0.0000000001", "-1n"),
+        ("-0.0000000001", "-1m"),
         ("100E", "100E"),
         ("8Ei", "9223372036854775807"),
         ("1e30", "1e30"),
@@ -78,6 +78,12 @@ def test_null_is_a_missing_value() -> None:
 )
 def test_quantities_are_canonical(given: object, written: str) -> None:
     assert container(resources={"limits": {"x": given}})["resources"] == {"limits": {"x": written}}
+
+
+def test_only_quantities_of_resources_are_rounded_to_thousandths() -> None:
+    volume = {"name": "a", "emptyDir": {"sizeLimit": "0.0000000001"}}
+    read, _ = read_object(schema("v1", "Pod"), {"spec": {"volumes": [volume]}})
+    assert read["spec"]["volumes"][0]["emptyDir"] == {"sizeLimit": "1n"}
 
 
 @pytest.mark.parametrize(
