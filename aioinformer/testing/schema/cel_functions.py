@@ -213,7 +213,11 @@ def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     compiled = compile_pattern(pattern)
     if compiled is None:
         raise ValueError(f"the embedded server cannot evaluate the pattern {pattern}")
-    found = [each[0] for each in compiled.finditer(text)]
+    found, end = [], -1
+    for each in compiled.finditer(text):
+        if each[0] or each.start() != end:  # Go finds no empty text right after another match
+            found.append(each[0])
+        end = each.end()
     return found if most < 0 else found[:most]
 
 

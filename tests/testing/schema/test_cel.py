@@ -28,6 +28,7 @@ OBJECT, TEXT = Node(type="object"), Node(type="string")
         "url('https://a.b:80/c?x=1').getHost() == 'a.b:80' && url('https://a.b:80/c').getPort() == '80'",
         "url('https://a/?x=1&x=2').getQuery()['x'] == ['1', '2'] && !isURL('a b')",
         "'abc123'.find('[0-9]+') == '123' && 'a1b2'.findAll('[0-9]') == ['1', '2']",
+        "'baac'.findAll('a*') == ['', 'aa', ''] && 'baac'.findAll('a*', 1) == ['']",
         "[1, 2].isSorted() && [1, 2].sum() == 3 && [2, 1].min() == 1 && ['a', 'b'].max() == 'b'",
         "sets.contains([1, 2], [1]) && sets.equivalent([1, 2], [2, 1, 1]) && !sets.intersects([1], [2])",
         "semver('1.2.3').isLessThan(semver('1.10.0')) && semver('1.2.3-a').isLessThan(semver('1.2.3'))",
