@@ -13,6 +13,8 @@ from typing import Any
 
 from aiohttp import web
 
+from aioinformer._core.http_server import HTTPServer
+
 from ..operator.webhooks.certificates import Certificates
 from .api import Object, Resource
 from .clusters import Cluster
@@ -95,7 +97,7 @@ async def hooking(cluster: Cluster, folder: Path) -> AsyncIterator[Hooks]:
     """Serve webhooks by HTTPS."""
     files = Certificates(folder)
     hooks = Hooks(cluster, files)
-    runner = web.ServerRunner(web.Server(hooks.serve))
+    runner = web.ServerRunner(HTTPServer(hooks.serve))
     await runner.setup()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.cert, files.key)

@@ -266,6 +266,20 @@ async def test_tls(http: aiohttp.ClientSession) -> None:
             assert (await api.get(ALL)).status == 200
 
 
+async def test_connection_whose_handshake_ends_after_the_stop_is_closed() -> None:
+    async with APIServer(tls=True, token="t") as server:
+        assert server.ca_pem is not None
+        context = ssl.create_default_context(cadata=server.ca_pem.decode())
+        port = int(server.url.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        _, other = await asyncio.open_connection("127.0.0.1", port, ssl=context)  # both have been accepted
+        other.close()
+        await other.wait_closed()
+    await writer.start_tls(context, server_hostname="127.0.0.1")
+    assert await reader.read() == b""
+    writer.close()
+
+
 async def test_a_kubeconfig(tmp_path: Path) -> None:
     async with APIServer(tls=True, token="secret") as server:
         path = tmp_path / "config"

@@ -13,6 +13,7 @@ from typing import Self
 
 from aiohttp import web
 
+from ..._core.http_server import HTTPServer
 from ..._core.tasks import finish
 from ...errors import ConfigError
 from ..listening import listen
@@ -65,7 +66,7 @@ class WebhookServer:
         self._certificate.load()
         self._certificate.warn_if_invalid()
         async with AsyncExitStack() as starting:
-            server = _Server(self._serve, access_log=None)
+            server = HTTPServer(self._serve, access_log=None)
             runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=5.0)
             await runner.setup()
             starting.push_async_callback(runner.cleanup)
@@ -102,21 +103,6 @@ class WebhookServer:
             await asyncio.sleep(self._poll)
             self._certificate.reload()
             self._certificate.warn_if_invalid()
-
-
-class _Server(web.Server):
-    """Also closes connections whose TLS handshake ends after the shutdown."""
-
-    _is_shut_down = False
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
-        if self._is_shut_down:
-            transport.abort()
-
-    async def shutdown(self, timeout: float | None = None) -> None:
-        self._is_shut_down = True
-        await super().shutdown(timeout)
 
 
 class _Certificate:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from aioinformer._core.http_server import HTTPServer
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.http.answers import refusal
 
@@ -46,7 +47,7 @@ class Listener:
         self._handler = handler
         self.port = port
         self._tls = tls
-        self._connections: web.Server | None = None
+        self._connections: HTTPServer | None = None
         self._server: asyncio.Server | None = None
         self._reserved: socket.socket | None = None
 
@@ -55,7 +56,7 @@ class Listener:
         if self._server is not None:
             return
         if self._connections is None:
-            self._connections = web.Server(
+            self._connections = HTTPServer(
                 self._answer, handler_cancellation=True, access_log=None, auto_decompress=False
             )
         sock = self._reserved or self._bind()
@@ -91,6 +92,8 @@ class Listener:
         if self._reserved is not None:
             self._reserved.close()
             self._reserved = None
+        if self._connections is not None:
+            self._connections.has_ended = True
         self.cut()
         await self.drained()
         self._connections = None
