@@ -77,7 +77,7 @@ class API:
         self._sockets = Sockets()
         self._session = aiohttp.ClientSession(
             url,
-            connector=aiohttp.TCPConnector(ssl=ssl_context or True, socket_factory=self._sockets),
+            connector=self._sockets.connector(ssl=ssl_context or True),
             headers={"User-Agent": "tests"} | ({"Authorization": f"Bearer {token}"} if token else {}),
         )
 
