@@ -124,7 +124,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self.object_type = object_type
         self._key_func = key_func
         self._mutation_detector = mutation_detector
-        check_options(options)
+        check_options(options, SharedIndexInformer)
         self._options = options
         self._transform: Transformer[T] | None = None
         self.name = options.get("name") or name_of(self.list_watches)

@@ -24,7 +24,7 @@ from .declared import Declared
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
 from .protocols import LeaderElection
-from .registering import Registering
+from .registering import Registering, require_declared
 from .requests import Request
 from .rights import ELECT, EVENTS, LEASES, Right, merged
 from .settings import require_settings_class, settings_from
@@ -126,6 +126,7 @@ class Operator(DeclaresWebhooks):
         Raises:
             ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
         """
+        require_declared(self.name, "controller", resource, options, ControllerOptions)
 
         def register(reconcile: Handler[Any]) -> None:
             declared = Declared(resource, reconcile, **options)

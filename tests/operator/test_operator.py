@@ -353,6 +353,20 @@ def test_options_are_checked_when_they_are_declared(options: dict[str, Any], mes
         Operator("wrong").controller("configmaps", **options)(lambda request: None)
 
 
+@pytest.mark.parametrize("decorator", ["controller", "validate", "mutate"])
+def test_a_decorator_without_its_resource_is_refused(decorator: str) -> None:
+    async def check(request: Any) -> None: ...
+
+    with pytest.raises(ConfigError, match=rf"wrong: {decorator} takes a resource.*@operator\.{decorator}\("):
+        getattr(Operator("wrong"), decorator)(check)
+
+
+@pytest.mark.parametrize(("decorator", "known"), [("controller", "owns"), ("validate", "operations")])
+def test_unknown_options_of_a_decorator_are_type_errors(decorator: str, known: str) -> None:
+    with pytest.raises(TypeError, match=rf"no option named own; there are: .*{known}"):
+        getattr(Operator("wrong"), decorator)("pods", own=["configmaps"])(lambda request: None)
+
+
 def test_an_operator_uses_a_list() -> None:
     operator: Any = Operator
     for uses in ("pods", POD, ["pods"]):
