@@ -204,7 +204,8 @@ async def _check(
     """
     try:
         advice = (
-            f"Install it: aioinformer manifests {asked.target} prints it, and --dev needs no cluster"
+            f"Install it: pass --install-crds, or apply what aioinformer manifests {asked.target} prints; --dev "
+            "needs no cluster"
             if isinstance(found, Operator)
             else "Install its CustomResourceDefinition"
         )

@@ -300,7 +300,7 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: The informer has started.
             ConfigError: The function is not a plain function.
         """
-        self.require_not_started()
+        self.require_not_started("call set_transform before that")
         require_plain("transform", transform)
         self._transform = transform
 
@@ -311,7 +311,7 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: The informer has started.
             ConfigError: The handler does not take these arguments.
         """
-        self.require_not_started()
+        self.require_not_started("call set_watch_error_handler before that")
         require_watch_error_handler("watch_error_handler", handler)
         self._options["watch_error_handler"] = handler
 

@@ -417,7 +417,7 @@ async def test_definitions_are_installed_required_and_compared(server: APIServer
     ended = await outcome(folder, "sites", *on(server))
     missing = f"the server {server.url} has no sites.example.com in example.com/v1"
     assert (ended.code, ended.output) == (1, "")
-    assert ended.errors.startswith(f"aioinformer: {missing}. Install it: aioinformer manifests sites ")
+    assert ended.errors.startswith(f"aioinformer: {missing}. Install it: pass --install-crds, or apply ")
     async with aioinformer(folder, "sites", *on(server), "--install-crds") as program:
         await line_with(program.errors, "starts its controllers")
         server.create("example.com/v1", "sites", {"metadata": {"name": "a"}, "spec": {"text": "four"}})
