@@ -144,7 +144,9 @@ class TestLifecycle:
                 await settled()
             with pytest.raises(AlreadyStartedError, match="started before: call set_transform before"):
                 subject.set_transform(lambda obj: obj)
-            with pytest.raises(AlreadyStartedError, match="started before: call set_watch_error_handler before"):
+            with pytest.raises(
+                AlreadyStartedError, match="started before: call set_watch_error_handler before"
+            ):
                 subject.set_watch_error_handler(lambda reflector, error: None)
 
     @virtual_time
