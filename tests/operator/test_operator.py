@@ -331,6 +331,9 @@ NODES = Watched("nodes", lambda obj: None)
 NO_PREDICATE: Any = GenerationChanged
 
 
+async def coroutine() -> None: ...
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -343,6 +346,7 @@ NO_PREDICATE: Any = GenerationChanged
         ({"sources": 1}, "sources must be a list, not 1"),
         ({"sources": [1]}, "a source must be an async iterable or a function"),
         ({"rate_limiter": ItemExponentialFailureRateLimiter()}, r"rate_limiter must be a function of \(\)"),
+        ({"rate_limiter": coroutine}, "rate_limiter must be a plain function"),
         ({"cache_sync_timeout": -1}, "cache_sync_timeout must be a number of seconds"),
         ({"owns": [Owned("pods", NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
         ({"watches": [Watched("pods", NODES.map_func, NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
