@@ -7,7 +7,7 @@ be installed; a test that uses ``anyio_backend`` is anyio's.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol
@@ -176,20 +176,18 @@ def run_operator(api_server: ServerUnderTest, client: Client, namespace: str) ->
     """Runs an operator in the test's namespace: ``async with run_operator(operator) as manager``.
 
     It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. The embedded
-    server calls the operator's webhooks. Leaving the block raises the operator's error, if it has failed. ``settings=``
-    is as for ``Operator.running``.
+    server calls the operator's webhooks. Leaving the block raises the operator's error, if it has failed, such as a
+    CacheMutatedError if it has changed a cached object. ``settings=`` is as for ``Operator.running``.
     """
 
     @asynccontextmanager
     async def run(operator: Operator, *, settings: object = None) -> AsyncIterator[Manager]:
-        if api_server.kind != "embedded" or not operator.has_webhooks:
+        serves = api_server.kind == "embedded" and operator.has_webhooks
+        if not serves:
             await install(client, operator)
-            async with operator.running(client, namespace=namespace, settings=settings) as manager:
-                yield manager
-            return
         await operator.discover(client)
-        manager = operator.manager(client, namespace=namespace, settings=settings)
-        async with serving(client, operator, manager), manager:
+        manager = operator.manager(client, namespace=namespace, settings=settings, detect_mutations=True)
+        async with serving(client, operator, manager) if serves else nullcontext(), manager:
             yield manager
 
     return run

@@ -1,4 +1,4 @@
-"""Checks of arguments at the public boundary: each raises ConfigError with the argument's name and value."""
+"""Checks of arguments at the public boundary: they raise ConfigError with the argument's name and value."""
 
 from __future__ import annotations
 
@@ -164,3 +164,14 @@ def require_list(name: str, value: Iterable[T]) -> list[T]:
     if not isinstance(value, Iterable):
         raise ConfigError(f"{name} must be a list, also of one alone: [{value!r}]")
     return list(value)
+
+
+def require_options(given: Iterable[str], known: Iterable[str]) -> None:
+    """Check the names of keyword arguments.
+
+    Raises:
+        TypeError: There is no such option.
+    """
+    known = list(known)
+    if unknown := sorted(set(given).difference(known)):
+        raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(known)}")

@@ -245,14 +245,17 @@ class Running(InOneLoop, ABC):
         """Whether ``async with`` or ``run()`` has started it."""
         return self._has_begun or self._task is not None
 
-    def require_not_started(self) -> None:
+    def require_not_started(self, advice: str = "make another one") -> None:
         """Check that it was not started before, by ``async with`` or by ``run()``.
+
+        Args:
+            advice: What the caller can do, for the error.
 
         Raises:
             AlreadyStartedError: Another task has started it.
         """
         if self._has_begun or (self._task is not None and self._task is not asyncio.current_task()):
-            raise AlreadyStartedError(f"{self!r} was started before")
+            raise AlreadyStartedError(f"{self!r} was started before: {advice}")
 
     def record_begin(self) -> None:
         """Record that ``run()`` begins. It may do so once.

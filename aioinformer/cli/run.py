@@ -204,7 +204,8 @@ async def _check(
     """
     try:
         advice = (
-            f"Install it: aioinformer manifests {asked.target} prints it, and --dev needs no cluster"
+            f"Install it: pass --install-crds, or apply what aioinformer manifests {asked.target} prints; --dev "
+            "needs no cluster"
             if isinstance(found, Operator)
             else "Install its CustomResourceDefinition"
         )
@@ -229,7 +230,7 @@ async def _check(
         return
     rights = f"{await user_of(client)} may not {told(missing)}"
     grant = (
-        f"Grant it: aioinformer manifests {asked.target} prints the rules"
+        f"Grant it: aioinformer manifests {asked.target}{' --replicas 2' if elector else ''} prints the rules"
         if isinstance(found, Operator)
         else "Grant it by a Role or ClusterRole"
     )

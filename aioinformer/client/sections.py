@@ -176,7 +176,8 @@ def read_files(yaml: Any, paths: Sequence[str], context: str | None, kept: KeptF
     kept = kept or KeptFiles()
     existing = [path for path in paths if kept.has(path) or os.path.exists(path)]
     if not existing:
-        raise ConfigError(f"no such file{path_hint(context)}")
+        hint = path_hint(context) or "; set $KUBECONFIG, or name the server by its URL"
+        raise ConfigError(f"no such file{hint}")
     files: list[Files] = []
     for path in existing:
         try:

@@ -98,7 +98,7 @@ class SharedInformerFactory(InOneLoop):
         self._default_resync_period = default_resync_period
         self._queue: QueueName = queue
         self._detect_mutations = detect_mutations
-        check_options(options)
+        check_options(options, SharedInformerFactory)
         require_seconds("default_resync_period", default_resync_period)
         if stalled_after is not None:
             require_seconds("stalled_after", stalled_after)

@@ -56,7 +56,12 @@ class Resyncs:
             requested = self._raised(requested, MINIMUM_RESYNC_PERIOD, "")
         check = self._check_period
         if not check:
-            logger.warning("%s does not resync: a handler's period of %g s is ignored", self._name, requested)
+            logger.warning(
+                "%s does not resync: a handler's period of %g s is ignored; give the informer or its factory a "
+                "default_resync_period",
+                self._name,
+                requested,
+            )
             return requested, 0.0
         if requested < check and started:
             requested = self._raised(requested, check, ", it has started")

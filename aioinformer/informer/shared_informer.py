@@ -124,7 +124,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self.object_type = object_type
         self._key_func = key_func
         self._mutation_detector = mutation_detector
-        check_options(options)
+        check_options(options, SharedIndexInformer)
         self._options = options
         self._transform: Transformer[T] | None = None
         self.name = options.get("name") or name_of(self.list_watches)
@@ -300,7 +300,7 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: The informer has started.
             ConfigError: The function is not a plain function.
         """
-        self.require_not_started()
+        self.require_not_started("call set_transform before that")
         require_plain("transform", transform)
         self._transform = transform
 
@@ -311,7 +311,7 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: The informer has started.
             ConfigError: The handler does not take these arguments.
         """
-        self.require_not_started()
+        self.require_not_started("call set_watch_error_handler before that")
         require_watch_error_handler("watch_error_handler", handler)
         self._options["watch_error_handler"] = handler
 

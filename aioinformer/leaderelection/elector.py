@@ -99,7 +99,7 @@ class LeaderElector:
         ``require_leadership`` right before a write that must not be late. Time in which the machine sleeps counts:
         afterwards ``require_leadership`` raises at once, and the body is cancelled within ``retry_period``.
 
-    Cancellation: the body ends first, then the Lease is given back, even if the task is cancelled again meanwhile.
+    Cancellation: the body ends first, then the Lease is released, even if the task is cancelled again meanwhile.
 
     Args:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
@@ -434,7 +434,7 @@ class LeaderElector:
         """Clear the Lease's holder, if it is this candidate. On a failure the other candidates only wait longer."""
         if self._left_behind:
             logger.warning(
-                "%s: the lease is not given back and has to expire, since this work still runs: %s",
+                "%s: the lease is not released and has to expire, since this work still runs: %s",
                 self,
                 self._left_behind,
             )
@@ -451,12 +451,12 @@ class LeaderElector:
                         self._see(await self._lock.update(Record("", 1, now, now, record.transitions)))
                     except ConflictError:
                         continue
-                    logger.info("%s: the lease is given back", self)
+                    logger.info("%s: the lease is released", self)
                     return
                 return
             raise TransportError(f"it took longer than {seconds:g} s")
         except Exception as error:
-            logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
+            logger.warning("%s: the lease could not be released, it has to expire: %s", self, said(error))
 
     def _record_overrun(self, ended: float | None) -> None:
         """Log work that ran longer than the Lease: it ended so many seconds after the last renewal."""

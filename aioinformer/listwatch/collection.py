@@ -11,6 +11,7 @@ from .._core.checks import LABEL, require_text
 from ..client.error_mapping import add_detail
 from ..client.transport import JSON, PROTOBUF
 from ..errors import ApiError, ConfigError
+from ..objects.api_resources import built_in, is_built_in_group
 from ..objects.meta import PARTIAL_KIND, ListOptions
 from ..objects.protobuf import is_known
 
@@ -118,8 +119,8 @@ class Collection:
                 if self.plural.endswith("s"):
                     within = f" with the subresource {subresource!r}" if subresource else ""
                     hint = (
-                        f"check api_version {self.api_version!r}, plural {self.plural!r} and whether it lives in "
-                        "namespaces (if not: namespaced=False, or no namespace), or create its "
+                        f"check api_version {self.api_version!r}{self._where()}, plural {self.plural!r} and whether "
+                        "it lives in namespaces (if not: namespaced=False, or no namespace), or create its "
                         f"CustomResourceDefinition{within}"
                     )
                 else:
@@ -132,6 +133,13 @@ class Collection:
                     "field_selector, and use an index or a predicate",
                 )
             raise
+
+    def _where(self) -> str:
+        """Return the api_version of the built-in resource that was probably meant, for an error."""
+        found = built_in(self.plural)
+        if found is None or found.api_version == self.api_version or not is_built_in_group(self.group):
+            return ""
+        return f" ({found.plural} are in {found.api_version!r})"
 
     def __str__(self) -> str:
         name = f"{self.plural}.{self.group}" if self.group else self.plural

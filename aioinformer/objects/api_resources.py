@@ -178,6 +178,11 @@ def built_in(name: str) -> APIResource | None:
     return next((each for each, short in offered if word in short and _is_in(each, group)), None)
 
 
+def is_built_in_group(group: str) -> bool:
+    """Return whether Kubernetes itself has resources in this API group."""
+    return any(each.group == group for each in built_in_resources())
+
+
 def is_cluster_scoped(group: str, plural: str) -> bool:
     """Return whether this is a built-in cluster-scoped resource, in any version."""
     return (group, plural) in _cluster_scoped()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -12,7 +12,13 @@ from .._core.checks import require_qualified_name
 from ..errors import ConfigError
 from .kube_object import KubeObject
 
-T = TypeVar("T")
+
+class _HasMetadata(Protocol):
+    @property
+    def metadata(self) -> Any: ...
+
+
+T = TypeVar("T", bound=Mapping[str, Any] | _HasMetadata)  # excludes None: type checkers keep a narrowed type
 
 
 def contains_finalizer(obj: Any, name: str) -> bool:

@@ -15,7 +15,7 @@ from .encoding import fields_of
 from .keys import metadata_field, read_field
 from .kube_object import KubeObject, encode
 
-T = TypeVar("T")
+T = TypeVar("T", bound=KubeObject | Mapping[str, Any] | msgspec.Struct)  # excludes None: see finalizers
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 

@@ -208,10 +208,10 @@ class Context:
         for each in self._provided:
             if isinstance(each, kind):
                 return each
-        known = ", ".join(type(each).__name__ for each in self._provided) or "nothing"
+        known = ", ".join(type(each).__name__ for each in self._provided)
         raise ConfigError(
-            f"{self.name} has no {kind.__name__}, but {known}: pass it as settings= of the Operator, or yield it in a "
-            "function with @operator.lifespan, which is open while the manager runs"
+            f"{self.name} has no {kind.__name__}{f'; it has {known}' if known else ''}. Pass it as settings= of the "
+            "Operator, or yield it in a function with @operator.lifespan, which is open while the manager runs"
         )
 
     @asynccontextmanager

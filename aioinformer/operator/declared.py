@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core.checks import require_count, require_qualified_name, require_seconds
 from ..errors import ConfigError
-from ..handlers import require_arguments
+from ..handlers import require_arguments, require_plain
 from ..objects.api_resources import APIResource
 from ..workqueue import RateLimiter
 from .context import Context
@@ -141,6 +141,8 @@ class Declared:
                 mistakes.of(require_seconds, name, seconds)
         if self.rate_limiter is not None:
             mistakes.of(require_arguments, "rate_limiter", self.rate_limiter, ())
+            if callable(self.rate_limiter):
+                mistakes.of(require_plain, "rate_limiter", self.rate_limiter)
 
     def _check_others(self, mistakes: Mistakes, primary: APIResource, others: Sequence[Declared]) -> None:
         for other in others:

@@ -369,9 +369,9 @@ class Watch(InformerTrigger):
 def _each(requests: Requests) -> Iterable[Request[Any]]:
     if requests is None:
         return ()
-    return [
-        require_request(each) for each in ([requests] if isinstance(requests, (Request, str)) else requests)
-    ]
+    if isinstance(requests, (Request, str)) or not isinstance(requests, Iterable):
+        return [require_request(requests)]
+    return [require_request(each) for each in requests]
 
 
 def _group_of(informer: SharedIndexInformer[Any]) -> str | None:

@@ -50,6 +50,22 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+class ManagerOptions(ReflectorOptions, total=False):
+    """Options of a Manager that are those of its informers.
+
+    Attributes:
+        default_resync_period: As for Manager.
+        queue: As for SharedInformerFactory.
+        stalled_after: As for SharedInformerFactory.
+        detect_mutations: As for SharedInformerFactory.
+    """
+
+    default_resync_period: float
+    queue: QueueName
+    stalled_after: float | None
+    detect_mutations: bool
+
+
 class Manager(Running):
     """Runs controllers and the informers that they share.
 

@@ -163,6 +163,11 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     Raises:
         ConfigError: The owner lacks its apiVersion, kind, name or uid.
     """
+    if owner is None:
+        raise ConfigError(
+            "an owner reference needs an owner, not None: request.object is None once the object is gone, so check "
+            "for that first"
+        )
     api_version, kind = type_of(owner)
     name, uid = read_metadata(owner, NAME), uid_of(owner)
     reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}

@@ -14,7 +14,6 @@ from ..errors import ConfigError
 from ..events import EventRecorder
 from ..handlers import require_arguments
 from ..objects.kube_object import KubeObject
-from ..reflector import ReflectorOptions
 from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
@@ -22,9 +21,9 @@ from .context import Context, Lifespan
 from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, require_items, right_of, unique
 from .declared import Declared
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
-from .manager import Manager
+from .manager import Manager, ManagerOptions
 from .protocols import LeaderElection
-from .registering import Registering
+from .registering import Registering, require_declared
 from .requests import Request
 from .rights import ELECT, EVENTS, LEASES, Right, merged
 from .settings import require_settings_class, settings_from
@@ -126,6 +125,7 @@ class Operator(DeclaresWebhooks):
         Raises:
             ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
         """
+        require_declared(self.name, "controller", resource, options, ControllerOptions)
 
         def register(reconcile: Handler[Any]) -> None:
             declared = Declared(resource, reconcile, **options)
@@ -216,7 +216,7 @@ class Operator(DeclaresWebhooks):
         grace_period: float = 20.0,
         on_trace: Callable[[Trace], object] | None = None,
         settings: object = None,
-        **options: Unpack[ReflectorOptions],
+        **options: Unpack[ManagerOptions],
     ) -> Manager:
         """Return a new Manager with all controllers, for one run.
 
@@ -359,6 +359,7 @@ class Operator(DeclaresWebhooks):
         namespace: str | None = None,
         grace_period: float = 20.0,
         settings: object = None,
+        **options: Unpack[ManagerOptions],
     ) -> AsyncIterator[Manager]:
         """Run the operator inside a block, for tests and programs that do other things too.
 
@@ -367,11 +368,12 @@ class Operator(DeclaresWebhooks):
             namespace: The namespace to work in; None for all.
             grace_period: As for Manager.
             settings: As for ``manager``.
+            **options: As for Manager.
         """
         client = Client.of(client)
         await self.discover(client)
         async with self.manager(
-            client, namespace=namespace, grace_period=grace_period, settings=settings
+            client, namespace=namespace, grace_period=grace_period, settings=settings, **options
         ) as manager:
             yield manager
 

@@ -305,8 +305,10 @@ class Workers:
 
     def _handle_result(self, key: str, result: object) -> None:
         if result is not None and not isinstance(result, Result):
+            advice = f": to be called again in {result} s, return Result(requeue_after={result})"
             raise InvalidResultError(
                 f"{self._name}: reconciling {key} returned {shortened(result)}, which is neither a Result nor None"
+                f"{advice if type(result) in (int, float) else ''}"
             )
         self.failing.pop(key, None)
         if result is None or result.is_final:

@@ -71,20 +71,28 @@ class CacheMutationDetector:
         oldest = asyncio.get_running_loop().time() - self._retention
         budget = Budget()
         for watched in list(self._watched):
-            if difference(watched.original, watched.obj) is not None:
-                key, _ = key_and_version(watched.original)
-                raise CacheMutatedError(self.name, key, watched.original, watched.obj)
+            self._compare(watched)
             if budget.is_spent():
                 await budget.pause()
         while self._watched and self._watched[0].added < oldest:
             self._watched.popleft()
 
     async def run(self) -> None:
-        """Compare once per interval until cancelled.
+        """Compare once per interval until cancelled, and then once more: a test may be shorter than the interval.
 
         Raises:
             CacheMutatedError: An object was changed in place.
         """
-        while True:
-            await asyncio.sleep(self._interval)
-            await self.compare_objects()
+        try:
+            while True:
+                await asyncio.sleep(self._interval)
+                await self.compare_objects()
+        except asyncio.CancelledError:
+            for watched in self._watched:
+                self._compare(watched)
+            raise
+
+    def _compare(self, watched: _Watched) -> None:
+        if difference(watched.original, watched.obj) is not None:
+            key, _ = key_and_version(watched.original)
+            raise CacheMutatedError(self.name, key, watched.original, watched.obj)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from random import Random
 from typing import Any, TypedDict
 
-from .._core.checks import require_count, require_flag, require_methods, require_seconds, require_text
+from .._core.checks import (
+    require_count,
+    require_flag,
+    require_methods,
+    require_options,
+    require_seconds,
+    require_text,
+)
 from ..handlers import require_callback
 
 WatchErrorHandler = Callable[[Any, Exception], object]
@@ -95,15 +103,22 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
 }
 
 
-def check_options(options: ReflectorOptions) -> None:
+def check_options(options: ReflectorOptions, taker: Callable[..., object]) -> None:
     """Check the names and values of options where they are given. None is the default of each.
+
+    Args:
+        options: The options that the caller does not name in its signature.
+        taker: The function or class that takes them.
 
     Raises:
         TypeError: There is no such option.
         ConfigError: A value cannot work.
     """
-    if unknown := sorted(options.keys() - _CHECKS.keys()):
-        raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(_CHECKS)}")
+    if options.keys() - _CHECKS.keys():
+        own = [
+            each.name for each in signature(taker).parameters.values() if each.kind is not each.VAR_KEYWORD
+        ]
+        require_options(options, [*own, *_CHECKS])
     for name, value in options.items():
         if value is not None:
             _CHECKS[name](name, value)

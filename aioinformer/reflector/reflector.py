@@ -99,7 +99,7 @@ class Reflector(Running, Generic[T]):
     ) -> None:
         self._lister_watcher = lister_watcher_of(list_watch)
         self._store = StoreWriter(store, self._record_rejected)
-        check_options(options)
+        check_options(options, Reflector)
         require_seconds("resync_period", resync_period)
         self.name = options.get("name") or getattr(list_watch, "description", "") or "reflector"
         codec = codec_of_collection(

@@ -11,6 +11,9 @@ from ..listwatch.collection import Collection
 from ..objects.api_resources import is_cluster_scoped
 from ..objects.keys import meta_namespace_key_func, namespace_of, split_meta_namespace_key
 
+SET_NAMESPACE = "set its metadata.namespace"
+"""The advice for an object; a key gets the namespace in front."""
+
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
@@ -35,7 +38,7 @@ class Addresses:
             namespace, name = split_meta_namespace_key(key)
         except KeyFuncError as error:
             raise ConfigError(f"{self.collection}: {error}") from error
-        self._check(namespace, name)
+        self._check(namespace, name, "pass 'namespace/name'" if target is key else SET_NAMESPACE)
         return key
 
     def of(self, key: str, subresource: str = "") -> str:
@@ -55,7 +58,7 @@ class Addresses:
             key = meta_namespace_key_func(obj)
         except KeyFuncError:
             key = f"{namespace}/" if namespace else ""
-        self._check(namespace, key.rpartition("/")[2] or "generated")
+        self._check(namespace, key.rpartition("/")[2] or "generated", SET_NAMESPACE)
         return self.within(namespace), key
 
     def within(self, namespace: str) -> str:
@@ -66,10 +69,10 @@ class Addresses:
         root, _, plural = path.rpartition("/")
         return f"{root}/namespaces/{quote(namespace, safe='')}/{plural}"
 
-    def _check(self, namespace: str, name: str) -> None:
+    def _check(self, namespace: str, name: str, advice: str) -> None:
         if self.namespaced and not namespace:
             raise ConfigError(
-                f"{self.collection} are namespaced, and {name!r} has no namespace: pass 'namespace/name'; if they are "
+                f"{self.collection} are namespaced, and {name!r} has no namespace: {advice}; if they are "
                 "cluster-scoped, create the resource with namespaced=False"
             )
         if namespace and not self.namespaced:

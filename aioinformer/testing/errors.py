@@ -14,6 +14,7 @@ The errors of `aioinformer.testing`:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 import msgspec
@@ -82,7 +83,10 @@ class UnknownNameError(TestingError, ValueError):
     """A verb or resource of a fault, or a controller of the control plane, does not exist."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"there is no {what} {name!r}; use one of: {', '.join(sorted(known))}")
+        known = sorted(known)
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"use one of: {', '.join(known)}"
+        super().__init__(f"there is no {what} {name!r}; {hint}")
         self.name = name
 
 

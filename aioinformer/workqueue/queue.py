@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
-from .._core.checks import require_count
+from .._core.checks import require_count, require_methods
 from ..errors import ConfigError, QueueShutDownError, WorkQueueError, shortened
 from .buckets import Bucket, Buckets
 from .delays import Delays
@@ -72,7 +72,7 @@ class WorkQueue(Generic[T]):
         metrics: Records what happens; None for no metrics.
 
     Raises:
-        ConfigError: ``ageing`` is not a whole number of 1 or more.
+        ConfigError: ``ageing`` is not a whole number of 1 or more, or the rate limiter lacks a method.
 
     Guarantees:
         Items of one priority come in the order in which they were added or became due; an item added while it was
@@ -91,6 +91,9 @@ class WorkQueue(Generic[T]):
         require_count("ageing", ageing)
         if not ageing:
             raise ConfigError("ageing must be 1 or more: with 0 the lowest priority would go first")
+        if rate_limiter is not None:
+            methods = ("when", "forget", "num_requeues")
+            require_methods("rate_limiter", rate_limiter, methods, "ItemExponentialFailureRateLimiter()")
         self.name = name
         self._rate_limiter = default_controller_rate_limiter() if rate_limiter is None else rate_limiter
         self._metrics = metrics

@@ -160,7 +160,9 @@ async def test_files_that_are_not_there(
     library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = Client.from_kubeconfig(path=tmp_path / "none", library=library)
-    with pytest.raises(ConfigError, match=r"none: no such file"):
+    with pytest.raises(
+        ConfigError, match=r"none: no such file; set \$KUBECONFIG, or name the server by its URL$"
+    ):
         await client.open()
     assert not caplog.records
     write_kubeconfig(tmp_path / "none", "http://x", {"token": "t"})
@@ -188,7 +190,7 @@ async def test_a_path_that_is_given_for_a_context(
             hint = rf"{complaint}; '{given}' looks like a path: use from_kubeconfig\(path='{given}'\)$"
             with pytest.raises(ConfigError, match=hint):
                 await Client.from_kubeconfig(given, library=library).open()
-        with pytest.raises(ConfigError, match=rf"{complaint}$"):
+        with pytest.raises(ConfigError, match=rf"{complaint}(; set .*)?$"):
             await Client.from_kubeconfig("prod", library=library).open()
 
 

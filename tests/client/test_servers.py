@@ -112,10 +112,10 @@ async def test_a_watch_ends_when_it_is_over(library: str, cluster: Cluster) -> N
 
 async def test_refusals(library: str, cluster: Cluster) -> None:
     async with Client.from_kubeconfig(path=cluster.kubeconfig, library=library) as client:
-        for api_version, plural in (
-            ("v1", "nosuchthings"),
-            ("apps/v1", "pods"),
-            ("example.com/v1", "backups"),
+        for api_version, plural, where in (
+            ("v1", "nosuchthings", ""),
+            ("apps/v1", "pods", " (pods are in 'v1')"),
+            ("example.com/v1", "backups", ""),
         ):
             absent = ListWatch.for_resource(client, api_version, plural)
             for ask in (absent.list, absent.watch):
@@ -123,8 +123,8 @@ async def test_refusals(library: str, cluster: Cluster) -> None:
                     await ask(ListOptions())
                 assert caught.value.status == 404
                 assert str(caught.value).endswith(
-                    f"; check api_version {api_version!r}, plural {plural!r} and whether it lives in namespaces "
-                    "(if not: namespaced=False, or no namespace), or create its CustomResourceDefinition"
+                    f"; check api_version {api_version!r}{where}, plural {plural!r} and whether it lives in "
+                    "namespaces (if not: namespaced=False, or no namespace), or create its CustomResourceDefinition"
                 )
         singular = ListWatch.for_resource(client, "v1", "pod")
         for ask in (singular.list, singular.watch):

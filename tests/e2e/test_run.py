@@ -288,6 +288,18 @@ async def test_missing_rights_are_one_line(server: APIServer, folder: Path) -> N
     assert ended.errors.endswith(" may not list configmaps in one. Grant it by a Role or ClusterRole\n")
 
 
+async def test_missing_rights_to_the_lease_name_the_manifests_that_have_them(
+    server: APIServer, folder: Path
+) -> None:
+    """Without --replicas, the manifests have no rights to Leases."""
+    server.forbid("update", "leases")
+    async with aioinformer(folder, "copies", *on(server), "--leader-elect") as program:
+        line = await line_with(program.errors, "may not update leases")
+        assert line.endswith("Grant it: aioinformer manifests copies --replicas 2 prints the rules")
+        program.signal(signal.SIGTERM)
+        await program.end()
+
+
 @pytest.mark.kubernetes
 @pytest.mark.xdist_group("kubernetes")
 async def test_rights_at_the_real_server(real: Cluster, folder: Path) -> None:
@@ -417,7 +429,7 @@ async def test_definitions_are_installed_required_and_compared(server: APIServer
     ended = await outcome(folder, "sites", *on(server))
     missing = f"the server {server.url} has no sites.example.com in example.com/v1"
     assert (ended.code, ended.output) == (1, "")
-    assert ended.errors.startswith(f"aioinformer: {missing}. Install it: aioinformer manifests sites ")
+    assert ended.errors.startswith(f"aioinformer: {missing}. Install it: pass --install-crds, or apply ")
     async with aioinformer(folder, "sites", *on(server), "--install-crds") as program:
         await line_with(program.errors, "starts its controllers")
         server.create("example.com/v1", "sites", {"metadata": {"name": "a"}, "spec": {"text": "four"}})

@@ -285,7 +285,8 @@ async def test_operator_failures(capsys: Printed) -> None:
     assert lines(capsys) == [
         "away: 10.0.0.7 does not answer (the environment)",
         "misspelt: there is no volume 'depe' (it cannot work)",
-        "mistaken: mounting: reconciling default/mistaken returned 20, which is neither a Result nor None"
+        "mistaken: mounting: reconciling default/mistaken returned 20, which is neither a Result nor None: to be "
+        "called again in 20 s, return Result(requeue_after=20)"
         " (our bug)",
         "mounting: 3 objects failing, 1 for good",
         "default/hanging: running",

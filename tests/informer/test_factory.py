@@ -523,6 +523,15 @@ class TestLifecycle:
         assert len(found) == 1
         assert found[0].startswith("nodes: cached object")
 
+    @virtual_time
+    async def test_leaving_raises_a_change_that_was_not_found_before(self) -> None:
+        subject = factory(FakeTransport(), detect_mutations=True)
+        pods = subject.for_resource("v1", "pods", dict[str, Any])
+        with pytest.raises(CacheMutatedError, match="pods: cached object"):
+            async with subject:
+                await pods.wait_synced(timeout=5)
+                pods.store.list()[0]["changed"] = True
+
 
 class TestMistakes:
     @virtual_time

@@ -60,7 +60,9 @@ class TestLifecycle:
         """W18."""
         subject = informer(Scripted([page(version=1)]))
         async with subject:
-            with pytest.raises(AlreadyStartedError, match="scripted pods> was started before"):
+            with pytest.raises(
+                AlreadyStartedError, match="scripted pods> was started before: make another one"
+            ):
                 await subject.run()
             with pytest.raises(AlreadyStartedError):
                 async with subject:
@@ -140,9 +142,11 @@ class TestLifecycle:
         async with subject:
             if started:
                 await settled()
-            with pytest.raises(AlreadyStartedError, match="started before"):
+            with pytest.raises(AlreadyStartedError, match="started before: call set_transform before"):
                 subject.set_transform(lambda obj: obj)
-            with pytest.raises(AlreadyStartedError, match="started before"):
+            with pytest.raises(
+                AlreadyStartedError, match="started before: call set_watch_error_handler before"
+            ):
                 subject.set_watch_error_handler(lambda reflector, error: None)
 
     @virtual_time

@@ -182,7 +182,7 @@ class TestRelistsAndResyncs:
         async with subject:
             await asyncio.sleep(100)
         assert follower.resyncs == 0
-        assert "is ignored" in caplog.text
+        assert "is ignored; give the informer or its factory a default_resync_period" in caplog.text
 
     @pytest.mark.parametrize(
         "wrong", [{"handler": object()}, {"backlog": "none"}, {"name": 7}, {"resync_period": -1.0}]

@@ -68,7 +68,7 @@ async def test_lease_expires_once_after_let_expire(world: Simulation) -> None:
     assert spec(world)["holderIdentity"] == "one"
     (warning,) = [str(entry) for entry in world.history if " WARNING " in str(entry)]
     assert warning.endswith(
-        "the lease is not given back and has to expire, since this work still runs: a thread"
+        "the lease is not released and has to expire, since this work still runs: a thread"
     )
     async with one.elector:
         pass
@@ -134,7 +134,7 @@ async def test_giving_back_ends_without_an_answer(world: Simulation) -> None:
     async with one.elector:
         one.link.there = False
     (warning,) = [str(entry) for entry in world.history if " WARNING " in str(entry)]
-    assert re.search("could not be given back, it has to expire: .*no answer within 5 s", warning)
+    assert re.search("could not be released, it has to expire: .*no answer within 5 s", warning)
 
 
 @simulated

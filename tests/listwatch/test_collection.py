@@ -149,3 +149,22 @@ def test_error_for_an_unsupported_field_selector_says_what_to_use(message: str, 
     with pytest.raises(ApiError, match=message) as raised, pods.explaining():
         raise ApiError(400, "BadRequest", message)
     assert ("use an index or a predicate" in str(raised.value)) is has_hint
+
+
+@pytest.mark.parametrize(
+    ("api_version", "plural", "where"),
+    [
+        ("v1", "deployments", " (deployments are in 'apps/v1')"),
+        ("batch/v1beta1", "cronjobs", " (cronjobs are in 'batch/v1')"),
+        ("v1", "backups", ""),
+        ("example.com/v1", "jobs", ""),
+        ("apps/v1", "deployments", ""),
+    ],
+)
+def test_a_built_in_resource_in_the_wrong_group_gets_the_right_one(
+    api_version: str, plural: str, where: str
+) -> None:
+    absent = ApiError(404, "NotFound", "404 page not found")
+    with pytest.raises(ApiError) as raised, Collection(api_version, plural).explaining():
+        raise absent
+    assert f"check api_version {api_version!r}{where}, plural {plural!r}" in str(raised.value)

@@ -107,7 +107,7 @@ async def test_lifespans_are_open_once_in_each_run_and_closed_after_the_last_rec
                 assert_type(context.get(Store), Store)
                 assert (context.get(Store).url, context.get(str)) == ("nfs://a", "over nfs://a")
                 with pytest.raises(
-                    ConfigError, match=r"keeper has no int, but Settings, Store, str: pass it as"
+                    ConfigError, match=r"keeper has no int; it has Settings, Store, str\. Pass it as"
                 ):
                     context.get(int)
             assert log == ["open", "the later one is closed first", "closed"] * run

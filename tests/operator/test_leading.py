@@ -318,7 +318,7 @@ async def test_manager_keeps_the_lease_until_its_reconciles_have_ended(world: Si
 
 @simulated
 async def test_manager_ends_before_a_pod_is_killed(world: Simulation) -> None:
-    """A pod is killed after 30 s by default; cancelled reconciles clean up and the lease is given back before that."""
+    """A pod is killed after 30 s by default; cancelled reconciles clean up and the lease is released before that."""
     create(world, "a")
 
     async def act(request: Request[KubeObject]) -> None:
@@ -352,7 +352,7 @@ def test_lease_is_not_given_back_while_a_reconcile_runs(timeout: float | None) -
         left = world.now
         async with elector(world.new_client()):
             assert world.now - left > 12
-        (warning,) = [str(entry) for entry in world.history if "the lease is not given back" in str(entry)]
+        (warning,) = [str(entry) for entry in world.history if "the lease is not released" in str(entry)]
         assert " WARNING " in warning
         assert warning.endswith("and has to expire, since this work still runs: tests at default/a")
         stubborn.gives_in = True

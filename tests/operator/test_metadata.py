@@ -89,6 +89,10 @@ def test_owner_without_kind_or_uid_is_refused(kind: Any) -> None:
     assert not is_deleting(obj)
     with pytest.raises(ConfigError, match="an owner reference needs apiVersion, kind, uid, which "):
         owner_reference(obj)
+    with pytest.raises(
+        ConfigError, match=r"needs an owner, not None: request\.object is None once .* is gone"
+    ):
+        owner_reference(None)
     with pytest.raises(ConfigError, match="an owner reference needs uid, which "):
         owner_reference(kind({"apiVersion": "v1", "kind": "Cave", "metadata": {"name": "blue"}}))
 

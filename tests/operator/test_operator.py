@@ -331,6 +331,9 @@ NODES = Watched("nodes", lambda obj: None)
 NO_PREDICATE: Any = GenerationChanged
 
 
+async def coroutine() -> None: ...
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -343,6 +346,7 @@ NO_PREDICATE: Any = GenerationChanged
         ({"sources": 1}, "sources must be a list, not 1"),
         ({"sources": [1]}, "a source must be an async iterable or a function"),
         ({"rate_limiter": ItemExponentialFailureRateLimiter()}, r"rate_limiter must be a function of \(\)"),
+        ({"rate_limiter": coroutine}, "rate_limiter must be a plain function"),
         ({"cache_sync_timeout": -1}, "cache_sync_timeout must be a number of seconds"),
         ({"owns": [Owned("pods", NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
         ({"watches": [Watched("pods", NODES.map_func, NO_PREDICATE)]}, "GenerationChanged is a class; create one"),
@@ -351,6 +355,20 @@ NO_PREDICATE: Any = GenerationChanged
 def test_options_are_checked_when_they_are_declared(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Operator("wrong").controller("configmaps", **options)(lambda request: None)
+
+
+@pytest.mark.parametrize("decorator", ["controller", "validate", "mutate"])
+def test_a_decorator_without_its_resource_is_refused(decorator: str) -> None:
+    async def check(request: Any) -> None: ...
+
+    with pytest.raises(ConfigError, match=rf"wrong: {decorator} takes a resource.*@operator\.{decorator}\("):
+        getattr(Operator("wrong"), decorator)(check)
+
+
+@pytest.mark.parametrize(("decorator", "known"), [("controller", "owns"), ("validate", "operations")])
+def test_unknown_options_of_a_decorator_are_type_errors(decorator: str, known: str) -> None:
+    with pytest.raises(TypeError, match=rf"no option named own; there are: .*{known}"):
+        getattr(Operator("wrong"), decorator)("pods", own=["configmaps"])(lambda request: None)
 
 
 def test_an_operator_uses_a_list() -> None:

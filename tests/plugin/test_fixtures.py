@@ -186,6 +186,34 @@ def test_operator_gets_its_settings(project: pytest.Pytester) -> None:
     run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
 
 
+def test_a_reconciler_that_changes_a_cached_object_fails_the_test(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_it="""
+        from aioinformer import Resource
+        from aioinformer.operator import Operator
+        from aioinformer.testing import eventually
+        from websites import Website
+
+        operator = Operator("websites", events=False)
+
+        @operator.controller(Website)
+        async def reconcile(request, context):
+            for each in await context.resource(Website).list():
+                each.spec["title"] = "changed"
+
+        async def test_it(run_operator, client, namespace):
+            async with run_operator(operator) as manager:
+                await Resource(client, Website).create({"metadata": {"name": "home", "namespace": namespace}})
+                await eventually(lambda: manager.controllers[0].state.reconciles)
+        """
+    )
+    result = run(project, "-o", "api_server=embedded", "-o", "asyncio_mode=auto")
+    result.stdout.fnmatch_lines(
+        ["*CacheMutatedError: websites.example.com*/home was modified at spec.title: *"]
+    )
+    result.assert_outcomes(failed=1)
+
+
 def test_unknown_server_in_the_ini_is_an_error(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\napi_server = kind\n")
     run(project).stderr.fnmatch_lines(["*api_server = 'kind': use one of embedded, kubernetes, kubeconfig*"])

@@ -194,6 +194,19 @@ async def test_run_checks_each_interval_until_it_finds_a_change() -> None:
         await task
 
 
+async def test_run_checks_once_more_when_it_is_cancelled() -> None:
+    """A test may be shorter than the interval."""
+    detector = CacheMutationDetector(interval=3600.0)
+    obj = pod_dict()
+    detector.add_object(obj)
+    task = asyncio.create_task(detector.run())
+    await turns(3)
+    obj["x"] = 1
+    task.cancel()
+    with pytest.raises(CacheMutatedError):
+        await task
+
+
 async def test_compare_lets_other_tasks_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
     detector = CacheMutationDetector()

@@ -99,8 +99,16 @@ def test_none_means_the_default(make: Callable[..., Any]) -> None:
 
 @EVERYWHERE
 def test_unknown_option_is_a_type_error(make: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match=r"no option named pagesize; there are: use_watch_list"):
+    with pytest.raises(TypeError, match=r"no option named pagesize; there are: .*use_watch_list"):
         make(pagesize=5)
+
+
+def test_an_unknown_option_of_a_factory_names_the_factorys_own_options() -> None:
+    make: Any = SharedInformerFactory
+    with pytest.raises(
+        TypeError, match=r"no option named resync; there are: .*default_resync_period, .*page_size"
+    ):
+        make(Client.from_url("http://127.0.0.1:1"), resync=3)
 
 
 @pytest.mark.parametrize("wrong", [Client.from_url("http://127.0.0.1:1"), Scripted, None], ids=repr)

@@ -34,6 +34,15 @@ def test_keys_of_keys_and_objects() -> None:
     assert NODES.for_new({"metadata": {"generateName": "a-"}}) == ("/api/v1/nodes", "")
 
 
+def test_a_missing_namespace_is_advised_for_keys_and_for_objects() -> None:
+    with pytest.raises(ConfigError, match=r"'a' has no namespace: pass 'namespace/name';"):
+        PODS.key_of("a")
+    obj = {"metadata": {"name": "a"}}
+    for ask in (PODS.key_of, PODS.for_new):
+        with pytest.raises(ConfigError, match=r"'a' has no namespace: set its metadata\.namespace;"):
+            ask(obj)
+
+
 @pytest.mark.parametrize(
     "target",
     [

@@ -13,9 +13,13 @@ from aioinformer import (
     Resource,
     SharedIndexInformer,
     SharedInformerFactory,
+    add_finalizer,
+    remove_finalizer,
+    remove_status_condition,
+    set_status_condition,
 )
 from aioinformer.operator import Manager, Request
-from aioinformer.typed import APIResource, CamelStruct, CustomResource, Metadata, crd
+from aioinformer.typed import APIResource, CamelStruct, Condition, CustomResource, Metadata, crd
 
 
 class SiteSpec(CamelStruct, kw_only=True):
@@ -26,6 +30,14 @@ class SiteSpec(CamelStruct, kw_only=True):
 class Site(CustomResource, group="example.com", version="v1", short_names=("st",)):
     spec: SiteSpec
     status: SiteSpec | None = None
+
+
+class CaveStatus(CamelStruct):
+    conditions: list[Condition] = []
+
+
+class Cave(CustomResource, group="example.com", version="v1"):
+    status: CaveStatus | None = None
 
 
 async def test_types_of_calls() -> None:
@@ -61,3 +73,27 @@ def test_types_of_objects() -> None:
     assert_type(site.spec, SiteSpec)
     assert_type(site.metadata.labels, dict[str, str])
     assert (site.key, site.kind, site.api_version) == ("b/a", "Site", "example.com/v1")
+
+
+def test_helpers_keep_a_narrowed_type() -> None:
+    """A reconciler assigns their result to the variable that was ``T | None``."""
+    request = Request[Site]("a", "b", Site(SiteSpec(host="a"), metadata=Metadata(name="b", namespace="a")))
+    site = request.object
+    assert site is not None
+    site, added = add_finalizer(site, "example.com/f")
+    assert site.metadata.finalizers == ["example.com/f"]
+    site, removed = remove_finalizer(site, "example.com/f")
+    assert site.metadata.finalizers == []
+    assert added
+    assert removed
+
+
+def test_a_condition_keeps_a_narrowed_type() -> None:
+    request = Request[Cave]("a", "b", Cave(metadata=Metadata(name="b", namespace="a")))
+    cave = request.object
+    assert cave is not None
+    cave, changed = set_status_condition(cave, "Ready", "True", "Made")
+    assert cave.status is not None
+    assert changed
+    cave, changed = remove_status_condition(cave, "Ready")
+    assert cave.status is not None

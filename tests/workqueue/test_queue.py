@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
 from aioinformer import ConfigError, WorkQueue
 from aioinformer._core.tasks import finish
 from aioinformer.errors import QueueShutDownError, WorkQueueError
-from aioinformer.workqueue import QueueMetrics
+from aioinformer.workqueue import ItemExponentialFailureRateLimiter, QueueMetrics
 
 from ..steps import running, turns
 from ..virtual_time import settled, virtual_time
@@ -404,6 +405,14 @@ async def test_many_due_items_do_not_block_the_event_loop() -> None:
         await asyncio.sleep(0)
     assert rounds > 5
     assert len(queue) == 50_000
+
+
+@pytest.mark.parametrize("wrong", [ItemExponentialFailureRateLimiter, lambda item: 1.0, 5])
+def test_an_object_that_is_no_rate_limiter_is_refused(wrong: Any) -> None:
+    with pytest.raises(
+        ConfigError, match=r"rate_limiter must be one such as ItemExponentialFailureRateLimiter\(\)"
+    ):
+        WorkQueue(wrong)
 
 
 @virtual_time

@@ -17,7 +17,7 @@ from ...objects.codec import Codec, codec_for
 from ...objects.kube_object import KubeObject
 from ..context import Context
 from ..declarations import Mistakes, require_handler, takes_context, with_context
-from ..kinds import Named, declared, shown
+from ..kinds import Kind, Named, declared, shown
 from ..rights import LEASES
 from .patching import json_patch
 from .review import AdmissionRequest, AdmissionReview, Operation
@@ -112,6 +112,10 @@ class Admission:
         called = getattr(self.function, "__name__", repr(self.function))
         mistakes = Mistakes(f"{self.operator}: {self.verb}({_shown(self.resource)}) {called}")
         mistakes.of(require_handler, self.verb, self.function, "review")
+        if isinstance(self.resource, Kind):
+            mistakes.add(
+                f"a webhook takes a class or a name, not {self.resource!r}: pass {shown(self.resource)}"
+            )
         resource = mistakes.of(lambda: self.of)
         if resource is not None:
             self._check_resource(mistakes, resource, others)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from ..._core.failure_log import FailureLog
+from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ...errors import said
 from ..webhook_counts import WebhookCounts
 from .admission import Admission
@@ -71,6 +72,7 @@ class _Endpoint(NamedTuple):
     handle: Callable[[Any], Awaitable[dict[str, Any]]]
     timeout: float
     largest: int
+    slow: SlowCalls
 
 
 CONVERT = "CONVERT"
@@ -106,17 +108,20 @@ class WebhookApp:
                 handle,
                 float(each.timeout),
                 LARGEST_ADMISSION,
+                SlowCalls(each.title, logger),
             )
             for operation in each.operations:
                 self._counted(each.path, operation)
         for converter in converters:
+            title = f"the conversion of {converter.name}"
             self._endpoints[converter.path] = _Endpoint(
-                f"the conversion of {converter.name}",
+                title,
                 msgspec.json.Decoder(_ConversionReview),
                 "apiextensions.k8s.io/v1 ConversionReview",
                 converter.answer,
                 CONVERSION_TIMEOUT,
                 LARGEST_CONVERSION,
+                SlowCalls(title, logger),
             )
             self._counted(converter.path, CONVERT)
 
@@ -196,9 +201,10 @@ class WebhookApp:
         task = asyncio.current_task()
         assert task is not None
         limit = asyncio.timeout(deadline)
+        call = StepTimer(endpoint.handle(request))
         try:
             async with limit:
-                response = await endpoint.handle(request)
+                response = await call
                 version, kind = endpoint.kind.split()
                 body = msgspec.json.encode({"apiVersion": version, "kind": kind, "response": response})
             if response.get("allowed") or response.get("result", {}).get("status") == "Success":
@@ -218,6 +224,11 @@ class WebhookApp:
             return Answer.text(
                 500, f"{endpoint.title} failed: {type(error).__name__}; see the operator's log"
             )
+        finally:
+            if call.longest > SLOW_CALL:
+                parts = (getattr(request, "namespace", ""), getattr(request, "name", ""))
+                key = "/".join(filter(None, parts)) or request.uid
+                endpoint.slow.record(key, call.longest, call, counts.running - 1)
 
     async def __call__(
         self,

@@ -10,7 +10,7 @@ from ...typed import CustomResource, crd
 from ...typed.names import resource_of_class
 from ..context import Context
 from ..kinds import Named
-from ..registering import Registering
+from ..registering import Registering, require_declared
 from .admission import Admission, AdmissionOptions
 from .app import WebhookApp
 from .configuration import Object, Reached, client_config, configurations
@@ -113,6 +113,7 @@ class DeclaresWebhooks:
         Raises:
             ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
         """
+        require_declared(self.name, "validate", resource, options, AdmissionOptions)
         return _Validates(lambda function: self._add(resource, function, mutates=False, options=options))
 
     @overload
@@ -136,6 +137,7 @@ class DeclaresWebhooks:
         Raises:
             ConfigError: As for ``validate``.
         """
+        require_declared(self.name, "mutate", resource, options, AdmissionOptions)
         return _Mutates(lambda function: self._add(resource, function, mutates=True, options=options))
 
     def _add(

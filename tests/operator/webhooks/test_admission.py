@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 import pytest
 
@@ -211,6 +212,21 @@ async def test_a_slow_function_is_cancelled_before_the_server_gives_up(
     )
     assert cancelled == ["a"]
     assert "took longer than 0.09 s and was cancelled" in caplog.text
+
+
+async def test_a_function_that_blocks_the_event_loop_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    operator = Operator("sites")
+
+    @operator.validate(WebsiteV1)
+    async def check(review: AdmissionReview[WebsiteV1]) -> None:
+        time.sleep(0.15)  # noqa: ASYNC251 - it blocks
+
+    (path,) = operator.webhook_app().paths
+    await post(operator.webhook_app(), path, review(site()))
+    (warning,) = caplog.messages
+    assert warning.startswith("check.websites.hooks.example.com blocked the event loop for 1")
+    assert "on default/a, with 0 waiting" in warning
+    assert "in_thread" in warning
 
 
 async def test_a_function_with_a_context_reads_through_the_manager() -> None:

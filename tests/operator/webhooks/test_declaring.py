@@ -9,7 +9,7 @@ from typing import Any, assert_type
 import pytest
 
 from aioinformer import ConfigError, KubeObject
-from aioinformer.operator import AdmissionReview, Context, CustomResource, Operator, WebhookApp
+from aioinformer.operator import AdmissionReview, Context, CustomResource, Kind, Operator, WebhookApp
 
 from .kinds import SpecV1, WebsiteV1, WebsiteV2
 
@@ -47,6 +47,14 @@ def test_mistakes_are_told_at_once() -> None:
         (lambda operator: operator.validate("leases.coordination.k8s.io")(nothing), "every leader election"),
         (lambda operator: operator.mutate("podz")(nothing), "'podz' is no built-in resource"),
         (lambda operator: operator.validate(3)(nothing), "a resource must be a name or a class, not 3"),
+        (
+            lambda operator: operator.validate(Kind(WebsiteV1))(nothing),
+            "a webhook takes a class or a name, not Kind(WebsiteV1): pass WebsiteV1",
+        ),
+        (
+            lambda operator: operator.mutate(Kind("pods", label_selector="a=b"))(nothing),
+            "a webhook takes a class or a name, not Kind('pods', label_selector='a=b'): pass 'pods'",
+        ),
         (lambda operator: operator.validate("pods", name="A B")(nothing), "lower-case letters, digits"),
         (
             lambda operator: operator.validate("pods")(lambda review: None),
