@@ -7,6 +7,7 @@ import re
 import string
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +159,7 @@ def quantity(value: Any) -> tuple[Fraction, str]:
     return parse_quantity(text.strip())
 
 
+@lru_cache
 def parse_quantity(text: str) -> tuple[Fraction, str]:
     """Return the number of a quantity, in whole billionths, and its suffix.
 
