@@ -122,6 +122,8 @@ def _masked(value: Any) -> Any:
         if isinstance(message := masked.get("message"), str) and " is invalid: [" in message:
             masked["message"] = message.partition(" is invalid: [")[0]  # the same causes
         return masked
+    if isinstance(value, int) and 30_000 <= value < 32_768:
+        return "NODE PORT"
     if not isinstance(value, str):
         return value
     return "AGE" if _AGE.fullmatch(value) else _ADDRESS.sub("ADDRESS", value)

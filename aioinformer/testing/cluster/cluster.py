@@ -416,7 +416,8 @@ class Cluster:
         options: WriteOptions,
     ) -> tuple[Write, ...]:
         """Set the `managedFields` of a written object, or return the writes that they can come from later."""
-        if options.applied:  # which has set them
+        was_reset = old is not None and "managedFields" in old["metadata"].keys() - new["metadata"].keys()
+        if options.applied or was_reset:
             return ()
         writes = () if stored is None else _writes_of(resource, stored)
         if is_tracked(old, options.field_manager):

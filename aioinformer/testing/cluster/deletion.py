@@ -68,8 +68,9 @@ def delete(
     grace = _grace(obj, options) if resource is PODS else 0
     if resource is PODS and stored.terminating:
         pending = obj["metadata"].get("deletionGracePeriodSeconds") or 0
-        if options.grace_period_seconds is None or options.grace_period_seconds >= pending > 0:
+        if pending and (options.grace_period_seconds is None or options.grace_period_seconds >= pending):
             return Deletion(stored, False)
+        grace = min(grace, pending)
     if wanted or resource is PODS:
         marked = _mark(cluster, obj, wanted, grace)
         if marked:

@@ -24,6 +24,10 @@ class Addresses:
         spec = service.get("spec") or {}
         before = {} if old is None else old.get("spec") or {}
         kind = spec.get("type")
+        if before:
+            _drop_unneeded(spec, before)
+        if before.get("type") == "LoadBalancer" and kind != "LoadBalancer":
+            service["status"] = {**service["status"], "loadBalancer": {}}
         if kind == "ExternalName":
             return
         if before.get("type") != "ExternalName":
@@ -51,6 +55,35 @@ class Addresses:
 
     def _next_port(self) -> int:
         return _FIRST_PORT + next(self._port) % _PORTS
+
+
+def needed_fields(spec: Object) -> set[str]:
+    """Return the fields that a Service of this type can have; `nodePort` is a field of its ports."""
+    kind = spec.get("type")
+    if kind == "ExternalName":
+        return set()
+    fields = {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"}
+    if kind in ("NodePort", "LoadBalancer"):
+        fields |= {"externalTrafficPolicy", "nodePort"}
+    elif spec.get("externalIPs"):
+        fields.add("externalTrafficPolicy")
+    if kind == "LoadBalancer":
+        fields |= {"allocateLoadBalancerNodePorts", "loadBalancerClass"}
+    return fields
+
+
+def _drop_unneeded(spec: Object, before: Object) -> None:
+    """Remove what only the old type needs, unless this write changes it."""
+    for name in needed_fields(before) - needed_fields(spec):
+        if spec.get(name) == before.get(name):
+            spec.pop(name, None)
+        if name == "nodePort" and _node_ports(spec) == _node_ports(before):
+            for port in spec.get("ports") or ():
+                port.pop(name, None)
+
+
+def _node_ports(spec: Object) -> set[Any]:
+    return {port.get("nodePort") for port in spec.get("ports") or ()}
 
 
 def _identity(port: Object) -> tuple[Any, Any]:

@@ -22,8 +22,11 @@ from aioinformer.testing.objects import value_at
 from aioinformer.testing.rules.naming import is_established
 from aioinformer.testing.rules.validation import dns_1035_faults, subdomain_fault
 from aioinformer.testing.rules.webhook_rules import client_config_faults, review_version_faults
+from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.definition import compiled, definition_faults, not_enforced
+from aioinformer.testing.schema.node import items_of
 from aioinformer.testing.schema.props import Props
+from aioinformer.testing.schema.required_fields import value_faults
 from aioinformer.testing.storage.builtin import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -116,6 +119,19 @@ def _faults_of_versions(versions: list[Object]) -> Iterator[_Fault]:
     if sum(version["storage"] for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         yield field_invalid("spec.versions", names, why)
+    yield from _faults_of_views(versions)
+
+
+def _faults_of_views(versions: list[Object]) -> Iterator[_Fault]:
+    node = node_of("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    assert node is not None
+    version_node = items_of(node.properties["spec"].properties["versions"])
+    for name in ("subresources", "selectableFields", "additionalPrinterColumns"):
+        parts = [version.get(name) for version in versions]
+        is_shared = all(part == parts[0] for part in parts)
+        for number, part in enumerate(parts[:1] if is_shared else parts):
+            place = name if is_shared else f"versions[{number}].{name}"
+            yield from value_faults(version_node.properties[name], part, f"spec.{place}")
 
 
 def _schema(version: Object) -> Props | None:

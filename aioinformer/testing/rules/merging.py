@@ -62,14 +62,13 @@ def keep_system_fields(old: Object, new: Object) -> None:
 
 
 def keep_owners(old: Object, new: Object, result: Object, *, applied: bool) -> None:
-    """Set `managedFields`: from an apply, or else from the old object."""
-    if "managedFields" in new:
-        if applied:
-            result["managedFields"] = new["managedFields"]
-    elif applied:
+    """Set `managedFields`: from an apply, or else from the old object unless the client sets or resets them."""
+    given = new.get("managedFields")
+    entries = given if applied or given is not None else old.get("managedFields")
+    if entries and entries != [{}]:
+        result["managedFields"] = entries
+    else:
         result.pop("managedFields", None)
-    elif "managedFields" in old:
-        result["managedFields"] = old["managedFields"]
 
 
 def counted(resource: ResourceType, obj: Object) -> Object:

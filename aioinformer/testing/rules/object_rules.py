@@ -106,7 +106,8 @@ def _network_policy(obj: Object) -> _Faults:
 
 
 def _binding(obj: Object) -> _Faults:
-    kinds = ["ClusterRole"] if obj.get("kind") == "ClusterRoleBinding" else ["Role", "ClusterRole"]
+    is_of_cluster = obj.get("kind") == "ClusterRoleBinding"
+    kinds = ["ClusterRole"] if is_of_cluster else ["Role", "ClusterRole"]
     kind = (obj.get("roleRef") or {}).get("kind", "")
     if kind not in kinds:
         yield field_not_supported("roleRef.kind", kind, kinds)
@@ -115,7 +116,7 @@ def _binding(obj: Object) -> _Faults:
         if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
             supported = ("ServiceAccount", "User", "Group")
             yield field_not_supported(f"{place}.kind", subject.get("kind", ""), supported)
-        elif subject["kind"] == "ServiceAccount" and not subject.get("namespace"):
+        elif is_of_cluster and subject["kind"] == "ServiceAccount" and not subject.get("namespace"):
             yield field_required(f"{place}.namespace")
 
 

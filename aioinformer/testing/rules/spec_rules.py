@@ -17,11 +17,13 @@ from aioinformer.testing.errors import (
     field_not_supported,
     field_required,
 )
+from aioinformer.testing.rules.addresses import needed_fields
 from aioinformer.testing.rules.cron import schedule_fault
 from aioinformer.testing.rules.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.rules.secret_rules import secret_faults
 from aioinformer.testing.rules.validation import label_fault
 from aioinformer.testing.schema.conditional_defaults import pod_template, template_path
+from aioinformer.testing.schema.formats import fits_format
 from aioinformer.testing.schema.selectors import label_faults
 
 if TYPE_CHECKING:
@@ -184,6 +186,8 @@ def _service(obj: Object) -> _Faults:
         yield field_required("spec.externalName")
     if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
         yield field_required("spec.ports")
+    yield from _address_faults(spec)
+    has_node_ports = "nodePort" in needed_fields(spec)
     names: set[str] = set()
     for number, port in enumerate(ports):
         place, name = f"spec.ports[{number}]", port.get("name") or ""
@@ -196,12 +200,30 @@ def _service(obj: Object) -> _Faults:
         names.add(name)
         if not 0 < port["port"] < 65536:
             yield field_invalid(f"{place}.port", port["port"], _PORT_RANGE)
+        if port.get("nodePort") and not has_node_ports:
+            yield field_forbidden(f"{place}.nodePort", f"may not be used when `type` is '{kind}'")
         target = port.get("targetPort")
         if isinstance(target, str) and (why := _port_name_fault(target)):
             yield field_invalid(f"{place}.targetPort", target, why)
         elif isinstance(target, int) and not 0 < target < 65536:
             yield field_invalid(f"{place}.targetPort", target, _PORT_RANGE)
     yield from label_faults("spec.selector", spec.get("selector") or {})
+
+
+def _address_faults(spec: Object) -> _Faults:
+    kind, address = spec.get("type"), spec.get("clusterIP") or ""
+    addresses = spec.get("clusterIPs") or ([address] if address else [])
+    if addresses and kind == "ExternalName":
+        yield field_forbidden("spec.clusterIPs", "may not be set for ExternalName services")
+    elif addresses and not address:
+        yield field_invalid("spec.clusterIPs", addresses, "must be empty when `clusterIP` is not specified")
+    elif addresses and addresses[0] != address:
+        yield field_invalid("spec.clusterIPs", addresses, "first value must match `clusterIP`")
+    elif address == "None" and kind != "ClusterIP":
+        yield field_invalid("spec.clusterIPs[0]", address, f"may not be set to 'None' for {kind} services")
+    elif address not in ("", "None") and not (fits_format("ipv4", address) or fits_format("ipv6", address)):
+        why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        yield field_invalid("spec.clusterIPs[0]", address, why)
 
 
 def _repeated_ports(ports: Sequence[Object]) -> _Faults:

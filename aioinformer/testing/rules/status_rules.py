@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import cause, field_invalid, field_required
+from aioinformer.testing.errors import cause, field_forbidden, field_invalid, field_required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,10 @@ _EXCLUSIVE = (
 
 def status_faults(kind: str, old: Object, new: Object) -> list[dict[str, str]]:
     """Return the causes for mistakes in a status that the old status does not have."""
+    if kind == "Service" and (new.get("spec") or {}).get("type") != "LoadBalancer":
+        balancer = (new.get("status") or {}).get("loadBalancer") or {}
+        why = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [field_forbidden("status.loadBalancer.ingress", why)] if balancer.get("ingress") else []
     if kind != "Job" and kind not in _AT_MOST_REPLICAS:
         return []
     known = list(_faults(kind, old.get("status") or {}))

@@ -1,4 +1,4 @@
-"""Required fields and enums of built-in kinds, with the causes of the real server's 422."""
+"""Required fields, enums and rules by type of built-in kinds, with the causes of the real server's 422."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.errors import field_not_supported, field_required
 from aioinformer.testing.schema.node import OF_EVERY_OBJECT, parts_of
 from aioinformer.testing.schema.selectors import selector_faults
+from aioinformer.testing.schema.type_rules import TYPE_RULES
 from aioinformer.testing.schema.zeros import is_struct
 
 if TYPE_CHECKING:
@@ -56,11 +57,18 @@ _WHY_REQUIRED = {
 
 
 def schema_faults(node: Node, obj: Object) -> list[dict[str, str]]:
-    """Return the causes for missing fields and unsupported values of a decoded object."""
+    """Return the causes for missing fields, and for unsupported or invalid values, of a decoded object."""
     faults: list[dict[str, str]] = []
     for name, part, is_required in _checked(node):
         if name not in _UNCHECKED:
             _check(part, obj.get(name), name, faults, is_required=is_required)
+    return faults
+
+
+def value_faults(node: Node, value: Any, path: str) -> list[dict[str, str]]:
+    """Return these causes for a value at a path."""
+    faults: list[dict[str, str]] = []
+    _check(node, value, path, faults)
     return faults
 
 
@@ -92,6 +100,8 @@ def _check(
     elif node.go == "v1.LabelSelector":
         faults += selector_faults(path, value or {})
     elif isinstance(value, dict):
+        if node.go in TYPE_RULES:
+            faults += TYPE_RULES[node.go](path, value)
         for name, part, required in _checked(node):
             if required or name in value:
                 _check(part, value.get(name), f"{path}.{name}", faults, is_required=required)
@@ -115,7 +125,7 @@ def _checked(node: Node) -> list[tuple[str, Node, bool]]:
 
 def _can_fail(node: Node, outer: tuple[Node, ...]) -> bool:
     """Return whether a value, without those that it is in, can be at fault."""
-    if node.enum or node.required or node.go == "v1.LabelSelector":
+    if node.enum or node.required or node.go == "v1.LabelSelector" or node.go in TYPE_RULES:
         return True
     return node not in outer and any(_can_fail(part, (*outer, node)) for _, part in parts_of(node))
 

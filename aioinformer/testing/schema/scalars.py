@@ -7,6 +7,7 @@ import re
 import string
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -144,9 +145,7 @@ _BINARY = {"": 0, "Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _EXPONENTS = [f"e{power}" if power else "" for power in range(-9, 120, 3)]
 _LARGEST_BINARY = 2**63 - 1
 _QUANTITY = re.compile(r"([+-]?[0-9.]{1,1000})([eEinumkKMGTP]*[-+]?[0-9]*)")
-_NO_QUANTITY = (
-    "quantities must match the regular expression '^([+-]?[0-9.]{1,1000})([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+_NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
 def quantity(value: Any) -> tuple[Fraction, str]:
@@ -160,6 +159,7 @@ def quantity(value: Any) -> tuple[Fraction, str]:
     return parse_quantity(text.strip())
 
 
+@lru_cache
 def parse_quantity(text: str) -> tuple[Fraction, str]:
     """Return the number of a quantity, in whole billionths, and its suffix.
 

@@ -6,7 +6,15 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
-from .builtin_kinds import builtin_defaults, builtin_immutables, builtin_mistakes, field_validation
+from .builtin_kinds import (
+    builtin_defaults,
+    builtin_immutables,
+    builtin_mistakes,
+    field_validation,
+    service_mistakes,
+    service_types,
+    template_mistakes,
+)
 from .custom import (
     columns,
     custom_resources,
@@ -17,7 +25,7 @@ from .custom import (
     versions,
 )
 from .custom_schemas import custom_rules, custom_updates, custom_values, refused_schemas
-from .deleting import delete_options, deletions, namespaces, orphans
+from .deleting import delete_options, deletions, namespaces, orphans, repeated_deletions
 from .discovering import discovery, kinds, reviews
 from .events import core_events, events_in_two_groups
 from .identity import impersonation, tokens
@@ -28,6 +36,7 @@ from .owning import (
     owned_status,
     owned_wholes,
     replaced_lists,
+    reset_owners,
 )
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .protobuf import answers_in_protobuf, bodies_in_protobuf, metadata_of_custom_resources_in_protobuf
@@ -65,6 +74,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     owned_empties,
     owned_status,
     replaced_lists,
+    reset_owners,
     selectors,
     pages,
     views,
@@ -73,6 +83,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     refused_watches,
     streamed_lists,
     deletions,
+    repeated_deletions,
     delete_options,
     orphans,
     namespaces,
@@ -106,6 +117,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     dry_runs,
     builtin_defaults,
     builtin_mistakes,
+    template_mistakes,
+    service_mistakes,
+    service_types,
     builtin_immutables,
     field_validation,
     answers_in_protobuf,

@@ -9,6 +9,7 @@ from ..recording import Recorder
 from .common import CONFIGMAPS, DEPLOYMENTS, JOBS, PODS
 
 _APPS, _CORE = "/apis/apps/v1/namespaces/NS", "/api/v1/namespaces/NS"
+_RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/NS"
 _SERVICES, _CRON_JOBS = f"{_CORE}/services", "/apis/batch/v1/namespaces/NS/cronjobs"
 _CONTAINER: Object = {"name": "main", "image": "example.com/main"}
 _TEMPLATE: Object = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [_CONTAINER]}}
@@ -81,6 +82,75 @@ async def builtin_mistakes(server: Recorder) -> None:
     for ports in ([], [{"port": 0}], [{"port": 80}, {"port": 81}], [{"port": 80, "targetPort": "Bad_"}]):
         await server.ask("POST", _SERVICES, {"metadata": {"name": "mistaken"}, "spec": {"ports": ports}})
     await server.ask("POST", CONFIGMAPS, {"metadata": {"name": "mistaken"}, "data": {"a b": "c"}})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}
+    path, subjects = f"{_RBAC}/rolebindings", [{"kind": "ServiceAccount", "name": "a"}]
+    await server.ask("POST", path, {"metadata": {"name": "a"}, "roleRef": role, "subjects": subjects})
+
+
+async def template_mistakes(server: Recorder) -> None:
+    """Mistakes in a Deployment's pods, by the type of the value."""
+    mounts = [{"name": "a", "mountPath": "/a"}]
+    containers: tuple[Object, ...] = (
+        {"env": [{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]},
+        {"env": [{"name": "A", "valueFrom": {}}]},
+        {"envFrom": [{"configMapRef": {"name": ""}}]},
+        {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1500m"}}},
+        {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": 1, "memory": "1Gi"}}},
+        {"livenessProbe": {}},
+        {"livenessProbe": {"httpGet": {"port": 80}, "tcpSocket": {"port": 80}}},
+        {"livenessProbe": {"httpGet": {"port": 0}}},
+        {"lifecycle": {"preStop": {}}},
+        {"volumeMounts": mounts * 2},
+        {"volumeMounts": mounts},
+    )
+    volumes: tuple[Object, ...] = ({"configMap": {}}, {"secret": {}}, {"secret": {"secretName": "a"}})
+    for pod in (
+        *({"containers": [_CONTAINER | each], "volumes": [{"name": "a"}]} for each in containers),
+        *({"containers": [_CONTAINER], "volumes": [{"name": "a"} | each]} for each in volumes),
+    ):
+        await _dry(server, DEPLOYMENTS, _SELECTED | {"template": _TEMPLATE | {"spec": pod}})
+
+
+async def service_mistakes(server: Recorder) -> None:
+    """Addresses and ports that a Service cannot have."""
+    specs: tuple[Object, ...] = (
+        *({"clusterIP": each} for each in ("999", "10.96.0.300", "None")),
+        {"clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.6"]},
+        {"clusterIPs": ["10.0.0.6"]},
+        *({"clusterIP": "None", "type": each} for each in ("NodePort", "LoadBalancer")),
+        {"type": "ExternalName", "externalName": "a.example.com", "clusterIP": "10.0.0.5"},
+        {"ports": [{"port": 80, "nodePort": 30080}]},
+        {"externalTrafficPolicy": "Local", "externalIPs": ["1.2.3.4"]},
+    )
+    for spec in specs:
+        await _dry(server, _SERVICES, {"ports": [{"port": 80}]} | spec)
+
+
+async def service_types(server: Recorder) -> None:
+    """A Service that changes its type loses what only the old type has."""
+    local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+    balancer = {"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}
+    await server.ask("POST", _SERVICES, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
+    changes: tuple[Object, ...] = (
+        *({"spec": {"type": each}} for each in ("NodePort", "ClusterIP", "LoadBalancer", "ClusterIP")),
+        {"spec": {"type": "ExternalName", "externalName": "a.example.com"}},
+        {"spec": {"type": "ClusterIP", "externalName": None}},
+        {"spec": local},
+        balancer,
+        {"spec": {"type": "NodePort"}},
+        balancer,
+        {"spec": {"type": "ClusterIP"}},
+        {"spec": {"type": "ClusterIP", "ports": [{"port": 80, "nodePort": 30081}]}},
+    )
+    for change in changes:
+        path = f"{_SERVICES}/a" + ("/status" if "status" in change else "")
+        await server.ask("PATCH", path, change, content_type=MERGE)
+    await server.ask("PUT", f"{_SERVICES}/a", {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 81}]}})
+    await server.ask("DELETE", f"{_SERVICES}/a")
+
+
+async def _dry(server: Recorder, path: str, spec: Object) -> None:
+    await server.ask("POST", path, {"metadata": {"name": "mistaken"}, "spec": spec}, {"dryRun": "All"})
 
 
 async def builtin_immutables(server: Recorder) -> None:

@@ -143,6 +143,16 @@ async def refused_definitions(server: Recorder) -> None:
     await refuse("versions", schema=None)
     await refuse("versions", name="1")
     await refuse("versions", storage=False)
+    column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+    for change in ({"name": ""}, {"type": "int"}, {"jsonPath": "spec.size"}):
+        await refuse("versions", additionalPrinterColumns=[column, column | change])
+    for scale in (
+        {},
+        {"specReplicasPath": "spec.size", "statusReplicasPath": ".status.size"},
+        {"specReplicasPath": ".spec.size", "statusReplicasPath": ".spec.size"},
+    ):
+        await refuse("versions", subresources={"scale": scale})
+    await refuse("versions", selectableFields=[{"jsonPath": ""}])
     await refuse("names", plural="Relics", kind="re lic", singular="7")
     await refuse("names", plural="", kind="", singular="", name="none.example.com")
     await refuse("names", listKind="Relic")

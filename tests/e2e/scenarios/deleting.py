@@ -59,6 +59,24 @@ async def deletions(server: Recorder) -> None:
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
 
 
+async def repeated_deletions(server: Recorder) -> None:
+    """A second DELETE of a pod: only a shorter grace period has an effect, or any policy once there is none."""
+    for node in ("", "node-1"):
+        for name, first in (("a", {"gracePeriodSeconds": 0}), ("b", {}), ("c", {"gracePeriodSeconds": 20})):
+            made = pod(f"{name}{node}", node=node)
+            made["metadata"]["finalizers"] = ["example.com/a"]
+            await server.ask("POST", PODS, made)
+            for options in (
+                first,
+                {"propagationPolicy": "Orphan"},
+                {"gracePeriodSeconds": 30, "propagationPolicy": "Foreground"},
+                {"gracePeriodSeconds": 5},
+                {"gracePeriodSeconds": 0, "propagationPolicy": "Foreground"},
+                {},
+            ):
+                await server.ask("DELETE", f"{PODS}/{name}{node}", options)
+
+
 async def delete_options(server: Recorder) -> None:
     """Options of a DELETE: what is of the wrong type is refused, and where there is a body the query has no say."""
     await server.ask("POST", CONFIGMAPS, configmap("odd"))

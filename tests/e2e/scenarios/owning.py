@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..api import APPLY, STRATEGIC, Object
+from ..api import APPLY, MERGE, STRATEGIC, Object
 from ..clusters import pod
 from ..definitions import definition
 from ..recording import Recorder
@@ -282,3 +282,14 @@ async def replaced_lists(server: Recorder) -> None:
     ):
         await server.ask("POST", path, {"metadata": {"name": "web"}} | created)
         await server.ask("PATCH", f"{path}/web", patch, content_type=STRATEGIC)
+
+
+async def reset_owners(server: Recorder) -> None:
+    """`managedFields: [{}]` removes the owners; the next apply meets fields of `before-first-apply`."""
+    path = f"{CONFIGMAPS}/reset"
+    reset: Object = {"metadata": {"managedFields": [{}]}}
+    for value in ("1", "2", "1"):
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "reset"}, "data": {"k": value}}
+        await _apply(server, path, obj, "me")
+        for change in (reset, reset, {"data": {"j": value}}, reset | {"data": {"i": value}}):
+            await server.ask("PATCH", path, change, content_type=MERGE)

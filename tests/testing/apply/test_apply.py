@@ -193,6 +193,15 @@ def container(name: str, image: str) -> dict[str, Any]:
     return {"spec": {"template": {"spec": {"containers": [{"name": name, "image": image}]}}}}
 
 
+def test_update_can_reset_the_owners(appliers: Appliers) -> None:
+    appliers.apply("me", data={"a": "1"})
+    reset = {"name": "a", "managedFields": [{}]}
+    assert "managedFields" not in appliers.update("editor", metadata=reset)["metadata"]
+    assert "managedFields" not in appliers.update("editor", data={"a": "2"})["metadata"]
+    with pytest.raises(StatusError, match='conflict with "before-first-apply" using v1'):
+        appliers.apply("me", data={"a": "1"})
+
+
 def test_lists_merge_by_their_keys(appliers: Appliers) -> None:
     appliers.apply("me", DEPLOYMENTS, **container("app", "app:1"))
     obj = appliers.apply("you", DEPLOYMENTS, **container("sidecar", "side:1"))

@@ -34,6 +34,19 @@ def test_existing_finalizer_is_the_policy() -> None:
     assert metadata["finalizers"] == ["foregroundDeletion"]
 
 
+def test_a_pod_without_remaining_grace_can_get_another_policy() -> None:
+    server = APIServer(control_plane=False)
+    for node in ("", "node-1"):
+        metadata = {"name": "web", "finalizers": ["example.com/held"]}
+        server.create("v1", "pods", {"metadata": metadata, "spec": {"nodeName": node}})
+        server.delete("v1", "pods", "web", grace_period_seconds=0)
+        server.delete("v1", "pods", "web", propagation_policy="Orphan")
+        metadata = server.get("v1", "pods", "web")["metadata"]
+        assert metadata["finalizers"] == ["example.com/held", "orphan"]
+        assert metadata["deletionGracePeriodSeconds"] == 0
+        server.patch("v1", "pods", "web", {"metadata": {"finalizers": None}})
+
+
 @pytest.mark.parametrize(
     ("path", "kind"),
     [

@@ -19,6 +19,7 @@ def version(name: str, **content: Any) -> dict[str, Any]:
 
 
 V1 = version("v1", storage=True)
+COLUMN = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
 
 
 def definition(plural: str = "caves", kind: str = "Cave", **spec: Any) -> dict[str, Any]:
@@ -58,6 +59,22 @@ def conditions(server: APIServer, name: str) -> dict[str, tuple[str, str]]:
             r"spec.versions\[0\].schema.openAPIV3Schema: Required",
         ),
         (definition(versions=[{**V1, "name": "1"}]), r"spec.versions\[0\].name: Invalid value"),
+        (
+            definition(versions=[{**V1, "additionalPrinterColumns": [{**COLUMN, "type": "int"}]}]),
+            r"spec.additionalPrinterColumns\[0\].type: Invalid value: .* must be one of boolean,date",
+        ),
+        (
+            definition(versions=[V1, version("v2", additionalPrinterColumns=[{**COLUMN, "jsonPath": "a"}])]),
+            r"spec.versions\[1\].additionalPrinterColumns\[0\].JSONPath: .* simple json path starting with \.",
+        ),
+        (
+            definition(versions=[{**V1, "subresources": {"scale": {"specReplicasPath": ".spec.size"}}}]),
+            "spec.subresources.scale.statusReplicasPath: Required value",
+        ),
+        (
+            definition(versions=[{**V1, "subresources": {"scale": {"specReplicasPath": ".size"}}}]),
+            "spec.subresources.scale.specReplicasPath: .* should be a json path under .spec",
+        ),
         (definition(versions=[V1, version("v1")]), "must contain unique version names"),
         (definition(versions=[version("v1")]), "must have exactly one version marked as storage version"),
         (definition(versions=[]), "must have exactly one version marked as storage version"),

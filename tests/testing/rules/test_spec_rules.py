@@ -23,8 +23,12 @@ STRICT = WriteOptions(strict=True)
 CONTAINERS = {"containers": [{"name": "a", "image": "a"}]}
 TEMPLATE: Object = {"metadata": {"labels": {"a": "b"}}, "spec": CONTAINERS}
 SELECTED: Object = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
-ONCE = TEMPLATE | {"spec": CONTAINERS | {"restartPolicy": "Never"}}
+ONCE_ONLY = {"restartPolicy": "Never"}
+ONCE = TEMPLATE | {"spec": CONTAINERS | ONCE_ONLY}
 
+ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}
+ACCOUNT = {"kind": "ServiceAccount", "name": "a"}
+MOUNT = {"name": "v", "mountPath": "/v"}
 AT_LEAST_0 = "must be greater than or equal to 0"
 
 
@@ -134,6 +138,26 @@ def faults(kind: str, content: Object, change: Object | None = None) -> list[str
                 "spec.ports[1].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive",
             ],
         ),
+        (
+            "Service",
+            {"spec": {"clusterIP": "999", "ports": [{"port": 80, "nodePort": 30080}]}},
+            [
+                'spec.clusterIPs[0]: Invalid value: "999": must be a valid IP address, (e.g. 10.9.8.7 or '
+                "2001:db8::ffff)",
+                "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+            ],
+        ),
+        (
+            "Service",
+            {"spec": {"type": "NodePort", "clusterIP": "None", "ports": [{"port": 80}]}},
+            ["spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort services"],
+        ),
+        ("RoleBinding", {"roleRef": ROLE, "subjects": [ACCOUNT]}, []),
+        (
+            "ClusterRoleBinding",
+            {"roleRef": ROLE | {"kind": "ClusterRole"}, "subjects": [ACCOUNT]},
+            ["subjects[0].namespace: Required value"],
+        ),
         ("NetworkPolicy", {}, []),
         ("ClusterRole", {}, []),
         ("LimitRange", {}, []),
@@ -141,6 +165,48 @@ def faults(kind: str, content: Object, change: Object | None = None) -> list[str
 )
 def test_mistakes_are_refused(kind: str, content: Object, causes: list[str]) -> None:
     assert faults(kind, content) == causes
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Pod"])
+@pytest.mark.parametrize(
+    ("container", "cause"),
+    [
+        (
+            {"env": [{"name": "A", "value": "a", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]},
+            'env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty',
+        ),
+        ({"envFrom": [{"secretRef": {"name": ""}}]}, "envFrom[0].secretRef.name: Required value"),
+        (
+            {"resources": {"requests": {"memory": "1Gi"}, "limits": {"memory": "1000M"}}},
+            'resources.requests: Invalid value: "1Gi": must be less than or equal to memory limit of 1G',
+        ),
+        ({"readinessProbe": {}}, "readinessProbe: Required value: must specify a handler type"),
+        (
+            {"startupProbe": {"exec": {"command": ["a"]}, "tcpSocket": {"port": 80}}},
+            "startupProbe.tcpSocket: Forbidden: may not specify more than 1 handler type",
+        ),
+        (
+            {"livenessProbe": {"tcpSocket": {"port": 70000}}},
+            "livenessProbe.tcpSocket.port: Invalid value: 70000: must be between 1 and 65535, inclusive",
+        ),
+        (
+            {"volumeMounts": [MOUNT, MOUNT]},
+            'volumeMounts[1].mountPath: Invalid value: "/v": must be unique',
+        ),
+        ({"volumeMounts": [MOUNT], "readinessProbe": {"httpGet": {"port": "web"}}}, ""),
+    ],
+)
+def test_mistakes_in_containers_are_refused_in_all_kinds(kind: str, container: Object, cause: str) -> None:
+    spec = {"containers": [CONTAINERS["containers"][0] | container], "volumes": [{"name": "v"}]}
+    path, content = {
+        "CronJob": (
+            "spec.jobTemplate.spec.template.spec",
+            {"schedule": "@daily", "jobTemplate": {"spec": {"template": {"spec": spec | ONCE_ONLY}}}},
+        ),
+        "Deployment": ("spec.template.spec", SELECTED | {"template": TEMPLATE | {"spec": spec}}),
+        "Pod": ("spec", spec),
+    }[kind]
+    assert faults(kind, {"spec": content}) == ([f"{path}.containers[0].{cause}"] if cause else [])
 
 
 @pytest.mark.parametrize(
@@ -252,6 +318,32 @@ def test_services_get_addresses_and_ports() -> None:
     assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30000}]
     headless = created("Service", {"spec": {"clusterIP": "None", "selector": {"a": "b"}}})["spec"]
     assert (headless["clusterIPs"], headless["ipFamilies"]) == (["None"], ["IPv4"])
+
+
+def test_a_service_loses_what_only_its_old_type_has() -> None:
+    cluster, service = Cluster(), KINDS["Service"]
+    status = WriteOptions(strict=True, subresource="status")
+    ports: Object = {"ports": [{"port": 80}]}
+    balancer = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+    plain = load(
+        service, cluster.create(service, "default", {"metadata": {"name": "x"}, "spec": ports}, STRICT)
+    )
+
+    def change(patch: Object, options: WriteOptions = STRICT) -> Any:
+        stored = cluster.modify(service, "default", "x", lambda obj: merge_patch(obj, patch), options)
+        return load(service, stored)
+
+    ingress = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+    with pytest.raises(StatusError, match=r"may only be used when `spec\.type` is 'LoadBalancer'"):
+        change(ingress, status)
+    spec = change({"spec": balancer})["spec"]
+    assert spec["ports"][0]["nodePort"]
+    change(ingress, status)
+    again = change({"spec": {"type": "ClusterIP"}})
+    assert again["spec"] == plain["spec"]
+    assert again["status"] == plain["status"]
+    named = change({"spec": {"type": "ExternalName", "externalName": "a.example.com"}})["spec"]
+    assert not {"clusterIP", "clusterIPs", "ipFamilies"} & named.keys()
 
 
 def test_jobs_select_their_own_pods() -> None:
