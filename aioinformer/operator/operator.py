@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
-from typing import Any, Generic, TypeVar, Unpack, overload
+from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from .._core.checks import require_object_name
 from ..client import Client
@@ -19,12 +19,11 @@ from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
 from .context import Context, Lifespan
-from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, require_items, right_of, unique
+from .declarations import ControllerOptions, Mistakes, Outcome, Uses, require_items, right_of, unique
 from .declared import Declared
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
 from .protocols import LeaderElection
-from .registering import Registering
 from .requests import Request
 from .rights import ELECT, EVENTS, LEASES, Right, merged
 from .settings import require_settings_class, settings_from
@@ -39,19 +38,16 @@ R = TypeVar("R", bound=Outcome)
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
-class _Registers(Registering, Generic[T]):
-    """The function is a reconciler."""
+class _Registers(Protocol[T]):
+    """A decorator that registers a reconciler and returns it unchanged."""
 
     @overload
-    def __call__(self, reconcile: Callable[[Request[T]], R]) -> Callable[[Request[T]], R]: ...
+    def __call__(self, reconcile: Callable[[Request[T]], R], /) -> Callable[[Request[T]], R]: ...
 
     @overload
     def __call__(
-        self, reconcile: Callable[[Request[T], Context], R]
+        self, reconcile: Callable[[Request[T], Context], R], /
     ) -> Callable[[Request[T], Context], R]: ...
-
-    def __call__(self, reconcile: Any) -> Any:
-        return self.registered(reconcile)
 
 
 class Operator(DeclaresWebhooks):
@@ -127,13 +123,14 @@ class Operator(DeclaresWebhooks):
             ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
         """
 
-        def register(reconcile: Handler[Any]) -> None:
+        def register(reconcile: Any) -> Any:
             declared = Declared(resource, reconcile, **options)
             used = [each.named for each in self.uses]
             declared.check(self.name, self._declared, [*used, *self._webhook_classes])
             self._declared.append(declared)
+            return reconcile
 
-        return _Registers(register)
+        return register
 
     def lifespan(
         self, function: Callable[[Context], AsyncIterator[T]]
