@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +17,6 @@ from ...typed import CustomResource
 from ...typed.names import resource_of_class
 from ..declarations import Mistakes, require_handler
 from ..kinds import declared
-
-logger = logging.getLogger(__name__)
 
 Kind = type[CustomResource]
 
