@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar
 
 from ..errors import AioInformerError, ConfigError
-from ..handlers import require_callback
+from ..handlers import callable_name, require_callback
 from ..typed.declaration import mistakes_error
 from ..workqueue import RateLimiter
 from .context import Context
@@ -153,20 +153,11 @@ def with_context(function: Callable[..., Any], context: Context) -> Callable[[An
     """Return a function of one argument, which passes the context on if the function takes it."""
     if not takes_context(function):
         return function
-    if inspect.iscoroutinefunction(function):
 
-        async def call_async(argument: Any) -> Any:
-            return await function(argument, context)
+    def call(argument: Any) -> Any:
+        return function(argument, context)
 
-        call: Callable[[Any], Any] = call_async
-    else:
-
-        def call_plain(argument: Any) -> Any:
-            return function(argument, context)
-
-        call = call_plain
-    call.__name__ = getattr(function, "__name__", repr(function))  # for logs
-    call.__qualname__ = getattr(function, "__qualname__", repr(function))
+    call.__qualname__ = callable_name(function)  # for logs
     return call
 
 
