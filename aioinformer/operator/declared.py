@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from .._core.checks import require_count, require_qualified_name, require_seconds
+from .._core.checks import require_count, require_list, require_qualified_name, require_seconds
 from ..errors import ConfigError
 from ..handlers import require_arguments
 from ..objects.api_resources import APIResource
@@ -15,17 +16,16 @@ from .context import Context
 from .controller import TIMEOUT, Controller
 from .declarations import (
     Handler,
-    Mistakes,
     Owned,
     Uses,
     Watched,
     require_handler,
     require_items,
-    right_of,
     with_context,
 )
 from .informer_triggers import Owns, Watch
 from .kinds import Named, declared, declares_status, require_distinct
+from .mistakes import Mistakes
 from .predicates import PredicateFunc, require_predicate
 from .rights import READ, Right
 from .source_trigger import Source, SourceTrigger
@@ -115,15 +115,14 @@ class Declared:
         mistakes.raise_if_any()
 
     def _check_lists(self, mistakes: Mistakes) -> None:
-        mistakes.of(require_items, "owns", self.owns)
+        mistakes.of(require_list, "owns", self.owns)
         mistakes.of(require_items, "watches", self.watches, Watched)
         mistakes.of(require_items, "uses", self.uses, Uses)
-        mistakes.of(require_items, "sources", self.sources)
+        mistakes.of(require_list, "sources", self.sources)
 
     def _check_triggers(self, mistakes: Mistakes) -> None:
-        with_rights: list[Owned | Uses] = [*self.owned, *self.uses]
-        for each in with_rights:
-            mistakes.of(right_of, each)
+        for each in (*self.owned, *self.uses):
+            mistakes.of(attrgetter("right"), each)
         for source in self.sources:
             mistakes.of(SourceTrigger, source)
         for watched in self.watches:

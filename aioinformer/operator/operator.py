@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from .._core.checks import require_object_name
@@ -19,10 +20,11 @@ from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
 from .context import Context, Lifespan
-from .declarations import ControllerOptions, Mistakes, Outcome, Uses, require_items, right_of, unique
+from .declarations import ControllerOptions, Outcome, Uses, require_items, unique
 from .declared import Declared
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
+from .mistakes import Mistakes
 from .protocols import LeaderElection
 from .requests import Request
 from .rights import ELECT, EVENTS, LEASES, Right, merged
@@ -85,7 +87,7 @@ class Operator(DeclaresWebhooks):
         mistakes.of(require_object_name, "name", name)
         self.uses = mistakes.of(require_items, "uses", uses, Uses) or ()
         for each in self.uses:
-            mistakes.of(right_of, each)
+            mistakes.of(attrgetter("right"), each)
         if settings is not None:
             mistakes.of(require_settings_class, settings)
         mistakes.of(require_distinct, (each.named for each in self.uses))

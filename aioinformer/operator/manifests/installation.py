@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from ..._core.checks import LABEL, require_count, require_namespace, require_text
-from ...errors import AioInformerError, ConfigError
-from ...typed.declaration import mistakes_error
+from ...errors import ConfigError
+from ..mistakes import Mistakes
 
 LONGEST_NAME = 63 - max(len("-metrics"), len("-webhook"))
 """Of names from which the names of Services are made."""
@@ -45,14 +45,10 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     ca_bundle: bytes | None = None
 
     def __post_init__(self) -> None:
-        mistakes = []
+        mistakes = Mistakes("the manifests")
         for check in (self._check_name, self._check_image, self._check_namespaces, self._check_replicas):
-            try:
-                check()
-            except AioInformerError as error:
-                mistakes.append(str(error))
-        if mistakes:
-            raise mistakes_error("the manifests", mistakes)
+            mistakes.of(check)
+        mistakes.raise_if_any()
 
     @property
     def elects(self) -> bool:

@@ -16,8 +16,9 @@ from ...objects.api_resources import APIResource
 from ...objects.codec import Codec, codec_for
 from ...objects.kube_object import KubeObject
 from ..context import Context
-from ..declarations import Mistakes, require_handler, takes_context, with_context
+from ..declarations import require_handler, takes_context, with_context
 from ..kinds import Named, declared, shown
+from ..mistakes import Mistakes
 from ..rights import LEASES
 from .patching import json_patch
 from .review import AdmissionRequest, AdmissionReview, Operation

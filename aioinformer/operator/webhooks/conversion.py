@@ -15,8 +15,9 @@ from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
 from ...typed import CustomResource
 from ...typed.names import resource_of_class
-from ..declarations import Mistakes, require_handler
+from ..declarations import require_handler
 from ..kinds import declared
+from ..mistakes import Mistakes
 
 Kind = type[CustomResource]
 
