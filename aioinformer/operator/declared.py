@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from .._core.checks import require_count, require_list, require_qualified_name, require_seconds
-from ..errors import ConfigError
+from .._core.checks import require_count, require_list, require_seconds
 from ..handlers import require_arguments
 from ..objects.api_resources import APIResource
 from ..workqueue import RateLimiter
@@ -23,6 +22,7 @@ from .declarations import (
     require_items,
     with_context,
 )
+from .finalizing import require_finalizer
 from .informer_triggers import Owns, Watch
 from .kinds import Named, declared, declares_status, require_distinct
 from .mistakes import Mistakes
@@ -159,7 +159,7 @@ class Declared:
             )
             mistakes.add(f"finalizer and cleanup go together: add {missing}")
         if self.finalizer is not None:
-            mistakes.of(_require_finalizer, self.finalizer)
+            mistakes.of(require_finalizer, "finalizer", self.finalizer)
 
     def rights(self) -> Iterator[Right]:
         """Yield what the controller has to be permitted."""
@@ -205,9 +205,3 @@ class Declared:
             cleanup=None if self.cleanup is None else with_context(self.cleanup, context),
             cache_sync_timeout=self.cache_sync_timeout,
         )
-
-
-def _require_finalizer(finalizer: object) -> None:
-    require_qualified_name("finalizer", finalizer)
-    if "/" not in str(finalizer):
-        raise ConfigError(f"a finalizer needs a name like 'example.com/what-it-protects', not {finalizer!r}")

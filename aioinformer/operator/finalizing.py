@@ -62,11 +62,7 @@ def make_step(
         raise ConfigError(
             f"{name}: the finalizer {finalizer} needs a cleanup function; without one it is never removed"
         )
-    if not isinstance(finalizer, str) or "/" not in finalizer:
-        raise ConfigError(
-            f"{name}: a finalizer needs a name like 'example.com/what-it-protects', not {finalizer!r}"
-        )
-    require_qualified_name(f"{name}: finalizer", finalizer)
+    require_finalizer(f"{name}: finalizer", finalizer)
     if written is None:
         raise ConfigError(
             f"{name}: the finalizer {finalizer} must be written to objects: pass a CachedResource, not the informer"
@@ -75,6 +71,17 @@ def make_step(
         written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
     )
     return Finalizing(reconcile, written, finalizer, cleanup), finalizer
+
+
+def require_finalizer(name: str, finalizer: object) -> None:
+    """Check that a string can be a finalizer of your own: a domain, ``/`` and a name.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    require_qualified_name(name, finalizer)
+    if "/" not in str(finalizer):
+        raise ConfigError(f"{name} must be a name like 'example.com/what-it-protects', not {finalizer!r}")
 
 
 def may_read_same_object(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]) -> bool:
