@@ -70,7 +70,7 @@ def make_step(
     require_fields(
         written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
     )
-    return Finalizing(reconcile, written, finalizer, cleanup), finalizer
+    return _with_finalizer(reconcile, written, finalizer, cleanup), finalizer
 
 
 def require_finalizer(name: str, finalizer: object) -> None:
@@ -96,40 +96,36 @@ def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceL
     return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
-class Finalizing:
-    """Adds a finalizer before an object is first reconciled, and removes it after cleanup.
+def _with_finalizer(
+    reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
+) -> Step:
+    """Return a step that adds a finalizer before an object is first reconciled, and removes it after cleanup.
 
     Guarantees:
         ``reconcile`` is called for objects that have the finalizer and are not marked for deletion; ``cleanup`` for
         those that have it and are. Objects that are gone, or wait for other finalizers only, cause no call.
     """
 
-    def __init__(
-        self, reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
-    ) -> None:
-        self._reconcile = reconcile
-        self._written = written
-        self._finalizer = finalizer
-        self._cleanup = cleanup
-
-    async def __call__(self, request: Request[Any]) -> object:
+    async def step(request: Request[Any]) -> object:
         obj = request.object
         if obj is None:
             return None
         if is_deleting(obj):
-            if not contains_finalizer(obj, self._finalizer):
+            if not contains_finalizer(obj, finalizer):
                 return None
-            result = await maybe_await(self._cleanup(request))
+            result = await maybe_await(cleanup(request))
             if result is None or (isinstance(result, Result) and result.is_final):
-                await self._written.drop_finalizer(obj, self._finalizer)
+                await written.drop_finalizer(obj, finalizer)
                 return None
             return result
-        if not contains_finalizer(obj, self._finalizer):
-            obj = await self._written.ensure_finalizer(obj, self._finalizer)
+        if not contains_finalizer(obj, finalizer):
+            obj = await written.ensure_finalizer(obj, finalizer)
             if obj is None:  # deleted meanwhile; the informer reports it
                 return None
             request = Request(request.namespace, request.name, obj)
-        return await maybe_await(self._reconcile(request))
+        return await maybe_await(reconcile(request))
+
+    return step
 
 
 def _require_reconcile(what: str, function: object) -> None:
