@@ -358,20 +358,16 @@ class Watch(InformerTrigger):
                     mapping.close()  # avoid the warning about a coroutine that was never awaited
 
     def _add_all(self, requests: Requests, priority: int) -> None:
-        for request in _each(requests):
+        if requests is None:
+            return
+        if isinstance(requests, (Request, str)):
+            requests = [requests]
+        for request in [require_request(each) for each in requests]:  # all or none
             self.queue.add(request.key, priority)
 
     def _record_map_failure(self, obj: Any, error: BaseException) -> None:
         key, version = key_and_version(obj)
         self.record_failure(f"{callable_name(self._map_func)} on {key} at {version}", error)
-
-
-def _each(requests: Requests) -> Iterable[Request[Any]]:
-    if requests is None:
-        return ()
-    return [
-        require_request(each) for each in ([requests] if isinstance(requests, (Request, str)) else requests)
-    ]
 
 
 def _group_of(informer: SharedIndexInformer[Any]) -> str | None:
