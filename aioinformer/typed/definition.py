@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from .annotations import VALIDATIONS, Column, Scale
 from .custom_resource import CustomResource
 from .declaration import Declaration, mistakes_error
-from .schema import Schema, SchemaBuilder, docstring_of
+from .schema import Schema, SchemaBuilder
 
 _STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
 
@@ -96,17 +96,9 @@ def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schem
     """Return the schema of whole objects, and what is wrong with the class."""
     builder = SchemaBuilder()
     built = builder.of_class(kind)
-    properties = built.get("properties", {})
-    properties |= {name: {"type": "string"} for name in ("apiVersion", "kind")} | {
-        "metadata": {"type": "object"}
-    }
-    head = ("apiVersion", "kind", "metadata")
-    ordered = {name: properties[name] for name in (*head, *(each for each in properties if each not in head))}
-    schema: Schema = {"type": "object", "properties": ordered}
-    if required := built.get("required"):
-        schema["required"] = required
-    if text := docstring_of(kind):
-        schema = {"description": text, **schema}
+    head = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    others = {name: field for name, field in built.get("properties", {}).items() if name not in head}
+    schema: Schema = {**built, "properties": {**head, **others}}
     rules = [
         value for each in declared.rules for name, value in (each.extra or {}).items() if VALIDATIONS in name
     ]

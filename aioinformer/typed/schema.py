@@ -258,7 +258,7 @@ class SchemaBuilder:
             properties[field.encode_name] = schema
         self._open.pop()
         schema = {"type": "object", "properties": properties, **_given(required=required or None)}
-        return {**_given(description=docstring_of(kind.cls)), **schema}
+        return {**_given(description=_docstring_of(kind.cls)), **schema}
 
     def _set_default(self, schema: Schema, field: inspect.Field, annotation: Any, path: str) -> None:
         try:
@@ -275,7 +275,7 @@ class SchemaBuilder:
         schema["default"] = built
 
 
-def docstring_of(kind: Any) -> str | None:
+def _docstring_of(kind: Any) -> str | None:
     """Return a class's own docstring; None if it has none."""
     text = (get_origin(kind) or kind).__dict__.get("__doc__")
     return python.cleandoc(text) if text else None
