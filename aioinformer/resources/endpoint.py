@@ -151,11 +151,8 @@ class Endpoint(Generic[T]):
             given = fields.get(field)
             if given and value and given != value:
                 raise ConfigError(f"{self}: the object's {field} is {given}, but the resource's is {value}")
-        return {
-            "apiVersion": wanted,
-            **({"kind": self.kind} if self.kind else {}),
-            **_without_empty_type(fields),
-        }
+        said = {name: fields[name] for name in fields if fields[name] or name not in ("apiVersion", "kind")}
+        return {"apiVersion": wanted, **({"kind": self.kind} if self.kind else {}), **said}
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -239,8 +236,3 @@ def seen_of(body: bytes) -> Seen:
     is_deleted = metadata.deletion_timestamp is not None
     finalizers = tuple(metadata.finalizers or ())
     return Seen(key, metadata.uid, metadata.resource_version, finalizers, is_deleted, is_kept)
-
-
-def _without_empty_type(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields without an empty apiVersion or kind."""
-    return {name: value for name, value in fields.items() if value or name not in ("apiVersion", "kind")}
