@@ -207,7 +207,7 @@ def declares_status(named: Named) -> bool:
 def shown(named: Named) -> str:
     """Return how a program names the resource, for messages."""
     base = base_of(named)
-    return repr(base) if isinstance(base, str) else base.__name__
+    return base.__name__ if isinstance(base, type) else repr(base)
 
 
 def require_distinct(named: Iterable[Named]) -> None:

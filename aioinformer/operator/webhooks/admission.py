@@ -111,7 +111,7 @@ class Admission:
             ConfigError: It is invalid; the message has all mistakes.
         """
         called = getattr(self.function, "__name__", repr(self.function))
-        mistakes = Mistakes(f"{self.operator}: {self.verb}({_shown(self.resource)}) {called}")
+        mistakes = Mistakes(f"{self.operator}: {self.verb}({shown(self.resource)}) {called}")
         mistakes.of(require_handler, self.verb, self.function, "review")
         resource = mistakes.of(lambda: self.of)
         if resource is not None:
@@ -268,7 +268,3 @@ def _require_fitting(review: AdmissionReview[Any]) -> None:
         cause = error.__cause__ or error
         text, _, path = str(cause).partition(" - at `$.")
         raise Denied(text, field=path.rstrip("`")) from error
-
-
-def _shown(resource: Any) -> str:
-    return shown(resource) if isinstance(resource, (str, type)) else repr(resource)

@@ -87,7 +87,7 @@ class Converter:
 
     def __init__(self, conversions: Sequence[Conversion]) -> None:
         resource = resource_of_class(conversions[0].old)
-        self.name = f"{resource.plural}.{resource.group}"
+        self.name = str(resource)
         self.path = f"/convert/{self.name}"
         classes = dict.fromkeys(kind for each in conversions for kind in (each.old, each.new))
         self._classes = {resource_of_class(each).api_version: each for each in classes}

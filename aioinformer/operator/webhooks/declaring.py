@@ -178,8 +178,7 @@ class DeclaresWebhooks:
         """
         kinds: dict[str, list[Conversion]] = {}
         for each in self._conversions:
-            resource = resource_of_class(each.old)
-            kinds.setdefault(f"{resource.plural}.{resource.group}", []).append(each)
+            kinds.setdefault(str(resource_of_class(each.old)), []).append(each)
         return {name: Converter(its) for name, its in kinds.items()}
 
     @property
@@ -235,8 +234,7 @@ class DeclaresWebhooks:
         converters = self._converters()
         made = []
         for versions in self.custom_resources():
-            resource = resource_of_class(versions[0])
-            converter = converters.get(f"{resource.plural}.{resource.group}")
+            converter = converters.get(str(resource_of_class(versions[0])))
             if converter is None or not reached:
                 made.append(crd(*versions))
                 continue
