@@ -39,7 +39,6 @@ from ..tracing import Trace
 from ..typed.names import named
 from .controller import Controller
 from .finalizing import may_read_same_object
-from .probes import controller_liveness_problems, controller_readiness_problems
 from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
@@ -537,8 +536,11 @@ class Manager(Running):
         else:
             for informer in self.informers:
                 yield from liveness_problems(informer.state, self._factory.stalled_after)
-            for controller in self._controllers:
-                yield from controller_liveness_problems(controller.state)
+            for state in (controller.state for controller in self._controllers):
+                for run in state.stuck:
+                    yield f"{state.name} is stuck at {run}"
+                if state.worker_error is not None:
+                    yield f"{state.name}: a worker or source failed: {state.worker_error!r}"
 
     def _not_ready(self) -> Iterator[str]:
         yield from self._not_alive()
@@ -547,5 +549,7 @@ class Manager(Running):
         for informer in self.informers:
             yield from readiness_problems(informer.state, self._factory.stalled_after)
         if all(informer.has_synced() for informer in self.informers):
-            for controller in self._controllers:
-                yield from controller_readiness_problems(controller.state)
+            for state in (controller.state for controller in self._controllers):
+                for trigger in state.triggers:
+                    if not trigger.synced:
+                        yield f"{state.name}: {trigger.name} has not processed its first list"
