@@ -17,7 +17,7 @@ from ...objects.codec import Codec, codec_for
 from ...objects.kube_object import KubeObject
 from ..context import Context
 from ..declarations import require_handler, takes_context, with_context
-from ..kinds import Named, declared, shown
+from ..kinds import Named, declared, resource_of, shown
 from ..mistakes import Mistakes
 from ..rights import LEASES
 from .patching import json_patch
@@ -84,7 +84,7 @@ class Admission:
     @property
     def of(self) -> APIResource:
         """The resource that it is called for."""
-        return declared(self.resource)
+        return resource_of(self.resource)
 
     @property
     def verb(self) -> str:
@@ -113,7 +113,7 @@ class Admission:
         called = getattr(self.function, "__name__", repr(self.function))
         mistakes = Mistakes(f"{self.operator}: {self.verb}({shown(self.resource)}) {called}")
         mistakes.of(require_handler, self.verb, self.function, "review")
-        resource = mistakes.of(lambda: self.of)
+        resource = mistakes.of(declared, self.resource)
         if resource is not None:
             self._check_resource(mistakes, resource, others)
         mistakes.of(require_flag, "side_effects", self.side_effects)
