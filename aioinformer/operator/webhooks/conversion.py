@@ -11,6 +11,7 @@ import msgspec
 from ..._core.coop import Budget
 from ..._core.tasks import maybe_await
 from ...errors import ConfigError, Denied, InvalidResultError
+from ...handlers import callable_name
 from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
 from ...typed import CustomResource
@@ -143,7 +144,7 @@ class Converter:
             obj = await maybe_await(step.function(obj))
             if not isinstance(obj, step.new):
                 raise InvalidResultError(
-                    f"{step.function.__name__} returned {obj!r:.200}, not a {step.new.__name__}"
+                    f"{callable_name(step.function)} returned {obj!r:.200}, not a {step.new.__name__}"
                 )
         fields = fields_of(obj)
         return {**fields, "apiVersion": desired, "metadata": _metadata(head.metadata, fields)}

@@ -6,6 +6,7 @@ import asyncio
 import io
 import logging
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,20 @@ async def test_conversion_of_unknown_versions_fails(caplog: pytest.LogCaptureFix
     answer = await post(app, app.paths[-1], conversion("hooks.example.com/v3", site()))
     assert answer.status_code == 500
     assert "no conversion from hooks.example.com/v1 to hooks.example.com/v3" in caplog.text
+
+
+async def test_conversion_without_a_name_that_returns_another_type_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    operator = Operator("sites")
+    up: Any = partial(lambda old: old)
+    operator.convert(WebsiteV1, WebsiteV2)(up)
+    operator.convert(WebsiteV2, WebsiteV1)(up)
+    app = operator.webhook_app()
+    answer = await post(app, app.paths[-1], conversion("hooks.example.com/v2", site()))
+    assert "InvalidResultError" in answer.text
+    assert "functools.partial" in caplog.text
+    assert "not a WebsiteV2" in caplog.text
 
 
 async def test_conversion_goes_through_versions_in_between() -> None:
