@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
+from .._core.cancellation import PLAIN_CALL_ERRORS
 from .._core.tasks import is_own_cancellation, raise_if_cancelled
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
@@ -143,7 +144,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         try:
             return bool(predicate(change))
-        except Exception as error:
+        except PLAIN_CALL_ERRORS as error:
             key, version = key_and_version(change.obj)
             self.record_failure(f"predicate {predicate!r} on {key} at {version}", error)
             return True
@@ -335,7 +336,7 @@ class Watch(InformerTrigger):
                     waiting.append((obj, requests))
                 else:
                     self._add_all(requests, priority)
-            except Exception as error:
+            except PLAIN_CALL_ERRORS as error:
                 self._record_map_failure(obj, error)
         return self._finish(waiting, priority) if waiting else None
 
