@@ -96,6 +96,20 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
         raise not_cancelled[0]
 
 
+async def gather(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
+    """Run coroutines concurrently, and return their results. When one fails, the others are cancelled.
+
+    Raises:
+        BaseException: The first error. All tasks have ended.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in coroutines]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
 def only_error_of(error: BaseException) -> BaseException:
     """Unwrap exception groups that hold a single error."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:

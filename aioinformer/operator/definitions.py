@@ -45,7 +45,8 @@ async def install(client: Client, operator: Operator, **reached: Unpack[Reached]
     for each in applied:
         if lacks := _lacks_conversion(operator, each):
             logger.warning("%s. aioinformer manifests prints a definition with it", lacks)
-    await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
+    for each in applied:
+        await _served(definitions, each["metadata"]["name"])
 
 
 async def register(client: Client, operator: Operator, **reached: Unpack[Reached]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
+from .._core.tasks import gather
 from ..client import Client
 from ..client.transport import Change
 from ..errors import AioInformerError, ApiError, ConfigError
@@ -55,7 +55,7 @@ async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Neede
         AioInformerError: The server does not answer, or reviews no access.
     """
     asked = [(each, verb) for each in dict.fromkeys(needed) for verb in each.right.verbs]
-    allowed = await asyncio.gather(*(_is_allowed(client, each, verb) for each, verb in asked))
+    allowed = await gather(*(_is_allowed(client, each, verb) for each, verb in asked))
     refused: dict[str, list[Right]] = {}
     for (each, verb), is_allowed in zip(asked, allowed, strict=True):
         if not is_allowed:
@@ -96,7 +96,7 @@ async def require_collections(client: Client, manager: Manager, advice: str) -> 
         AioInformerError: The server does not answer.
     """
     asked = collections_of(manager)
-    found = await asyncio.gather(*(_exists(client, each) for each in asked))
+    found = await gather(*(_exists(client, each) for each in asked))
     missing = [each for each, is_there in zip(asked, found, strict=True) if not is_there]
     if missing:
         texts = [await _explained(client, each) for each in missing]
