@@ -263,7 +263,7 @@ def _require_fitting(review: AdmissionReview[Any]) -> None:
         Denied: It does not fit its class, which its author can change.
     """
     try:
-        assert review.object is not None
+        _ = review.object
     except DecodeError as error:
         cause = error.__cause__ or error
         text, _, path = str(cause).partition(" - at `$.")
