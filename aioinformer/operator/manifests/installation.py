@@ -10,7 +10,12 @@ from ..._core.checks import LABEL, require_count, require_namespace, require_tex
 from ...errors import ConfigError
 from ..mistakes import Mistakes
 
-LONGEST_NAME = 63 - max(len("-metrics"), len("-webhook"))
+METRICS_SUFFIX = "-metrics"
+"""Of the name of the Service of /metrics and /debug."""
+WEBHOOK_SUFFIX = "-webhook"
+"""Of the names of the webhooks' Service, the Certificate and its Secret."""
+
+LONGEST_NAME = 63 - max(len(METRICS_SUFFIX), len(WEBHOOK_SUFFIX))
 """Of names from which the names of Services are made."""
 
 Object = dict[str, Any]
