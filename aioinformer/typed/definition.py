@@ -34,17 +34,17 @@ def crd(*versions: type[CustomResource], conversion: Mapping[str, Any] | None = 
     if not versions:
         raise ConfigError("crd() needs a class: crd(Website)")
     declarations = [declaration_of(each) for each in versions]
+    stored = next((each for each in declarations if each.storage), declarations[-1])
     mistakes: list[tuple[str, str]] = []
     offered = []
     for version, declared in zip(versions, declarations, strict=True):
         mistakes += [(declared.class_name, each) for each in declared.mistakes()]
         schema, wrong = _schema_of(version, declared)
         mistakes += [(declared.class_name, each) for each in wrong]
-        offered.append(_version(declared, schema))
+        offered.append(_version(declared, schema, is_stored=declared is stored))
     mistakes += [(declarations[0].class_name, each) for each in _disagreements(declarations)]
     if mistakes:
         raise _error(mistakes)
-    _choose_storage(offered, declarations)
     first = declarations[0]
     spec: dict[str, Any] = {
         "group": first.group,
@@ -150,12 +150,12 @@ def _at(schema: Schema, path: str) -> Schema | None:
     return found if position == len(path) else {}
 
 
-def _version(declared: Declaration, schema: Schema) -> dict[str, Any]:
+def _version(declared: Declaration, schema: Schema, *, is_stored: bool) -> dict[str, Any]:
     """Return an entry of ``spec.versions``."""
     version: dict[str, Any] = {
         "name": declared.version,
         "served": declared.served,
-        "storage": False,
+        "storage": is_stored,
         "schema": {"openAPIV3Schema": schema},
     }
     subresources: dict[str, Any] = {}
@@ -204,9 +204,3 @@ def _disagreements(declarations: Sequence[Declaration]) -> Iterator[str]:
     stored = [each.class_name for each in declarations if each.storage]
     if len(stored) > 1:
         yield f"{' and '.join(stored)} have storage=True: one version is stored"
-
-
-def _choose_storage(offered: list[dict[str, Any]], declarations: Sequence[Declaration]) -> None:
-    """Mark the stored version: the one that says so, else the last."""
-    chosen = next((i for i, each in enumerate(declarations) if each.storage), len(offered) - 1)
-    offered[chosen]["storage"] = True
