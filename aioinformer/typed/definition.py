@@ -14,7 +14,7 @@ from .schema import Schema, SchemaBuilder
 
 _STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
 
-_NAMES = ("group", "kind", "plural", "namespaced", "short_names", "categories")
+_SHARED = ("group", "kind", "plural", "namespaced", "short_names", "categories")
 """What all versions of a kind have in common."""
 
 
@@ -194,7 +194,7 @@ def _disagreements(declarations: Sequence[Declaration]) -> Iterator[str]:
     first = declarations[0]
     seen: dict[str, str] = {}
     for each in declarations:
-        for name in _NAMES:
+        for name in _SHARED:
             mine, others = getattr(each, name), getattr(first, name)
             if mine != others:
                 yield f"{name}={others!r}, but {name}={mine!r} of {each.class_name}: all versions of a kind share it"
