@@ -128,7 +128,7 @@ class Workers:
 
     def failures(self) -> Iterator[FailingKey]:
         """Yield the keys whose last reconcile failed, the longest known first. Call it in the event loop."""
-        now = asyncio.get_running_loop().time()
+        now = 0.0 if self._loop is None else self._loop.time()
         for key, failure in self.failing.items():
             yield FailingKey(
                 key=key,
