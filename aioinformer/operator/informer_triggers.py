@@ -352,10 +352,7 @@ class Watch(InformerTrigger):
                     self._record_map_failure(obj, error)
         finally:
             for _, mapping in waiting:
-                if (
-                    inspect.iscoroutine(mapping)
-                    and inspect.getcoroutinestate(mapping) == inspect.CORO_CREATED
-                ):
+                if inspect.iscoroutine(mapping):
                     mapping.close()  # avoid the warning about a coroutine that was never awaited
 
     def _add_all(self, requests: Requests, priority: int) -> None:
