@@ -51,8 +51,12 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         mistakes = Mistakes("the manifests")
-        for check in (self._check_name, self._check_image, self._check_namespaces, self._check_replicas):
-            mistakes.of(check)
+        mistakes.of(self._check_name)
+        mistakes.of(self._check_image)
+        for name, value in (("namespace", self.namespace or None), ("watched", self.watched)):
+            if value is not None:
+                mistakes.of(require_namespace, name, value)
+        mistakes.of(require_count, "replicas", self.replicas)
         mistakes.raise_if_any()
 
     @property
@@ -104,11 +108,3 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"image must be an image's name, like 'example.com/websites:1', not {self.image!r}"
             )
-
-    def _check_namespaces(self) -> None:
-        for name, value in (("namespace", self.namespace or None), ("watched", self.watched)):
-            if value is not None:
-                require_namespace(name, value)
-
-    def _check_replicas(self) -> None:
-        require_count("replicas", self.replicas)
