@@ -24,7 +24,7 @@ from .declarations import (
 )
 from .finalizing import require_finalizer
 from .informer_triggers import Owns, Watch
-from .kinds import Named, declared, declares_status, require_distinct
+from .kinds import Named, custom_class, declared, require_distinct
 from .mistakes import Mistakes
 from .predicates import PredicateFunc, require_predicate
 from .rights import READ, Right
@@ -79,7 +79,8 @@ class Declared:
     def _status_verbs(self) -> Sequence[str]:
         if self.status_verbs is not None:
             return self.status_verbs
-        return ("update", "patch") if declares_status(self.resource) else ()
+        kind = custom_class(self.resource)
+        return ("update", "patch") if kind is not None and "status" in kind.__struct_fields__ else ()
 
     @property
     def resources(self) -> list[Named]:

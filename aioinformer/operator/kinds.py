@@ -198,12 +198,6 @@ def is_discovered(named: Named) -> bool:
     return isinstance(base, str) and built_in(base) is None
 
 
-def declares_status(named: Named) -> bool:
-    """Return whether the class of the resource has a status."""
-    found = custom_class(named)
-    return found is not None and "status" in found.__struct_fields__
-
-
 def shown(named: Named) -> str:
     """Return how a program names the resource, for messages."""
     base = base_of(named)
