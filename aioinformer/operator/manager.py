@@ -14,13 +14,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
 from .._core.signals import STOP_SIGNALS, run_until_signal
-from .._core.tasks import (
-    Running,
-    finish,
-    raise_failures,
-    run_until_first,
-    wait_ended,
-)
+from .._core.tasks import Running, finish, raise_failures, run_until_first, wait_ended
 from ..client import Client
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
@@ -47,6 +41,19 @@ from .webhook_counts import WebhookCounts
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class ResourceOptions(Selected, total=False):
+    """The options of ``Manager.resource``."""
+
+    field_manager: str
+
+
+class CollectionOptions(ResourceOptions, total=False):
+    """The options of ``Manager.resource`` after an apiVersion and a plural."""
+
+    kind: str
+    namespaced: bool
 
 
 class Manager(Running):
@@ -113,19 +120,12 @@ class Manager(Running):
 
     @overload
     def for_resource(
-        self,
-        api_version: str,
-        plural: str,
-        **options: Unpack[InformerOptions],
+        self, api_version: str, plural: str, **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
     def for_resource(
-        self,
-        api_version: str,
-        plural: str,
-        object_type: type[T],
-        **options: Unpack[InformerOptions],
+        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[T]: ...
 
     @overload
@@ -155,58 +155,25 @@ class Manager(Running):
 
     @overload
     def resource(
-        self,
-        api_version: str,
-        plural: str,
-        *,
-        kind: str = "",
-        namespaced: bool = True,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, api_version: str, plural: str, **options: Unpack[CollectionOptions]
     ) -> CachedResource[KubeObject]: ...
 
     @overload
     def resource(
-        self,
-        api_version: str,
-        plural: str,
-        object_type: type[T],
-        *,
-        kind: str = "",
-        namespaced: bool = True,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[CollectionOptions]
     ) -> CachedResource[T]: ...
 
     @overload
     def resource(
-        self,
-        resource: str | APIResource,
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, resource: str | APIResource, /, **options: Unpack[ResourceOptions]
     ) -> CachedResource[KubeObject]: ...
 
     @overload
-    def resource(
-        self,
-        resource: type[T],
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
-    ) -> CachedResource[T]: ...
+    def resource(self, resource: type[T], /, **options: Unpack[ResourceOptions]) -> CachedResource[T]: ...
 
     @overload
     def resource(
-        self,
-        resource: str | APIResource,
-        object_type: type[T],
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[ResourceOptions]
     ) -> CachedResource[T]: ...
 
     def resource(
