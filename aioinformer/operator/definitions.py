@@ -23,7 +23,7 @@ Object = dict[str, Any]
 TIMEOUT = 30.0
 """Seconds until the server has to serve a new definition."""
 POLL = 0.1
-MOST_TOLD = 5
+MOST_LISTED = 5
 """Differences that a message lists."""
 
 
@@ -82,9 +82,9 @@ async def differences(client: Client, operator: Operator) -> list[str]:
         changes = [*_changes(found, wanted)]
         if changes:
             classes = " and ".join(each.__name__ for each in versions)
-            more = f" and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
+            more = f" and {len(changes) - MOST_LISTED} more" if len(changes) > MOST_LISTED else ""
             texts.append(
-                f"{name} at the server differs from the class {classes}: {', '.join(changes[:MOST_TOLD])}{more}"
+                f"{name} at the server differs from the class {classes}: {', '.join(changes[:MOST_LISTED])}{more}"
             )
     return texts
 

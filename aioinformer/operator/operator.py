@@ -21,7 +21,7 @@ from ..typed import CustomResource
 from ..typed.names import resource_of_class
 from .context import Context, Lifespan
 from .declarations import ControllerOptions, Outcome, Uses, require_items, unique
-from .declared import Declared
+from .declared_controller import DeclaredController
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager
 from .mistakes import Mistakes
@@ -96,7 +96,7 @@ class Operator(DeclaresWebhooks):
         self.name = name
         self.events = events
         self.settings = settings
-        self._declared: list[Declared] = []
+        self._declared: list[DeclaredController] = []
         self._lifespans: list[Lifespan] = []
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Operator(DeclaresWebhooks):
         """
 
         def register(reconcile: Any) -> Any:
-            declared = Declared(resource, reconcile, **options)
+            declared = DeclaredController(resource, reconcile, **options)
             used = [each.named for each in self.uses]
             declared.check(self.name, self._declared, [*used, *self._webhook_classes])
             self._declared.append(declared)

@@ -73,7 +73,7 @@ async def user_of(client: Client) -> str:
     return str(status.get("userInfo", {}).get("username") or "this user")
 
 
-def told(missing: Iterable[Needed]) -> str:
+def in_words(missing: Iterable[Needed]) -> str:
     """Return rights in words: ``"list, watch pods in all namespaces"``."""
     return "; ".join(
         f"{each.right} in {each.namespace}"

@@ -1,4 +1,4 @@
-"""One declared controller: its checks, its rights, and the Controller that a run gets."""
+"""A controller as it was declared: its checks, its rights, and the Controller that a run gets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .source_trigger import Source, SourceTrigger
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Declared:
+class DeclaredController:
     """A controller as it was declared: see ``Operator.controller``."""
 
     resource: Named
@@ -87,7 +87,7 @@ class Declared:
         """All resources that it names."""
         return [*self.triggers, *(each.named for each in self.uses)]
 
-    def check(self, operator: str, others: Sequence[Declared], named: Iterable[Named]) -> None:
+    def check(self, operator: str, others: Sequence[DeclaredController], named: Iterable[Named]) -> None:
         """Check the declaration.
 
         Args:
@@ -142,7 +142,9 @@ class Declared:
         if self.rate_limiter is not None:
             mistakes.of(require_arguments, "rate_limiter", self.rate_limiter, ())
 
-    def _check_others(self, mistakes: Mistakes, primary: APIResource, others: Sequence[Declared]) -> None:
+    def _check_others(
+        self, mistakes: Mistakes, primary: APIResource, others: Sequence[DeclaredController]
+    ) -> None:
         for other in others:
             if other.title == self.title:
                 mistakes.add(f"another controller is named {self.title} already: pass name= to one of them")
