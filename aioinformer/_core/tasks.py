@@ -102,12 +102,11 @@ async def gather(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
     Raises:
         BaseException: The first error. All tasks have ended.
     """
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in coroutines]
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
+        return await asyncio.gather(*tasks)
+    finally:
+        await finish(*tasks)
 
 
 def only_error_of(error: BaseException) -> BaseException:

@@ -330,6 +330,9 @@ async def test_gather_returns_results_in_order_and_raises_one_of_several_errors(
     with pytest.raises(ValueError, match="first"):
         await gather(work(0, ValueError("first")), work(0, ValueError("second")), work(3600))
     assert sorted(ended) == [0, 0, 3600]
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling(), "a TaskGroup of Python 3.11 leaves its own request"
 
 
 async def test_maybe_await_awaits_only_awaitables() -> None:
