@@ -159,10 +159,8 @@ def require_list(name: str, value: Iterable[T]) -> list[T]:
     Raises:
         ConfigError: It is a string, or not iterable.
     """
-    if isinstance(value, str):
-        raise ConfigError(f"{name} must be a list, not {value!r}")
-    if not isinstance(value, Iterable):
-        raise ConfigError(f"{name} must be a list, also of one alone: [{value!r}]")
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ConfigError(f"{name} must be a list, not {value!r}: put it in brackets")
     return list(value)
 
 

@@ -96,6 +96,19 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
         raise not_cancelled[0]
 
 
+async def gather(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
+    """Run coroutines concurrently, and return their results. When one fails, the others are cancelled.
+
+    Raises:
+        BaseException: The first error. All tasks have ended.
+    """
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        await finish(*tasks)
+
+
 def only_error_of(error: BaseException) -> BaseException:
     """Unwrap exception groups that hold a single error."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:

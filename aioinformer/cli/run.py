@@ -21,11 +21,11 @@ from ..operator import Manager, Operator, WebhookServer
 from ..operator.definitions import differences, install, register
 from ..operator.preflight import (
     Needed,
+    in_words,
     missing_rights,
     read_by,
     require_collections,
     require_scopes,
-    told,
     user_of,
 )
 from ..operator.rights import ELECT, LEASES, Right
@@ -228,7 +228,7 @@ async def _check(
         return
     if not missing:
         return
-    rights = f"{await user_of(client)} may not {told(missing)}"
+    rights = f"{await user_of(client)} may not {in_words(missing)}"
     grant = (
         f"Grant it: aioinformer manifests {asked.target}{' --replicas 2' if elector else ''} prints the rules"
         if isinstance(found, Operator)

@@ -176,15 +176,16 @@ class Context:
                 f"and Kubernetes deletes objects whose owner is in another one: write it by context.resource("
                 f"{shown(resource)}).apply, and delete it in a cleanup"
             )
-        if (found := self._cached.get(key := key_of(resource))) is None:
-            return await self.uncached(resource).apply({**fields, "metadata": metadata}, force=True)
+        obj, key = {**fields, "metadata": metadata}, key_of(resource)
+        if (found := self._cached.get(key)) is None:
+            return await self.uncached(resource).apply(obj, force=True)
         if not LabelSelector.parse(key.label_selector).matches(metadata.get("labels") or {}):
             named = "/".join(filter(None, (metadata["namespace"], metadata["name"])))
             raise ConfigError(
                 f"{shown(resource)} {named}: the cache has only objects with {key.label_selector}, so the operator "
                 "would not see this one: add these labels to its metadata"
             )
-        return await found.apply({**fields, "metadata": metadata}, force=True)
+        return await found.apply(obj, force=True)
 
     @property
     def events(self) -> EventRecorder:

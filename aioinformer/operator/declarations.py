@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
-from ..errors import AioInformerError, ConfigError
-from ..handlers import require_callback
-from ..typed.declaration import mistakes_error
+from .._core.checks import require_list, require_options
+from ..errors import ConfigError
+from ..handlers import callable_name, require_callback
 from ..workqueue import RateLimiter
 from .context import Context
 from .informer_triggers import Requests
@@ -19,7 +19,6 @@ from .requests import Request, Result
 from .rights import READ, WRITE, Right
 from .source_trigger import Source
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -153,20 +152,11 @@ def with_context(function: Callable[..., Any], context: Context) -> Callable[[An
     """Return a function of one argument, which passes the context on if the function takes it."""
     if not takes_context(function):
         return function
-    if inspect.iscoroutinefunction(function):
 
-        async def call_async(argument: Any) -> Any:
-            return await function(argument, context)
+    def call(argument: Any) -> Any:
+        return function(argument, context)
 
-        call: Callable[[Any], Any] = call_async
-    else:
-
-        def call_plain(argument: Any) -> Any:
-            return function(argument, context)
-
-        call = call_plain
-    call.__name__ = getattr(function, "__name__", repr(function))  # for logs
-    call.__qualname__ = getattr(function, "__qualname__", repr(function))
+    call.__qualname__ = callable_name(function)  # for logs
     return call
 
 
@@ -194,60 +184,19 @@ def require_handler(name: str, function: object, argument: str = "request") -> N
     require_callback(name, function, (argument, "context") if is_two else (argument,))
 
 
-def require_items(name: str, given: Iterable[T], item: type = object) -> tuple[T, ...]:
+def require_items(name: str, given: Iterable[T], item: type) -> tuple[T, ...]:
     """Return the objects of an option that is a list.
 
     Raises:
         ConfigError: It is no list, or an object is not of the class.
     """
-    option: object = given
-    if isinstance(option, str) or not isinstance(option, Iterable):
-        raise ConfigError(f"{name} must be a list, not {option!r}: put it in brackets")
-    items = tuple(given)
+    items = require_list(name, given)
     for each in items:
         if not isinstance(each, item):
             raise ConfigError(
                 f"{name} takes {item.__name__} objects, such as {item.__name__}({each!r}, ...), not {each!r}"
             )
-    return items
-
-
-def right_of(declaration: Owned | Uses) -> Right:
-    """Return what a declaration adds to a Role.
-
-    Raises:
-        ConfigError: The resource is unknown, or the verbs are invalid.
-    """
-    return declaration.right
-
-
-class Mistakes:
-    """Collects the mistakes of a declaration, to report all at once."""
-
-    def __init__(self, where: str) -> None:
-        self._where = where
-        self._found: list[str] = []
-
-    def add(self, mistake: str) -> None:
-        """Add one."""
-        self._found.append(mistake)
-
-    def of(self, check: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Return what a function returns; or None if it raises an error, which is collected as a mistake."""
-        try:
-            return check(*args, **kwargs)
-        except AioInformerError as error:
-            self._found.append(str(error))
-            return None
-
-    def raise_if_any(self) -> None:
-        """Raise all mistakes as one error.
-
-        Raises:
-            ConfigError: There are some.
-        """
-        if self._found:
-            raise mistakes_error(self._where, self._found)
+    return tuple(items)
 
 
 def unique(named: Iterable[Named]) -> list[Named]:
@@ -256,3 +205,27 @@ def unique(named: Iterable[Named]) -> list[Named]:
     for each in named:
         found.setdefault(key_of(each), each)
     return [*found.values()]
+
+
+def require_declared(
+    operator: str, decorator: str, resource: object, given: Iterable[str], known: type
+) -> None:
+    """Check that a decorator was called with a resource, and the names of its options.
+
+    Args:
+        operator: The operator's name, for the message.
+        decorator: The decorator's name.
+        resource: Its first argument.
+        given: Its keyword arguments.
+        known: The TypedDict of its options.
+
+    Raises:
+        ConfigError: It got a function, so it decorates nothing.
+        TypeError: There is no such option.
+    """
+    if inspect.isroutine(resource):
+        raise ConfigError(
+            f"{operator}: {decorator} takes a resource, not {resource.__name__}: write a class or a name, as in "
+            f'@operator.{decorator}("pods")'
+        )
+    require_options(given, known.__annotations__)

@@ -12,7 +12,7 @@ import anyio
 from ..client import Client
 from ..errors import ConfigError, InvalidError, RefusedError, said
 from ..resources import Resource
-from ..typed import Change, crd, diff
+from ..typed import crd, diff
 from .operator import Operator
 from .webhooks import Reached
 
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 TIMEOUT = 30.0
 """Seconds until the server has to serve a new definition."""
 POLL = 0.1
-MOST_TOLD = 5
+MOST_LISTED = 5
 """Differences that a message lists."""
 
 
@@ -40,12 +40,13 @@ async def install(client: Client, operator: Operator, **reached: Unpack[Reached]
             objects it stores.
         AioInformerError: The server refused, or does not answer.
     """
-    definitions = _definitions(client, operator.name)
+    definitions = _definitions(client, operator)
     applied = [await _applied(definitions, each) for each in operator.definitions(**reached)]
     for each in applied:
         if lacks := _lacks_conversion(operator, each):
             logger.warning("%s. aioinformer manifests prints a definition with it", lacks)
-    await asyncio.gather(*(_served(definitions, each["metadata"]["name"]) for each in applied))
+    for each in applied:
+        await _served(definitions, each["metadata"]["name"])
 
 
 async def register(client: Client, operator: Operator, **reached: Unpack[Reached]) -> None:
@@ -55,15 +56,7 @@ async def register(client: Client, operator: Operator, **reached: Unpack[Reached
         AioInformerError: The server refused, or does not answer.
     """
     for each in operator.webhook_configurations(**reached):
-        kind = each["kind"]
-        configurations = Resource(
-            client,
-            "admissionregistration.k8s.io/v1",
-            f"{kind.lower()}s",
-            dict,
-            kind=kind,
-            field_manager=operator.name,
-        )
+        configurations = _resource(client, "admissionregistration.k8s.io/v1", each["kind"], operator)
         await configurations.apply(each, force=True)
 
 
@@ -76,7 +69,7 @@ async def differences(client: Client, operator: Operator) -> list[str]:
         AioInformerError: The server does not answer.
     """
     texts = []
-    definitions = _definitions(client, operator.name)
+    definitions = _definitions(client, operator)
     for versions in operator.custom_resources():
         wanted = crd(*versions)
         name = wanted["metadata"]["name"]
@@ -89,22 +82,19 @@ async def differences(client: Client, operator: Operator) -> list[str]:
         changes = [*_changes(found, wanted)]
         if changes:
             classes = " and ".join(each.__name__ for each in versions)
-            more = f" and {len(changes) - MOST_TOLD} more" if len(changes) > MOST_TOLD else ""
+            more = f" and {len(changes) - MOST_LISTED} more" if len(changes) > MOST_LISTED else ""
             texts.append(
-                f"{name} at the server differs from the class {classes}: {', '.join(changes[:MOST_TOLD])}{more}"
+                f"{name} at the server differs from the class {classes}: {', '.join(changes[:MOST_LISTED])}{more}"
             )
     return texts
 
 
-def _definitions(client: Client, manager: str) -> Resource[Object]:
-    return Resource(
-        client,
-        "apiextensions.k8s.io/v1",
-        "customresourcedefinitions",
-        dict,
-        kind="CustomResourceDefinition",
-        field_manager=manager,
-    )
+def _definitions(client: Client, operator: Operator) -> Resource[Object]:
+    return _resource(client, "apiextensions.k8s.io/v1", "CustomResourceDefinition", operator)
+
+
+def _resource(client: Client, api_version: str, kind: str, operator: Operator) -> Resource[Object]:
+    return Resource(client, api_version, f"{kind.lower()}s", dict, kind=kind, field_manager=operator.name)
 
 
 async def _applied(definitions: Resource[Object], definition: Object) -> Object:
@@ -153,11 +143,6 @@ def _changes(found: Object, wanted: Object) -> Iterator[str]:
             continue
         for part in ("schema", "subresources"):
             for change in diff(served[name].get(part) or {}, version.get(part) or {}):
-                yield _told(f"{name} ", change)
-
-
-def _told(prefix: str, change: Change) -> str:
-    """Return a change in words, with the field as objects have it."""
-    steps = [str(each) for each in change.path if each not in ("openAPIV3Schema", "properties")]
-    change = change._replace(path=tuple(steps))
-    return f"{prefix}{change}"
+                # With the path as objects have it.
+                steps = [str(each) for each in change.path if each not in ("openAPIV3Schema", "properties")]
+                yield f"{name} {change._replace(path=tuple(steps))}"

@@ -62,11 +62,7 @@ def make_step(
         raise ConfigError(
             f"{name}: the finalizer {finalizer} needs a cleanup function; without one it is never removed"
         )
-    if not isinstance(finalizer, str) or "/" not in finalizer:
-        raise ConfigError(
-            f"{name}: a finalizer needs a name like 'example.com/what-it-protects', not {finalizer!r}"
-        )
-    require_qualified_name(f"{name}: finalizer", finalizer)
+    require_finalizer(f"{name}: finalizer", finalizer)
     if written is None:
         raise ConfigError(
             f"{name}: the finalizer {finalizer} must be written to objects: pass a CachedResource, not the informer"
@@ -74,7 +70,18 @@ def make_step(
     require_fields(
         written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
     )
-    return Finalizing(reconcile, written, finalizer, cleanup), finalizer
+    return _with_finalizer(reconcile, written, finalizer, cleanup), finalizer
+
+
+def require_finalizer(name: str, finalizer: object) -> None:
+    """Check that a string can be a finalizer of your own: a domain, ``/`` and a name.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    require_qualified_name(name, finalizer)
+    if "/" not in str(finalizer):
+        raise ConfigError(f"{name} must be a name like 'example.com/what-it-protects', not {finalizer!r}")
 
 
 def may_read_same_object(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]) -> bool:
@@ -89,40 +96,36 @@ def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceL
     return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
-class Finalizing:
-    """Adds a finalizer before an object is first reconciled, and removes it after cleanup.
+def _with_finalizer(
+    reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
+) -> Step:
+    """Return a step that adds a finalizer before an object is first reconciled, and removes it after cleanup.
 
     Guarantees:
         ``reconcile`` is called for objects that have the finalizer and are not marked for deletion; ``cleanup`` for
         those that have it and are. Objects that are gone, or wait for other finalizers only, cause no call.
     """
 
-    def __init__(
-        self, reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
-    ) -> None:
-        self._reconcile = reconcile
-        self._written = written
-        self._finalizer = finalizer
-        self._cleanup = cleanup
-
-    async def __call__(self, request: Request[Any]) -> object:
+    async def step(request: Request[Any]) -> object:
         obj = request.object
         if obj is None:
             return None
         if is_deleting(obj):
-            if not contains_finalizer(obj, self._finalizer):
+            if not contains_finalizer(obj, finalizer):
                 return None
-            result = await maybe_await(self._cleanup(request))
+            result = await maybe_await(cleanup(request))
             if result is None or (isinstance(result, Result) and result.is_final):
-                await self._written.drop_finalizer(obj, self._finalizer)
+                await written.drop_finalizer(obj, finalizer)
                 return None
             return result
-        if not contains_finalizer(obj, self._finalizer):
-            obj = await self._written.ensure_finalizer(obj, self._finalizer)
+        if not contains_finalizer(obj, finalizer):
+            obj = await written.ensure_finalizer(obj, finalizer)
             if obj is None:  # deleted meanwhile; the informer reports it
                 return None
             request = Request(request.namespace, request.name, obj)
-        return await maybe_await(self._reconcile(request))
+        return await maybe_await(reconcile(request))
+
+    return step
 
 
 def _require_reconcile(what: str, function: object) -> None:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
+from .._core.cancellation import PLAIN_CALL_ERRORS
 from .._core.tasks import is_own_cancellation, raise_if_cancelled
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
@@ -143,7 +144,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         try:
             return bool(predicate(change))
-        except Exception as error:
+        except PLAIN_CALL_ERRORS as error:
             key, version = key_and_version(change.obj)
             self.record_failure(f"predicate {predicate!r} on {key} at {version}", error)
             return True
@@ -335,7 +336,7 @@ class Watch(InformerTrigger):
                     waiting.append((obj, requests))
                 else:
                     self._add_all(requests, priority)
-            except Exception as error:
+            except PLAIN_CALL_ERRORS as error:
                 self._record_map_failure(obj, error)
         return self._finish(waiting, priority) if waiting else None
 
@@ -351,27 +352,20 @@ class Watch(InformerTrigger):
                     self._record_map_failure(obj, error)
         finally:
             for _, mapping in waiting:
-                if (
-                    inspect.iscoroutine(mapping)
-                    and inspect.getcoroutinestate(mapping) == inspect.CORO_CREATED
-                ):
+                if inspect.iscoroutine(mapping):
                     mapping.close()  # avoid the warning about a coroutine that was never awaited
 
     def _add_all(self, requests: Requests, priority: int) -> None:
-        for request in _each(requests):
+        if requests is None:
+            return
+        if isinstance(requests, (Request, str)) or not isinstance(requests, Iterable):
+            requests = [requests]
+        for request in [require_request(each) for each in requests]:  # all or none
             self.queue.add(request.key, priority)
 
     def _record_map_failure(self, obj: Any, error: BaseException) -> None:
         key, version = key_and_version(obj)
         self.record_failure(f"{callable_name(self._map_func)} on {key} at {version}", error)
-
-
-def _each(requests: Requests) -> Iterable[Request[Any]]:
-    if requests is None:
-        return ()
-    if isinstance(requests, (Request, str)) or not isinstance(requests, Iterable):
-        return [require_request(requests)]
-    return [require_request(each) for each in requests]
 
 
 def _group_of(informer: SharedIndexInformer[Any]) -> str | None:

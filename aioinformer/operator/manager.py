@@ -14,13 +14,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
 from .._core.signals import STOP_SIGNALS, run_until_signal
-from .._core.tasks import (
-    Running,
-    finish,
-    raise_failures,
-    run_until_first,
-    wait_ended,
-)
+from .._core.tasks import Running, finish, raise_failures, run_until_first, wait_ended
 from ..client import Client
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
@@ -39,7 +33,6 @@ from ..tracing import Trace
 from ..typed.names import named
 from .controller import Controller
 from .finalizing import may_read_same_object
-from .probes import controller_liveness_problems, controller_readiness_problems
 from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
@@ -64,6 +57,19 @@ class ManagerOptions(ReflectorOptions, total=False):
     queue: QueueName
     stalled_after: float | None
     detect_mutations: bool
+
+
+class ResourceOptions(Selected, total=False):
+    """The options of ``Manager.resource``."""
+
+    field_manager: str
+
+
+class CollectionOptions(ResourceOptions, total=False):
+    """The options of ``Manager.resource`` after an apiVersion and a plural."""
+
+    kind: str
+    namespaced: bool
 
 
 class Manager(Running):
@@ -130,19 +136,12 @@ class Manager(Running):
 
     @overload
     def for_resource(
-        self,
-        api_version: str,
-        plural: str,
-        **options: Unpack[InformerOptions],
+        self, api_version: str, plural: str, **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
     def for_resource(
-        self,
-        api_version: str,
-        plural: str,
-        object_type: type[T],
-        **options: Unpack[InformerOptions],
+        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[T]: ...
 
     @overload
@@ -172,58 +171,25 @@ class Manager(Running):
 
     @overload
     def resource(
-        self,
-        api_version: str,
-        plural: str,
-        *,
-        kind: str = "",
-        namespaced: bool = True,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, api_version: str, plural: str, **options: Unpack[CollectionOptions]
     ) -> CachedResource[KubeObject]: ...
 
     @overload
     def resource(
-        self,
-        api_version: str,
-        plural: str,
-        object_type: type[T],
-        *,
-        kind: str = "",
-        namespaced: bool = True,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[CollectionOptions]
     ) -> CachedResource[T]: ...
 
     @overload
     def resource(
-        self,
-        resource: str | APIResource,
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, resource: str | APIResource, /, **options: Unpack[ResourceOptions]
     ) -> CachedResource[KubeObject]: ...
 
     @overload
-    def resource(
-        self,
-        resource: type[T],
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
-    ) -> CachedResource[T]: ...
+    def resource(self, resource: type[T], /, **options: Unpack[ResourceOptions]) -> CachedResource[T]: ...
 
     @overload
     def resource(
-        self,
-        resource: str | APIResource,
-        object_type: type[T],
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        **selected: Unpack[Selected],
+        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[ResourceOptions]
     ) -> CachedResource[T]: ...
 
     def resource(
@@ -553,8 +519,11 @@ class Manager(Running):
         else:
             for informer in self.informers:
                 yield from liveness_problems(informer.state, self._factory.stalled_after)
-            for controller in self._controllers:
-                yield from controller_liveness_problems(controller.state)
+            for state in (controller.state for controller in self._controllers):
+                for run in state.stuck:
+                    yield f"{state.name} is stuck at {run}"
+                if state.worker_error is not None:
+                    yield f"{state.name}: a worker or source failed: {state.worker_error!r}"
 
     def _not_ready(self) -> Iterator[str]:
         yield from self._not_alive()
@@ -563,5 +532,7 @@ class Manager(Running):
         for informer in self.informers:
             yield from readiness_problems(informer.state, self._factory.stalled_after)
         if all(informer.has_synced() for informer in self.informers):
-            for controller in self._controllers:
-                yield from controller_readiness_problems(controller.state)
+            for state in (controller.state for controller in self._controllers):
+                for trigger in state.triggers:
+                    if not trigger.synced:
+                        yield f"{state.name}: {trigger.name} has not processed its first list"

@@ -6,7 +6,8 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
-from typing import Any, Generic, TypeVar, Unpack, overload
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from .._core.checks import require_object_name
 from ..client import Client
@@ -18,12 +19,12 @@ from ..tracing import Trace
 from ..typed import CustomResource
 from ..typed.names import resource_of_class
 from .context import Context, Lifespan
-from .declarations import ControllerOptions, Handler, Mistakes, Outcome, Uses, require_items, right_of, unique
-from .declared import Declared
+from .declarations import ControllerOptions, Outcome, Uses, require_declared, require_items, unique
+from .declared_controller import DeclaredController
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager, ManagerOptions
+from .mistakes import Mistakes
 from .protocols import LeaderElection
-from .registering import Registering, require_declared
 from .requests import Request
 from .rights import ELECT, EVENTS, LEASES, Right, merged
 from .settings import require_settings_class, settings_from
@@ -38,19 +39,16 @@ R = TypeVar("R", bound=Outcome)
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
-class _Registers(Registering, Generic[T]):
-    """The function is a reconciler."""
+class _Registers(Protocol[T]):
+    """A decorator that registers a reconciler and returns it unchanged."""
 
     @overload
-    def __call__(self, reconcile: Callable[[Request[T]], R]) -> Callable[[Request[T]], R]: ...
+    def __call__(self, reconcile: Callable[[Request[T]], R], /) -> Callable[[Request[T]], R]: ...
 
     @overload
     def __call__(
-        self, reconcile: Callable[[Request[T], Context], R]
+        self, reconcile: Callable[[Request[T], Context], R], /
     ) -> Callable[[Request[T], Context], R]: ...
-
-    def __call__(self, reconcile: Any) -> Any:
-        return self.registered(reconcile)
 
 
 class Operator(DeclaresWebhooks):
@@ -88,7 +86,7 @@ class Operator(DeclaresWebhooks):
         mistakes.of(require_object_name, "name", name)
         self.uses = mistakes.of(require_items, "uses", uses, Uses) or ()
         for each in self.uses:
-            mistakes.of(right_of, each)
+            mistakes.of(attrgetter("right"), each)
         if settings is not None:
             mistakes.of(require_settings_class, settings)
         mistakes.of(require_distinct, (each.named for each in self.uses))
@@ -97,7 +95,7 @@ class Operator(DeclaresWebhooks):
         self.name = name
         self.events = events
         self.settings = settings
-        self._declared: list[Declared] = []
+        self._declared: list[DeclaredController] = []
         self._lifespans: list[Lifespan] = []
 
     def __repr__(self) -> str:
@@ -127,13 +125,14 @@ class Operator(DeclaresWebhooks):
         """
         require_declared(self.name, "controller", resource, options, ControllerOptions)
 
-        def register(reconcile: Handler[Any]) -> None:
-            declared = Declared(resource, reconcile, **options)
+        def register(reconcile: Any) -> Any:
+            declared = DeclaredController(resource, reconcile, **options)
             used = [each.named for each in self.uses]
             declared.check(self.name, self._declared, [*used, *self._webhook_classes])
             self._declared.append(declared)
+            return reconcile
 
-        return _Registers(register)
+        return register
 
     def lifespan(
         self, function: Callable[[Context], AsyncIterator[T]]

@@ -90,12 +90,12 @@ class Predicate(ABC):
 
     def __and__(self, other: PredicateFunc[Any]) -> Predicate:
         require_predicate("&", other)
-        both = When(lambda change: self(change) and other(change), f"({self!r} & {_name(other)})")
+        both = When(lambda change: self(change) and other(change), f"({self!r} & {callable_name(other)})")
         return both._reading(self, other)
 
     def __or__(self, other: PredicateFunc[Any]) -> Predicate:
         require_predicate("|", other)
-        either = When(lambda change: self(change) or other(change), f"({self!r} | {_name(other)})")
+        either = When(lambda change: self(change) or other(change), f"({self!r} | {callable_name(other)})")
         return either._reading(self, other)
 
     def __invert__(self) -> Predicate:
@@ -275,7 +275,3 @@ def reads_of(predicate: PredicateFunc[Any] | None) -> tuple[MetadataField | Fiel
 def _metadata_differs(old: Any, new: Any, field: MetadataField) -> bool:
     before, after = read_metadata(old, field), read_metadata(new, field)
     return (before or None) != (after or None)
-
-
-def _name(predicate: PredicateFunc[Any]) -> str:
-    return repr(predicate) if isinstance(predicate, Predicate) else callable_name(predicate)

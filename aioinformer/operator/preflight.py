@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
+from .._core.tasks import gather
 from ..client import Client
 from ..client.transport import Change
 from ..errors import AioInformerError, ApiError, ConfigError
@@ -19,9 +19,6 @@ from .rights import Right, merged
 
 TIMEOUT = 10.0
 """Seconds for each answer."""
-
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 class Needed(NamedTuple):
@@ -58,7 +55,7 @@ async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Neede
         AioInformerError: The server does not answer, or reviews no access.
     """
     asked = [(each, verb) for each in dict.fromkeys(needed) for verb in each.right.verbs]
-    allowed = await asyncio.gather(*(_is_allowed(client, each, verb) for each, verb in asked))
+    allowed = await gather(*(_is_allowed(client, each, verb) for each, verb in asked))
     refused: dict[str, list[Right]] = {}
     for (each, verb), is_allowed in zip(asked, allowed, strict=True):
         if not is_allowed:
@@ -69,15 +66,14 @@ async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Neede
 
 async def user_of(client: Client) -> str:
     """Return how the server calls this client's user; ``"this user"`` if it does not say."""
-    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
-        status = await _reviewed(client, _SELF, review)
+        status = await _reviewed(client, "authentication.k8s.io/v1", "SelfSubjectReview")
     except ApiError:
         return "this user"
     return str(status.get("userInfo", {}).get("username") or "this user")
 
 
-def told(missing: Iterable[Needed]) -> str:
+def in_words(missing: Iterable[Needed]) -> str:
     """Return rights in words: ``"list, watch pods in all namespaces"``."""
     return "; ".join(
         f"{each.right} in {each.namespace}"
@@ -100,11 +96,11 @@ async def require_collections(client: Client, manager: Manager, advice: str) -> 
         AioInformerError: The server does not answer.
     """
     asked = collections_of(manager)
-    found = await asyncio.gather(*(_exists(client, each) for each in asked))
+    found = await gather(*(_exists(client, each) for each in asked))
     missing = [each for each, is_there in zip(asked, found, strict=True) if not is_there]
     if missing:
-        told = [await _explained(client, each) for each in missing]
-        raise ConfigError(f"{'; '.join(told)}. {advice}")
+        texts = [await _explained(client, each) for each in missing]
+        raise ConfigError(f"{'; '.join(texts)}. {advice}")
 
 
 def require_scopes(client: Client, resources: Iterable[Named]) -> None:
@@ -134,16 +130,15 @@ async def _is_allowed(client: Client, needed: Needed, verb: str) -> bool:
         "resource": right.plural,
         "subresource": right.subresource,
     }
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": wanted},
-    }
-    return bool((await _reviewed(client, _REVIEWS, review)).get("allowed"))
+    spec = {"resourceAttributes": wanted}
+    status = await _reviewed(client, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec=spec)
+    return bool(status.get("allowed"))
 
 
-async def _reviewed(client: Client, path: str, review: dict[str, Any]) -> dict[str, Any]:
-    body = await client.send(Change("POST", msgspec.json.encode(review)), path, timeout=TIMEOUT)
+async def _reviewed(client: Client, api_version: str, kind: str, **fields: object) -> dict[str, Any]:
+    """Return the status of a review that the server makes."""
+    review = Change("POST", msgspec.json.encode({"apiVersion": api_version, "kind": kind, **fields}))
+    body = await client.send(review, f"/apis/{api_version}/{kind.lower()}s", timeout=TIMEOUT)
     status: dict[str, Any] = msgspec.json.decode(body).get("status") or {}
     return status
 

@@ -13,6 +13,7 @@ CANCEL_GRACE = 10.0
 """Seconds that a cancelled reconcile may take to end before it counts as stuck."""
 
 
+@dataclass(slots=True, eq=False)
 class Run:
     """One reconcile.
 
@@ -25,15 +26,12 @@ class Run:
         is_stuck: Whether it was cancelled, for any reason, and has not ended in time.
     """
 
-    __slots__ = ("due", "is_overdue", "is_stuck", "key", "started", "task")
-
-    def __init__(self, key: str, task: asyncio.Task[None], started: float) -> None:
-        self.key = key
-        self.task = task
-        self.started = started
-        self.due = math.inf
-        self.is_overdue = False
-        self.is_stuck = False
+    key: str
+    task: asyncio.Task[None]
+    started: float
+    due: float = math.inf
+    is_overdue: bool = False
+    is_stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,21 +92,24 @@ class Runs:
     @property
     def state(self) -> tuple[RunState, ...]:
         """The running reconciles, the oldest first. May be read in any thread."""
-        runs = (*self._overdue.values(), *self._running.values())
         now = self._loop.time() if self._loop is not None else 0.0
         return tuple(
             RunState(key=run.key, seconds=now - run.started, overdue=run.is_overdue, stuck=run.is_stuck)
-            for run in runs
+            for run in self._all
         )
+
+    @property
+    def _all(self) -> tuple[Run, ...]:
+        return (*self._overdue.values(), *self._running.values())
 
     @property
     def stuck(self) -> list[Run]:
         """The reconciles that ignore their cancellation."""
-        return [run for run in (*self._overdue.values(), *self._running.values()) if run.is_stuck]
+        return [run for run in self._all if run.is_stuck]
 
     def mark_stuck(self, tasks: Collection[asyncio.Task[None]]) -> list[Run]:
         """Mark the reconciles of tasks that ignore their cancellation as stuck, and return them."""
-        stuck = [run for run in (*self._overdue.values(), *self._running.values()) if run.task in tasks]
+        stuck = [run for run in self._all if run.task in tasks]
         for run in stuck:
             run.is_stuck = True
         return stuck
@@ -122,17 +123,15 @@ class Runs:
             if not run.is_stuck and run.due <= now:
                 run.is_stuck = True
                 self._on_stuck(run)
-        while self._running:
-            run = next(iter(self._running.values()))
+        for run in list(self._running.values()):
             if run.due > now:
+                self._timer.fire_by(run.due)  # the others are due later
                 break
             del self._running[run.key]
             run.is_overdue = True
             run.due = now + CANCEL_GRACE
             self._overdue[run.key] = run
             run.task.cancel()
-        for run in list(self._running.values())[:1]:  # the others are due later
-            self._timer.fire_by(run.due)
         for run in self._overdue.values():
             if not run.is_stuck:
                 self._timer.fire_by(run.due)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..errors import ConfigError
-from .declarations import Mistakes
+from .mistakes import Mistakes
 
 
 def variable_of(operator: str, field: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 from .._core.coop import Budget
-from .._core.tasks import is_cancelled, raise_if_cancelled
+from .._core.tasks import is_own_cancellation, raise_if_cancelled
 from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
 from ..workqueue import WorkQueue
@@ -84,22 +84,16 @@ class SourceTrigger(Trigger):
                     if budget.is_spent():
                         await budget.pause()
             finally:
-                close = getattr(iterator, "aclose", None)
-                if close is not None:
+                if close := getattr(iterator, "aclose", None):
                     await close()
-        except Exception as error:
-            self.record_failure("iterating", error)
-            if is_cancelled():  # the source turned the cancellation into an error
-                raise asyncio.CancelledError from error
-            return False
-        except asyncio.CancelledError as error:
-            if is_cancelled():
+        except BaseException as error:
+            if is_own_cancellation(error):
                 raise
             self.record_failure("iterating", error)
+            if not isinstance(error, (Exception, asyncio.CancelledError)):
+                raise
+            raise_if_cancelled()  # the source may have turned the cancellation into an error
             return False
-        except BaseException as error:
-            self.record_failure("iterating", error)
-            raise
         logger.info("%s is exhausted: it triggers no more reconciles", self.name)
         return True
 

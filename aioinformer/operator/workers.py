@@ -160,6 +160,11 @@ class Workers:
                 await self._changed.wait()
             if self.failure is not None:
                 raise self.failure
+        except asyncio.CancelledError:
+            self.is_working = False
+            if self.failure is not None:  # it comes too late for this call
+                self.fail(self.failure)
+            raise
         finally:
             self.is_working = False
             await self._end_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from ..objects.excerpts import begins
 from ..objects.kube_object import KubeObject, encode
 from ..objects.nesting import DECODE_ERRORS, decode_typed
 from .addresses import Addresses
-from .encoding import body_of
 from .refusals import refusing
 
 T = TypeVar("T")
@@ -151,11 +151,27 @@ class Endpoint(Generic[T]):
             given = fields.get(field)
             if given and value and given != value:
                 raise ConfigError(f"{self}: the object's {field} is {given}, but the resource's is {value}")
-        return {
-            "apiVersion": wanted,
-            **({"kind": self.kind} if self.kind else {}),
-            **_without_empty_type(fields),
-        }
+        said = {name: fields[name] for name in fields if fields[name] or name not in ("apiVersion", "kind")}
+        return {"apiVersion": wanted, **({"kind": self.kind} if self.kind else {}), **said}
+
+
+def body_of(fields: Any, what: str) -> bytes:
+    """Return a dict or list as a request body.
+
+    Args:
+        fields: The dict or list.
+        what: Names the request in messages.
+
+    Raises:
+        ConfigError: JSON cannot represent it. NaN and infinities count, too; msgspec would write null.
+    """
+    try:
+        body = encode(fields)
+        if b"null" in body:
+            json.dumps(fields, allow_nan=False, skipkeys=True, default=repr)
+    except (DecodeError, ValueError) as error:
+        raise ConfigError(f"{what}: the request was not sent: {error}") from error
+    return body
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -239,8 +255,3 @@ def seen_of(body: bytes) -> Seen:
     is_deleted = metadata.deletion_timestamp is not None
     finalizers = tuple(metadata.finalizers or ())
     return Seen(key, metadata.uid, metadata.resource_version, finalizers, is_deleted, is_kept)
-
-
-def _without_empty_type(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields without an empty apiVersion or kind."""
-    return {name: value for name, value in fields.items() if value or name not in ("apiVersion", "kind")}

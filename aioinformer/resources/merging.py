@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
+import msgspec.inspect
 
 from ..objects.decoders import decoder_of
 from ..objects.encoding import fields_of
+from ..objects.kube_object import KubeObject
 from ..objects.list_items import by_key
 from ..objects.nesting import decode_any
 
 _MISSING = object()
 _identity = msgspec.json.Encoder(order="deterministic").encode
+
+
+def is_partial(obj: Any) -> bool:
+    """Return whether an object may lack fields that the server's has: a Struct drops those that it does not declare."""
+    return isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject) and not _is_whole(type(obj))
+
+
+@lru_cache(maxsize=256)
+def _is_whole(struct: type[msgspec.Struct]) -> bool:
+    """Return whether decoding into a Struct, and into the Structs within it, keeps all fields."""
+    found: set[type] = set()
+    left: list[Any] = [msgspec.inspect.type_info(struct)]
+    while left:
+        part = left.pop()
+        if isinstance(part, msgspec.inspect.StructType):
+            if not part.forbid_unknown_fields:
+                return False
+            if part.cls in found:
+                continue
+            found.add(part.cls)
+            left += [field.type for field in part.fields]
+        for name in ("item_type", "key_type", "value_type", "types", "item_types"):
+            inner = getattr(part, name, ())
+            left += inner if isinstance(inner, tuple) else [inner]
+    return True
 
 
 def with_unknown_fields(body: bytes, edited: Any) -> dict[str, Any]:

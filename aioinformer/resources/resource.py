@@ -126,10 +126,8 @@ class Resource(Writes[T]):
         client = Client.of(client)
         found = named(client, api_version, plural, object_type)
         collection = Collection(found.api_version, found.plural)
-        addresses, codec = (
-            Addresses(collection, found.is_namespaced(namespaced)),
-            codec_for(found.object_type),
-        )
+        addresses = Addresses(collection, found.is_namespaced(namespaced))
+        codec = codec_for(found.object_type)
         super().__init__(Endpoint(client, addresses, codec, found.kind or kind, field_manager, timeout))
 
     async def get(self, key: str) -> T:

@@ -10,10 +10,9 @@ from ..errors import ConfigError
 from ..objects.keys import resource_version_of, uid_of
 from ..objects.kube_object import KubeObject
 from ..objects.protobuf import kind_of
-from .encoding import is_partial
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import FinalizerEditor, Finalizers, SpecFinalizers
-from .merging import with_unknown_fields
+from .merging import is_partial, with_unknown_fields
 from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 T = TypeVar("T")

@@ -10,11 +10,11 @@ from ..errors import ConfigError
 from .annotations import VALIDATIONS, Column, Scale
 from .custom_resource import CustomResource
 from .declaration import Declaration, mistakes_error
-from .schema import Schema, SchemaBuilder, docstring_of
+from .schema import Schema, SchemaBuilder
 
 _STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
 
-_NAMES = ("group", "kind", "plural", "namespaced", "short_names", "categories")
+_SHARED = ("group", "kind", "plural", "namespaced", "short_names", "categories")
 """What all versions of a kind have in common."""
 
 
@@ -34,17 +34,17 @@ def crd(*versions: type[CustomResource], conversion: Mapping[str, Any] | None = 
     if not versions:
         raise ConfigError("crd() needs a class: crd(Website)")
     declarations = [declaration_of(each) for each in versions]
+    stored = next((each for each in declarations if each.storage), declarations[-1])
     mistakes: list[tuple[str, str]] = []
     offered = []
     for version, declared in zip(versions, declarations, strict=True):
         mistakes += [(declared.class_name, each) for each in declared.mistakes()]
         schema, wrong = _schema_of(version, declared)
         mistakes += [(declared.class_name, each) for each in wrong]
-        offered.append(_version(declared, schema))
+        offered.append(_version(declared, schema, is_stored=declared is stored))
     mistakes += [(declarations[0].class_name, each) for each in _disagreements(declarations)]
     if mistakes:
         raise _error(mistakes)
-    _choose_storage(offered, declarations)
     first = declarations[0]
     spec: dict[str, Any] = {
         "group": first.group,
@@ -96,17 +96,9 @@ def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schem
     """Return the schema of whole objects, and what is wrong with the class."""
     builder = SchemaBuilder()
     built = builder.of_class(kind)
-    properties = built.get("properties", {})
-    properties |= {name: {"type": "string"} for name in ("apiVersion", "kind")} | {
-        "metadata": {"type": "object"}
-    }
-    head = ("apiVersion", "kind", "metadata")
-    ordered = {name: properties[name] for name in (*head, *(each for each in properties if each not in head))}
-    schema: Schema = {"type": "object", "properties": ordered}
-    if required := built.get("required"):
-        schema["required"] = required
-    if text := docstring_of(kind):
-        schema = {"description": text, **schema}
+    head = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    others = {name: field for name, field in built.get("properties", {}).items() if name not in head}
+    schema: Schema = {**built, "properties": {**head, **others}}
     rules = [
         value for each in declared.rules for name, value in (each.extra or {}).items() if VALIDATIONS in name
     ]
@@ -158,12 +150,12 @@ def _at(schema: Schema, path: str) -> Schema | None:
     return found if position == len(path) else {}
 
 
-def _version(declared: Declaration, schema: Schema) -> dict[str, Any]:
+def _version(declared: Declaration, schema: Schema, *, is_stored: bool) -> dict[str, Any]:
     """Return an entry of ``spec.versions``."""
     version: dict[str, Any] = {
         "name": declared.version,
         "served": declared.served,
-        "storage": False,
+        "storage": is_stored,
         "schema": {"openAPIV3Schema": schema},
     }
     subresources: dict[str, Any] = {}
@@ -202,7 +194,7 @@ def _disagreements(declarations: Sequence[Declaration]) -> Iterator[str]:
     first = declarations[0]
     seen: dict[str, str] = {}
     for each in declarations:
-        for name in _NAMES:
+        for name in _SHARED:
             mine, others = getattr(each, name), getattr(first, name)
             if mine != others:
                 yield f"{name}={others!r}, but {name}={mine!r} of {each.class_name}: all versions of a kind share it"
@@ -212,9 +204,3 @@ def _disagreements(declarations: Sequence[Declaration]) -> Iterator[str]:
     stored = [each.class_name for each in declarations if each.storage]
     if len(stored) > 1:
         yield f"{' and '.join(stored)} have storage=True: one version is stored"
-
-
-def _choose_storage(offered: list[dict[str, Any]], declarations: Sequence[Declaration]) -> None:
-    """Mark the stored version: the one that says so, else the last."""
-    chosen = next((i for i, each in enumerate(declarations) if each.storage), len(offered) - 1)
-    offered[chosen]["storage"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import msgspec
@@ -110,12 +111,8 @@ def _items(old: list[Any], new: list[Any]) -> Iterator[tuple[str | int, Any, Any
             for each in {**before, **after}
         )
         return
-    for index in range(max(len(old), len(new))):
-        yield (
-            index,
-            old[index] if index < len(old) else msgspec.UNSET,
-            new[index] if index < len(new) else msgspec.UNSET,
-        )
+    for index, (was, now) in enumerate(zip_longest(old, new, fillvalue=msgspec.UNSET)):
+        yield index, was, now
 
 
 def _text(value: Any) -> str:

@@ -105,11 +105,9 @@ def resource_of_class(kind: type) -> APIResource:
     if isinstance(declaration, Declaration):
         return declaration.resource
     if match := _MODEL.fullmatch(kind.__module__):
-        group, version = match[1].replace("core", ""), match[2]
+        wanted = (match[1].replace("core", ""), match[2], kind.__name__)
         for each in built_in_resources():
-            if (each.kind, each.version) == (kind.__name__, version) and each.group.partition(".")[
-                0
-            ] == group:
+            if (each.group.partition(".")[0], each.version, each.kind) == wanted:
                 return each
     raise ConfigError(
         f"{kind.__name__} does not name its resource: give a name or api_version and plural before it, as in "

@@ -34,7 +34,10 @@ _HOURS = "([01][0-9]|2[0-3]):[0-5][0-9]"
 _TIME: Schema = {"type": "string", "pattern": rf"^{_HOURS}:[0-5][0-9](\.[0-9]+)?(Z|[+-]{_HOURS})?$"}
 _DECIMAL: Schema = {"type": "string", "pattern": r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
 
-_TEXTS: dict[type, Schema] = {
+_SIMPLE: dict[type, Schema] = {
+    inspect.AnyType: _ANYTHING,
+    inspect.RawType: _ANYTHING,
+    inspect.BoolType: {"type": "boolean"},
     inspect.StrType: {"type": "string"},
     inspect.DateTimeType: {"type": "string", "format": "date-time"},
     inspect.DateType: {"type": "string", "format": "date"},
@@ -45,7 +48,7 @@ _TEXTS: dict[type, Schema] = {
     inspect.TimeDeltaType: _DURATION,
     inspect.DecimalType: _DECIMAL,
 }
-"""Types that are strings in JSON."""
+"""Types that contain no others. Only those that are strings in JSON have limits."""
 
 _EXTRA_KEYS = frozenset(
     [
@@ -92,8 +95,8 @@ class SchemaBuilder:
         make = _MAKERS.get(type(kind))
         if make is not None:
             return make(self, kind, path)
-        if type(kind) in _TEXTS:
-            return {**_TEXTS[type(kind)], **self._text_limits(kind, path)}
+        if type(kind) in _SIMPLE:
+            return {**_SIMPLE[type(kind)], **self._text_limits(kind, path)}
         if isinstance(kind, inspect.CollectionType):
             return self._list(kind, path)
         cls = getattr(kind, "cls", None)
@@ -124,12 +127,6 @@ class SchemaBuilder:
         if kind.lt is not None:
             limits |= {"maximum": kind.lt, "exclusiveMaximum": True}
         return {"type": "integer" if isinstance(kind, inspect.IntType) else "number", **limits}
-
-    def _bool(self, kind: inspect.Type, path: str) -> Schema:
-        return {"type": "boolean"}
-
-    def _anything(self, kind: inspect.Type, path: str) -> Schema:
-        return {**_ANYTHING}
 
     def _enum(self, kind: inspect.EnumType, path: str) -> Schema:
         return self._one_of([each.value for each in kind.cls], path)
@@ -229,15 +226,11 @@ class SchemaBuilder:
         is_limited = isinstance(key, inspect.StrType) and (key.pattern or key.min_length or key.max_length)
         if not isinstance(key, (inspect.StrType, inspect.AnyType)) or is_limited:
             self._mistake(path, "the keys of a dict must be str; a Rule can limit them")
-        values = kind.value_type
-        inner = (
-            {**_ANYTHING}
-            if isinstance(values, inspect.AnyType)
-            else {"additionalProperties": self._of(values, f"{path}[…]")}
-        )
+        is_any = isinstance(kind.value_type, inspect.AnyType)
+        values = _ANYTHING if is_any else {"additionalProperties": self._of(kind.value_type, f"{path}[…]")}
         return {
             "type": "object",
-            **inner,
+            **values,
             **_given(minProperties=kind.min_length, maxProperties=kind.max_length),
         }
 
@@ -265,7 +258,7 @@ class SchemaBuilder:
             properties[field.encode_name] = schema
         self._open.pop()
         schema = {"type": "object", "properties": properties, **_given(required=required or None)}
-        return {**_given(description=docstring_of(kind.cls)), **schema}
+        return {**_given(description=_docstring_of(kind.cls)), **schema}
 
     def _set_default(self, schema: Schema, field: inspect.Field, annotation: Any, path: str) -> None:
         try:
@@ -282,7 +275,7 @@ class SchemaBuilder:
         schema["default"] = built
 
 
-def docstring_of(kind: Any) -> str | None:
+def _docstring_of(kind: Any) -> str | None:
     """Return a class's own docstring; None if it has none."""
     text = (get_origin(kind) or kind).__dict__.get("__doc__")
     return python.cleandoc(text) if text else None
@@ -300,9 +293,6 @@ def _given(**values: Any) -> Schema:
 
 
 _MAKERS: dict[type, Callable[[SchemaBuilder, Any, str], Schema]] = {
-    inspect.AnyType: SchemaBuilder._anything,
-    inspect.RawType: SchemaBuilder._anything,
-    inspect.BoolType: SchemaBuilder._bool,
     inspect.IntType: SchemaBuilder._number,
     inspect.FloatType: SchemaBuilder._number,
     inspect.EnumType: SchemaBuilder._enum,

@@ -63,7 +63,7 @@ def test_require_flag_refuses_other_values(value: Any) -> None:
 
 def test_require_list_refuses_single_values_and_strings() -> None:
     assert require_list("owns", (5, 6)) == [5, 6]
-    with pytest.raises(ConfigError, match=r"owns must be a list, also of one alone: \[5\]"):
+    with pytest.raises(ConfigError, match=r"owns must be a list, not 5: put it in brackets"):
         require_list("owns", 5)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"owns must be a list, not 'pods'"):
         require_list("owns", "pods")

@@ -22,6 +22,7 @@ from aioinformer._core.coop import (
 from aioinformer._core.tasks import (
     Running,
     finish,
+    gather,
     maybe_await,
     raise_failures,
     run_until_first,
@@ -310,6 +311,28 @@ class TestShielded:
             await shielded(work(), grace=60)
         assert scope.cancelled_caught
         assert ended.is_set()
+
+
+async def test_gather_returns_results_in_order_and_raises_one_of_several_errors() -> None:
+    ended = []
+
+    async def work(seconds: float, error: Exception | None = None) -> float:
+        try:
+            await asyncio.sleep(seconds)
+            if error is not None:
+                raise error
+            return seconds
+        finally:
+            ended.append(seconds)
+
+    assert await gather(work(0.02), work(0.01), work(0)) == [0.02, 0.01, 0]
+    ended.clear()
+    with pytest.raises(ValueError, match="first"):
+        await gather(work(0, ValueError("first")), work(0, ValueError("second")), work(3600))
+    assert sorted(ended) == [0, 0, 3600]
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling(), "a TaskGroup of Python 3.11 leaves its own request"
 
 
 async def test_maybe_await_awaits_only_awaitables() -> None:

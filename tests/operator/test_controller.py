@@ -475,7 +475,7 @@ class Ticks:
         (("x", reconcile), {"sources": ["pods"]}, "a source must be an async iterable"),
         (("x", reconcile), {"cleanup": reconcile}, "cleanup needs a finalizer"),
         (("x", reconcile), {"finalizer": "a/b"}, "needs a cleanup"),
-        (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "a finalizer needs a name like"),
+        (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "x: finalizer must be a name like"),
         *(
             (("x", reconcile), {"finalizer": each, "cleanup": reconcile}, "x: finalizer must be a name")
             for each in ("foo bar/x", "/", "example.com/", "/x", "a/b/c")

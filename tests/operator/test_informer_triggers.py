@@ -64,6 +64,20 @@ class TestPrimary:
 
     @staticmethod
     @simulated
+    async def test_change_passes_if_the_predicate_raises_a_cancelled_error(world: Simulation) -> None:
+        create(world, "a")
+
+        def predicate(change: Change[KubeObject]) -> bool:
+            raise asyncio.CancelledError
+
+        reconciler = Reconciler()
+        async with operating(world, reconciler, predicate=predicate) as controller:
+            await quiet(controller)
+            assert reconciler.keys == ["default/a"]
+            assert trigger(controller, 0).failed == 1
+
+    @staticmethod
+    @simulated
     async def test_fresh_changes_go_before_the_initial_list(world: Simulation) -> None:
         for number in range(30):
             create(world, f"initial-{number}")
@@ -205,6 +219,29 @@ class TestWatch:
             state = trigger(controller, 1)
             assert (state.seen, state.failed, state.running) == (6, 4, True)
             assert "KeyError" in repr(state.last_error)
+
+    @staticmethod
+    @simulated
+    async def test_map_function_that_raises_a_cancelled_error_for_the_old_object_maps_the_new(
+        world: Simulation,
+    ) -> None:
+        def map_func(obj: KubeObject) -> Request[Any]:
+            if not obj.metadata.labels:
+                raise asyncio.CancelledError
+            return Request("default", obj.metadata.labels["for"])
+
+        create(world, "x", "secrets")
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        controller = manager.add(Controller("tests", reconciler, maps, watches=[Watch(secrets, map_func)]))
+        async with manager:
+            await quiet(controller)
+            assert trigger(controller, 1).failed == 1
+            world.server.patch("v1", "secrets", "x", {"metadata": {"labels": {"for": "a"}}})
+            await quiet(controller)
+            assert reconciler.keys == ["default/a"]
+            assert trigger(controller, 1).failed == 2
 
     @staticmethod
     @simulated

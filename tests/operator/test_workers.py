@@ -101,6 +101,21 @@ async def test_waiting_reconciles_are_not_logged_as_slow(
     assert caplog.messages == []
 
 
+async def test_source_that_fails_as_the_leadership_is_lost_is_raised_on_standby() -> None:
+    async def reconcile(key: str) -> None: ...
+
+    workers = Workers("tests", WorkQueue(), reconcile, 1, None)
+    working = asyncio.create_task(workers.run())
+    await until(lambda: len(workers) == 1)
+    workers.fail(SystemExit("the source has ended"))
+    working.cancel()
+    await asyncio.wait([working])
+    assert working.cancelled()
+    async with asyncio.timeout(1):
+        with pytest.raises(SystemExit, match="the source has ended"):
+            await workers.raise_failure()
+
+
 @simulated
 async def test_other_workers_end_when_a_reconcile_is_abandoned(world: Simulation) -> None:
     reconcile = Stubborn()

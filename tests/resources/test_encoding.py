@@ -15,7 +15,8 @@ from aioinformer.cache import TypeMeta
 from aioinformer.errors import DecodeError
 from aioinformer.objects.encoding import fields_of
 from aioinformer.objects.kube_object import encode
-from aioinformer.resources.encoding import body_of, is_partial
+from aioinformer.resources.endpoint import body_of
+from aioinformer.resources.merging import is_partial
 
 from ..samples import pod
 

@@ -24,23 +24,18 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
     yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": installation.metadata()}
     rights = operator.rights(leader_election=False)
     if installation.watched is None:
-        yield from _cluster_role(installation, rules(rights))
+        yield from _role(installation, rules(rights))
     else:
-        yield from _cluster_role(installation, rules(each for each in rights if not each.namespaced))
+        yield from _role(installation, rules(each for each in rights if not each.namespaced))
         own = rules(each for each in rights if each.namespaced)
         yield from _role(installation, own, installation.watched)
         if operator.events and not all(declared(each).namespaced for each in operator.reconciled):
             events = [each for each in rights if each.plural == EVENTS.plural and each.group == EVENTS.group]
             yield from _role(installation, rules(events), _OF_CLUSTER, "-events")
     if installation.elects:
-        lease = [
-            *rules([Right.of(LEASES, ("create",))]),  # its name is not known to the server's authorizer yet
-            *(
-                {**rule, "resourceNames": [operator.name]}
-                for rule in rules([Right.of(LEASES, ("get", "update"))])
-            ),
-        ]
-        yield from _role(installation, lease, installation.home, "-leader-election")
+        create, use = rules([Right.of(LEASES, ("create",)), Right.of(LEASES, ("get", "update"))])
+        use["resourceNames"] = [operator.name]  # of a create, the server's authorizer does not know the name
+        yield from _role(installation, [create, use], installation.home, "-leader-election")
 
 
 def rules(rights: Iterable[Right]) -> list[Object]:
@@ -54,26 +49,18 @@ def rules(rights: Iterable[Right]) -> list[Object]:
     ]
 
 
-def _cluster_role(installation: Installation, granted: list[Object]) -> Iterator[Object]:
-    if granted:
-        metadata = installation.metadata(namespace="")
-        yield _object("ClusterRole", metadata, rules=granted)
-        yield _binding("ClusterRole", metadata, installation)
-
-
 def _role(
-    installation: Installation, granted: list[Object], namespace: str, suffix: str = ""
+    installation: Installation, granted: list[Object], namespace: str = "", suffix: str = ""
 ) -> Iterator[Object]:
-    if granted:
-        metadata = installation.metadata(suffix, namespace)
-        yield _object("Role", metadata, rules=granted)
-        yield _binding("Role", metadata, installation)
-
-
-def _binding(kind: str, metadata: Object, installation: Installation) -> Object:
-    subject = {"kind": "ServiceAccount", "name": installation.name, "namespace": installation.home}
+    """Yield a Role in a namespace, or a ClusterRole, with its binding; nothing if it would grant nothing."""
+    if not granted:
+        return
+    kind = "Role" if namespace else "ClusterRole"
+    metadata = installation.metadata(suffix, namespace)
     role = {"apiGroup": _API_GROUP, "kind": kind, "name": metadata["name"]}
-    return _object(f"{kind}Binding", metadata, roleRef=role, subjects=[subject])
+    subject = {"kind": "ServiceAccount", "name": installation.name, "namespace": installation.home}
+    yield _object(kind, metadata, rules=granted)
+    yield _object(f"{kind}Binding", metadata, roleRef=role, subjects=[subject])
 
 
 def _object(kind: str, metadata: Object, **fields: object) -> Object:

@@ -7,10 +7,15 @@ from typing import Any
 import msgspec
 
 from ..._core.checks import LABEL, require_count, require_namespace, require_text
-from ...errors import AioInformerError, ConfigError
-from ...typed.declaration import mistakes_error
+from ...errors import ConfigError
+from ..mistakes import Mistakes
 
-LONGEST_NAME = 63 - max(len("-metrics"), len("-webhook"))
+METRICS_SUFFIX = "-metrics"
+"""Of the name of the Service of /metrics and /debug."""
+WEBHOOK_SUFFIX = "-webhook"
+"""Of the names of the webhooks' Service, the Certificate and its Secret."""
+
+LONGEST_NAME = 63 - max(len(METRICS_SUFFIX), len(WEBHOOK_SUFFIX))
 """Of names from which the names of Services are made."""
 
 Object = dict[str, Any]
@@ -45,14 +50,14 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     ca_bundle: bytes | None = None
 
     def __post_init__(self) -> None:
-        mistakes = []
-        for check in (self._check_name, self._check_image, self._check_namespaces, self._check_replicas):
-            try:
-                check()
-            except AioInformerError as error:
-                mistakes.append(str(error))
-        if mistakes:
-            raise mistakes_error("the manifests", mistakes)
+        mistakes = Mistakes("the manifests")
+        mistakes.of(self._check_name)
+        mistakes.of(self._check_image)
+        for name, value in (("namespace", self.namespace or None), ("watched", self.watched)):
+            if value is not None:
+                mistakes.of(require_namespace, name, value)
+        mistakes.of(require_count, "replicas", self.replicas)
+        mistakes.raise_if_any()
 
     @property
     def elects(self) -> bool:
@@ -103,11 +108,3 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"image must be an image's name, like 'example.com/websites:1', not {self.image!r}"
             )
-
-    def _check_namespaces(self) -> None:
-        for name, value in (("namespace", self.namespace or None), ("watched", self.watched)):
-            if value is not None:
-                require_namespace(name, value)
-
-    def _check_replicas(self) -> None:
-        require_count("replicas", self.replicas)

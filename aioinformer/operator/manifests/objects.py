@@ -8,8 +8,8 @@ from ...errors import ConfigError
 from ..operator import Operator
 from . import webhooks
 from .access import access
-from .installation import Installation, Object
-from .workload import deployment, metrics_service
+from .installation import METRICS_SUFFIX, WEBHOOK_SUFFIX, Installation, Object
+from .workload import METRICS_PORT, deployment, service
 
 
 def manifests(operator: Operator, installation: Installation) -> list[Object]:
@@ -27,9 +27,9 @@ def _objects(operator: Operator, installation: Installation) -> Iterator[Object]
         yield _namespace(installation)
     yield from webhooks.definitions(operator, installation)
     yield from access(operator, installation)
-    yield metrics_service(installation)
+    yield service(installation, METRICS_SUFFIX, "metrics", METRICS_PORT)
     if operator.has_webhooks:
-        yield webhooks.service(installation)
+        yield service(installation, WEBHOOK_SUFFIX, "webhooks", 443)
         yield from webhooks.certificates(installation)
         yield from webhooks.registrations(operator, installation)
     elif installation.ca_bundle is not None:

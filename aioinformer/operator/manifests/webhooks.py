@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from ...errors import ConfigError
 from ..operator import Operator
 from ..webhooks.configuration import NAMESPACE_LABEL, Reached
-from .installation import Installation, Object
-
-SUFFIX = "-webhook"
-"""Of the names of the Service, the Certificate and its Secret."""
+from .installation import WEBHOOK_SUFFIX, Installation, Object
 
 _CERT_MANAGER = "cert-manager.io/v1"
 _INJECT = "cert-manager.io/inject-ca-from"
@@ -43,24 +40,11 @@ def registrations(operator: Operator, installation: Installation) -> Iterator[Ob
         yield each
 
 
-def service(installation: Installation) -> Object:
-    """Return the Service that the API server calls."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": installation.metadata(SUFFIX),
-        "spec": {
-            "selector": installation.labels,
-            "ports": [{"name": "webhooks", "port": 443, "targetPort": "webhooks"}],
-        },
-    }
-
-
 def certificates(installation: Installation) -> Iterator[Object]:
     """Yield cert-manager's objects that make the Secret; none if the user makes it."""
     if installation.ca_bundle is not None:
         return
-    metadata = installation.metadata(SUFFIX)
+    metadata = installation.metadata(WEBHOOK_SUFFIX)
     yield {"apiVersion": _CERT_MANAGER, "kind": "Issuer", "metadata": metadata, "spec": {"selfSigned": {}}}
     yield {
         "apiVersion": _CERT_MANAGER,
@@ -76,7 +60,7 @@ def certificates(installation: Installation) -> Iterator[Object]:
 
 
 def _reached(installation: Installation) -> Reached:
-    reached: Reached = {"service": f"{installation.home}/{installation.name}{SUFFIX}"}
+    reached: Reached = {"service": f"{installation.home}/{installation.name}{WEBHOOK_SUFFIX}"}
     if installation.ca_bundle is not None:
         reached["ca_bundle"] = installation.ca_bundle
     return reached
@@ -85,4 +69,4 @@ def _reached(installation: Installation) -> Reached:
 def _annotations(installation: Installation) -> dict[str, str]:
     if installation.ca_bundle is not None:
         return {}
-    return {_INJECT: f"{installation.home}/{installation.name}{SUFFIX}"}
+    return {_INJECT: f"{installation.home}/{installation.name}{WEBHOOK_SUFFIX}"}

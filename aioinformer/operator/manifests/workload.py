@@ -1,10 +1,9 @@
-"""The Deployment that runs an operator, and its Service."""
+"""The Deployment that runs an operator, and Services of its ports."""
 
 from __future__ import annotations
 
 from ..runs import CANCEL_GRACE
-from .installation import Installation, Object
-from .webhooks import SUFFIX
+from .installation import WEBHOOK_SUFFIX, Installation, Object
 
 METRICS_PORT = 8080
 PROBE_PORT = 8081
@@ -37,7 +36,7 @@ def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
         container["ports"].append({"name": "webhooks", "containerPort": WEBHOOK_PORT})
         container["volumeMounts"].append({"name": "webhook", "mountPath": CERTIFICATES, "readOnly": True})
         # The pod waits for the Secret.
-        volumes.append({"name": "webhook", "secret": {"secretName": f"{installation.name}{SUFFIX}"}})
+        volumes.append({"name": "webhook", "secret": {"secretName": f"{installation.name}{WEBHOOK_SUFFIX}"}})
     pod = {
         "serviceAccountName": installation.name,
         "enableServiceLinks": False,  # their variables would look like settings: NAME_METRICS_PORT
@@ -66,14 +65,16 @@ def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
     }
 
 
-def metrics_service(installation: Installation) -> Object:
-    """Return the Service of /metrics and /debug."""
-    port = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
+def service(installation: Installation, suffix: str, name: str, port: int) -> Object:
+    """Return a Service of the container's port of this name."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": installation.metadata("-metrics"),
-        "spec": {"selector": installation.labels, "ports": [port]},
+        "metadata": installation.metadata(suffix),
+        "spec": {
+            "selector": installation.labels,
+            "ports": [{"name": name, "port": port, "targetPort": name}],
+        },
     }
 
 

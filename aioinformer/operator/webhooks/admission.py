@@ -16,8 +16,9 @@ from ...objects.api_resources import APIResource
 from ...objects.codec import Codec, codec_for
 from ...objects.kube_object import KubeObject
 from ..context import Context
-from ..declarations import Mistakes, require_handler, takes_context, with_context
-from ..kinds import Kind, Named, declared, shown
+from ..declarations import require_handler, takes_context, with_context
+from ..kinds import Kind, Named, declared, resource_of, shown
+from ..mistakes import Mistakes
 from ..rights import LEASES
 from .patching import json_patch
 from .review import AdmissionRequest, AdmissionReview, Operation
@@ -83,7 +84,7 @@ class Admission:
     @property
     def of(self) -> APIResource:
         """The resource that it is called for."""
-        return declared(self.resource)
+        return resource_of(self.resource)
 
     @property
     def verb(self) -> str:
@@ -110,13 +111,13 @@ class Admission:
             ConfigError: It is invalid; the message has all mistakes.
         """
         called = getattr(self.function, "__name__", repr(self.function))
-        mistakes = Mistakes(f"{self.operator}: {self.verb}({_shown(self.resource)}) {called}")
+        mistakes = Mistakes(f"{self.operator}: {self.verb}({shown(self.resource)}) {called}")
         mistakes.of(require_handler, self.verb, self.function, "review")
         if isinstance(self.resource, Kind):
             mistakes.add(
                 f"a webhook takes a class or a name, not {self.resource!r}: pass {shown(self.resource)}"
             )
-        resource = mistakes.of(lambda: self.of)
+        resource = mistakes.of(declared, self.resource)
         if resource is not None:
             self._check_resource(mistakes, resource, others)
         mistakes.of(require_flag, "side_effects", self.side_effects)
@@ -266,12 +267,8 @@ def _require_fitting(review: AdmissionReview[Any]) -> None:
         Denied: It does not fit its class, which its author can change.
     """
     try:
-        assert review.object is not None
+        _ = review.object
     except DecodeError as error:
         cause = error.__cause__ or error
         text, _, path = str(cause).partition(" - at `$.")
         raise Denied(text, field=path.rstrip("`")) from error
-
-
-def _shown(resource: Any) -> str:
-    return shown(resource) if isinstance(resource, (str, type)) else repr(resource)

@@ -150,20 +150,12 @@ def _namespaces(each: Admission, own: str | None) -> Object:
     if own is None:
         return selector
     expressions = [*selector.get("matchExpressions", ())]
-    named = [
-        *(
-            [selector["matchLabels"][NAMESPACE_LABEL]]
-            if NAMESPACE_LABEL in selector.get("matchLabels", ())
-            else ()
-        ),
-        *(
-            value
-            for expression in expressions
-            if (expression.get("key"), expression.get("operator")) == (NAMESPACE_LABEL, "In")
-            for value in expression.get("values", ())
-        ),
-    ]
-    if own in named:
+    labels = selector.get("matchLabels", {}).items()
+    wanted = [*expressions, *({"key": key, "operator": "In", "values": [value]} for key, value in labels)]
+    if any(
+        (one.get("key"), one.get("operator")) == (NAMESPACE_LABEL, "In") and own in one.get("values", ())
+        for one in wanted
+    ):
         raise ConfigError(
             f"{each.title} selects the operator's own namespace {own}: it could not start again after a failure. Take "
             "this namespace out of its namespace_selector"

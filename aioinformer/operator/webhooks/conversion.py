@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +11,14 @@ import msgspec
 from ..._core.coop import Budget
 from ..._core.tasks import maybe_await
 from ...errors import ConfigError, Denied, InvalidResultError
+from ...handlers import callable_name
 from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
 from ...typed import CustomResource
 from ...typed.names import resource_of_class
-from ..declarations import Mistakes, require_handler
+from ..declarations import require_handler
 from ..kinds import declared
-
-logger = logging.getLogger(__name__)
+from ..mistakes import Mistakes
 
 Kind = type[CustomResource]
 
@@ -89,7 +88,7 @@ class Converter:
 
     def __init__(self, conversions: Sequence[Conversion]) -> None:
         resource = resource_of_class(conversions[0].old)
-        self.name = f"{resource.plural}.{resource.group}"
+        self.name = str(resource)
         self.path = f"/convert/{self.name}"
         classes = dict.fromkeys(kind for each in conversions for kind in (each.old, each.new))
         self._classes = {resource_of_class(each).api_version: each for each in classes}
@@ -145,7 +144,7 @@ class Converter:
             obj = await maybe_await(step.function(obj))
             if not isinstance(obj, step.new):
                 raise InvalidResultError(
-                    f"{step.function.__name__} returned {obj!r:.200}, not a {step.new.__name__}"
+                    f"{callable_name(step.function)} returned {obj!r:.200}, not a {step.new.__name__}"
                 )
         fields = fields_of(obj)
         return {**fields, "apiVersion": desired, "metadata": _metadata(head.metadata, fields)}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Generic, TypeVar, Unpack, overload
+from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from ...objects.kube_object import KubeObject
 from ...typed import CustomResource, crd
 from ...typed.names import resource_of_class
 from ..context import Context
+from ..declarations import require_declared
 from ..kinds import Named
-from ..registering import Registering, require_declared
 from .admission import Admission, AdmissionOptions
 from .app import WebhookApp
 from .configuration import Object, Reached, client_config, configurations
@@ -24,61 +24,52 @@ R = TypeVar("R")
 Nothing = TypeVar("Nothing", bound=Awaitable[None] | None)
 
 
-class _Validates(Registering, Generic[T]):
-    """The function returns nothing."""
+class _Validates(Protocol[T]):
+    """A decorator that registers a function that returns nothing, and returns it unchanged."""
 
     @overload
     def __call__(
-        self, function: Callable[[AdmissionReview[T]], Nothing]
+        self, function: Callable[[AdmissionReview[T]], Nothing], /
     ) -> Callable[[AdmissionReview[T]], Nothing]: ...
 
     @overload
     def __call__(
-        self, function: Callable[[AdmissionReview[T], Context], Nothing]
+        self, function: Callable[[AdmissionReview[T], Context], Nothing], /
     ) -> Callable[[AdmissionReview[T], Context], Nothing]: ...
 
-    def __call__(self, function: Any) -> Any:
-        return self.registered(function)
 
-
-class _Mutates(Registering, Generic[T, R]):
-    """The function returns an object or None."""
+class _Mutates(Protocol[T, R]):
+    """A decorator that registers a function that returns an object or None, and returns it unchanged."""
 
     @overload
     def __call__(
-        self, function: Callable[[AdmissionReview[T]], Awaitable[R | None]]
+        self, function: Callable[[AdmissionReview[T]], Awaitable[R | None]], /
     ) -> Callable[[AdmissionReview[T]], Awaitable[R | None]]: ...
 
     @overload
     def __call__(
-        self, function: Callable[[AdmissionReview[T]], R | None]
+        self, function: Callable[[AdmissionReview[T]], R | None], /
     ) -> Callable[[AdmissionReview[T]], R | None]: ...
 
     @overload
     def __call__(
-        self, function: Callable[[AdmissionReview[T], Context], Awaitable[R | None]]
+        self, function: Callable[[AdmissionReview[T], Context], Awaitable[R | None]], /
     ) -> Callable[[AdmissionReview[T], Context], Awaitable[R | None]]: ...
 
     @overload
     def __call__(
-        self, function: Callable[[AdmissionReview[T], Context], R | None]
+        self, function: Callable[[AdmissionReview[T], Context], R | None], /
     ) -> Callable[[AdmissionReview[T], Context], R | None]: ...
 
-    def __call__(self, function: Any) -> Any:
-        return self.registered(function)
 
-
-class _Converts(Registering, Generic[A, B]):
-    """The function takes one version and returns the other."""
+class _Converts(Protocol[A, B]):
+    """A decorator that registers a function from one version to another, and returns it unchanged."""
 
     @overload
-    def __call__(self, function: Callable[[A], Awaitable[B]]) -> Callable[[A], Awaitable[B]]: ...
+    def __call__(self, function: Callable[[A], Awaitable[B]], /) -> Callable[[A], Awaitable[B]]: ...
 
     @overload
-    def __call__(self, function: Callable[[A], B]) -> Callable[[A], B]: ...
-
-    def __call__(self, function: Any) -> Any:
-        return self.registered(function)
+    def __call__(self, function: Callable[[A], B], /) -> Callable[[A], B]: ...
 
 
 class DeclaresWebhooks:
@@ -114,7 +105,7 @@ class DeclaresWebhooks:
             ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
         """
         require_declared(self.name, "validate", resource, options, AdmissionOptions)
-        return _Validates(lambda function: self._add(resource, function, mutates=False, options=options))
+        return self._admission(resource, options, mutates=False)
 
     @overload
     def mutate(
@@ -138,16 +129,20 @@ class DeclaresWebhooks:
             ConfigError: As for ``validate``.
         """
         require_declared(self.name, "mutate", resource, options, AdmissionOptions)
-        return _Mutates(lambda function: self._add(resource, function, mutates=True, options=options))
+        return self._admission(resource, options, mutates=True)
 
-    def _add(
-        self, resource: Named, function: Callable[..., Any], *, mutates: bool, options: AdmissionOptions
-    ) -> None:
-        admission = Admission(
-            operator=self.name, mutates=mutates, resource=resource, function=function, **options
-        )
-        admission.check(self._admissions)
-        self._admissions.append(admission)
+    def _admission(
+        self, resource: Named, options: AdmissionOptions, *, mutates: bool
+    ) -> Callable[[Any], Any]:
+        def register(function: Any) -> Any:
+            admission = Admission(
+                operator=self.name, mutates=mutates, resource=resource, function=function, **options
+            )
+            admission.check(self._admissions)
+            self._admissions.append(admission)
+            return function
+
+        return register
 
     def convert(self, old: type[A], new: type[B]) -> _Converts[A, B]:
         """Register a conversion between two versions of a kind, as a decorator of ``convert(old)``.
@@ -163,12 +158,13 @@ class DeclaresWebhooks:
             ConfigError: As for ``validate``.
         """
 
-        def register(function: Callable[..., Any]) -> None:
+        def register(function: Any) -> Any:
             conversion = Conversion(old, new, function)
             conversion.check(self.name, self._conversions)
             self._conversions.append(conversion)
+            return function
 
-        return _Converts(register)
+        return register
 
     # -- serving -------------------------------------------------------------------------------------------
 
@@ -185,8 +181,7 @@ class DeclaresWebhooks:
         """
         kinds: dict[str, list[Conversion]] = {}
         for each in self._conversions:
-            resource = resource_of_class(each.old)
-            kinds.setdefault(f"{resource.plural}.{resource.group}", []).append(each)
+            kinds.setdefault(str(resource_of_class(each.old)), []).append(each)
         return {name: Converter(its) for name, its in kinds.items()}
 
     @property
@@ -242,8 +237,7 @@ class DeclaresWebhooks:
         converters = self._converters()
         made = []
         for versions in self.custom_resources():
-            resource = resource_of_class(versions[0])
-            converter = converters.get(f"{resource.plural}.{resource.group}")
+            converter = converters.get(str(resource_of_class(versions[0])))
             if converter is None or not reached:
                 made.append(crd(*versions))
                 continue

@@ -135,7 +135,7 @@ class _Certificate:
         self._seen, self._pem = seen, pem
 
     def warn_if_invalid(self) -> None:
-        """Log once that the certificate has expired or is not valid yet."""
+        """Log once why no client accepts the certificate at this time."""
         why = _invalidity(self._pem, self.context)
         if why and why != self._warned:
             logger.warning(
@@ -166,7 +166,7 @@ class _Certificate:
 
 
 def _invalidity(pem: str, server: ssl.SSLContext) -> str:
-    """Return why no client accepts a certificate at this time; ``""`` if its time is right.
+    """Return why no client accepts a certificate at this time; ``""`` if its time and its key are right.
 
     ssl reads no dates from a file. So a client that trusts this certificate alone shakes hands with the server.
     """
@@ -186,4 +186,6 @@ def _invalidity(pem: str, server: ssl.SSLContext) -> str:
             continue
         except ssl.SSLCertVerificationError as error:
             return error.verify_message if error.verify_code in _WRONG_TIME else ""
+        except ssl.SSLError as error:  # such as a key of a curve that TLS does not have
+            return str(error)
     return ""

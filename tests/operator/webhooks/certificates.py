@@ -9,6 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 
 class Certificates:
@@ -55,6 +60,22 @@ class Certificates:
         link = self._folder / "..new"
         link.symlink_to(folder.name)
         os.replace(link, self._now)
+
+    def use_curve_without_tls(self) -> None:
+        """Replace certificate and key by those of a curve that TLS 1.3 does not have."""
+        key = ec.generate_private_key(ec.SECP224R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+        now = datetime.now(UTC)
+        made = x509.CertificateBuilder(
+            issuer_name=name,
+            subject_name=name,
+            public_key=key.public_key(),
+            serial_number=1,
+            not_valid_before=now - timedelta(days=1),
+            not_valid_after=now + timedelta(days=1),
+        ).sign(key, hashes.SHA256())
+        self.cert.write_bytes(made.public_bytes(Encoding.PEM))
+        self.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
     def client_context(self) -> ssl.SSLContext:
         """Return the TLS context of a client that trusts the authority."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from unittest.mock import Mock
 
 import pytest
 
 from aioinformer import Client, ConfigError, KubeObject
 from aioinformer.operator import AdmissionReview, Context, Denied, Operator, Uses
 from aioinformer.testing import APIServer
+from aioinformer.typed import crd
 
 from .kinds import Object, WebsiteV1, patched, post, review, reviewed, site
 
@@ -329,3 +331,18 @@ async def test_a_webhook_may_ask_for_objects_that_are_being_deleted() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     response = await reviewed(operator, review(going, old=going, operation="UPDATE"))
     assert response["status"]["message"] == "deleted since 2026"
+
+
+async def test_answer_to_a_review_builds_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = Operator("sites")
+
+    @operator.validate(WebsiteV1)
+    def check(review: AdmissionReview[WebsiteV1]) -> None:
+        raise Denied("is taken", field="spec.host")
+
+    app = operator.webhook_app()
+    built = Mock(side_effect=crd)
+    monkeypatch.setattr("aioinformer.operator.kinds.crd", built)
+    answer = await post(app, app.paths[0], review(site()))
+    assert answer.json()["response"]["status"]["code"] == 422
+    assert not built.called

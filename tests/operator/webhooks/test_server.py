@@ -6,6 +6,7 @@ import asyncio
 import io
 import logging
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,27 @@ async def test_an_expired_certificate_is_told_once_until_it_is_renewed(
     assert caplog.text.count("certificate has expired") == 1
 
 
+async def test_a_certificate_that_no_handshake_accepts_is_told_and_the_next_one_is_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = Certificates(tmp_path)
+    files.use_curve_without_tls()
+    caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
+    async with WebhookServer(
+        denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
+    ) as server:
+        assert caplog.text.count("no shared cipher") == 1
+        assert "the API server calls no webhooks until it is renewed" in caplog.text
+        files.renew()
+        await eventually(lambda: "has changed" in caplog.text)
+        files.use_curve_without_tls()
+        await eventually(lambda: caplog.text.count("no shared cipher") == 2)
+        caplog.clear()
+        files.renew()
+        await eventually(lambda: "has changed" in caplog.text)
+        await served_by(server.port, files.client_context())
+
+
 async def test_files_and_ports_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
     app = denying().webhook_app()
@@ -232,6 +254,20 @@ async def test_conversion_of_unknown_versions_fails(caplog: pytest.LogCaptureFix
     answer = await post(app, app.paths[-1], conversion("hooks.example.com/v3", site()))
     assert answer.status_code == 500
     assert "no conversion from hooks.example.com/v1 to hooks.example.com/v3" in caplog.text
+
+
+async def test_conversion_without_a_name_that_returns_another_type_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    operator = Operator("sites")
+    up: Any = partial(lambda old: old)
+    operator.convert(WebsiteV1, WebsiteV2)(up)
+    operator.convert(WebsiteV2, WebsiteV1)(up)
+    app = operator.webhook_app()
+    answer = await post(app, app.paths[-1], conversion("hooks.example.com/v2", site()))
+    assert "InvalidResultError" in answer.text
+    assert "functools.partial" in caplog.text
+    assert "not a WebsiteV2" in caplog.text
 
 
 async def test_conversion_goes_through_versions_in_between() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -169,3 +171,20 @@ async def test_a_context_reads_what_the_operator_declares() -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "taken"}})
         outcome = await operator.review(named("a"), client=client)
     assert outcome.message == "spec.host: owner has taken"
+
+
+OPTIMISED = """
+import asyncio
+from aioinformer.operator import Operator
+from tests.operator.webhooks.kinds import WebsiteV1, site
+
+operator = Operator("sites")
+operator.validate(WebsiteV1, name="check")(lambda review: None)
+reviewed = asyncio.run(operator.review({**site(), "spec": {"host": 1}}))
+print(reviewed.message)
+"""
+
+
+def test_an_object_that_does_not_fit_is_denied_without_asserts() -> None:
+    run = subprocess.run([sys.executable, "-O", "-c", OPTIMISED], capture_output=True, text=True, check=True)
+    assert run.stdout == "spec.host: Expected `str`, got `int`\n"

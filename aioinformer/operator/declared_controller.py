@@ -1,13 +1,13 @@
-"""One declared controller: its checks, its rights, and the Controller that a run gets."""
+"""A controller as it was declared: its checks, its rights, and the Controller that a run gets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from .._core.checks import require_count, require_qualified_name, require_seconds
-from ..errors import ConfigError
+from .._core.checks import require_count, require_list, require_seconds
 from ..handlers import require_arguments, require_plain
 from ..objects.api_resources import APIResource
 from ..workqueue import RateLimiter
@@ -15,24 +15,24 @@ from .context import Context
 from .controller import TIMEOUT, Controller
 from .declarations import (
     Handler,
-    Mistakes,
     Owned,
     Uses,
     Watched,
     require_handler,
     require_items,
-    right_of,
     with_context,
 )
+from .finalizing import require_finalizer
 from .informer_triggers import Owns, Watch
-from .kinds import Named, declared, declares_status, require_distinct
+from .kinds import Named, custom_class, declared, require_distinct
+from .mistakes import Mistakes
 from .predicates import PredicateFunc, require_predicate
 from .rights import READ, Right
 from .source_trigger import Source, SourceTrigger
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Declared:
+class DeclaredController:
     """A controller as it was declared: see ``Operator.controller``."""
 
     resource: Named
@@ -79,14 +79,15 @@ class Declared:
     def _status_verbs(self) -> Sequence[str]:
         if self.status_verbs is not None:
             return self.status_verbs
-        return ("update", "patch") if declares_status(self.resource) else ()
+        kind = custom_class(self.resource)
+        return ("update", "patch") if kind is not None and "status" in kind.__struct_fields__ else ()
 
     @property
     def resources(self) -> list[Named]:
         """All resources that it names."""
         return [*self.triggers, *(each.named for each in self.uses)]
 
-    def check(self, operator: str, others: Sequence[Declared], named: Iterable[Named]) -> None:
+    def check(self, operator: str, others: Sequence[DeclaredController], named: Iterable[Named]) -> None:
         """Check the declaration.
 
         Args:
@@ -115,15 +116,14 @@ class Declared:
         mistakes.raise_if_any()
 
     def _check_lists(self, mistakes: Mistakes) -> None:
-        mistakes.of(require_items, "owns", self.owns)
+        mistakes.of(require_list, "owns", self.owns)
         mistakes.of(require_items, "watches", self.watches, Watched)
         mistakes.of(require_items, "uses", self.uses, Uses)
-        mistakes.of(require_items, "sources", self.sources)
+        mistakes.of(require_list, "sources", self.sources)
 
     def _check_triggers(self, mistakes: Mistakes) -> None:
-        with_rights: list[Owned | Uses] = [*self.owned, *self.uses]
-        for each in with_rights:
-            mistakes.of(right_of, each)
+        for each in (*self.owned, *self.uses):
+            mistakes.of(attrgetter("right"), each)
         for source in self.sources:
             mistakes.of(SourceTrigger, source)
         for watched in self.watches:
@@ -144,7 +144,9 @@ class Declared:
             if callable(self.rate_limiter):
                 mistakes.of(require_plain, "rate_limiter", self.rate_limiter)
 
-    def _check_others(self, mistakes: Mistakes, primary: APIResource, others: Sequence[Declared]) -> None:
+    def _check_others(
+        self, mistakes: Mistakes, primary: APIResource, others: Sequence[DeclaredController]
+    ) -> None:
         for other in others:
             if other.title == self.title:
                 mistakes.add(f"another controller is named {self.title} already: pass name= to one of them")
@@ -162,7 +164,7 @@ class Declared:
             )
             mistakes.add(f"finalizer and cleanup go together: add {missing}")
         if self.finalizer is not None:
-            mistakes.of(_require_finalizer, self.finalizer)
+            mistakes.of(require_finalizer, "finalizer", self.finalizer)
 
     def rights(self) -> Iterator[Right]:
         """Yield what the controller has to be permitted."""
@@ -208,9 +210,3 @@ class Declared:
             cleanup=None if self.cleanup is None else with_context(self.cleanup, context),
             cache_sync_timeout=self.cache_sync_timeout,
         )
-
-
-def _require_finalizer(finalizer: object) -> None:
-    require_qualified_name("finalizer", finalizer)
-    if "/" not in str(finalizer):
-        raise ConfigError(f"a finalizer needs a name like 'example.com/what-it-protects', not {finalizer!r}")
