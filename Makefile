@@ -39,8 +39,7 @@ test-all:        ## Run the tests on every Python version found.
 	  else echo "python$$version not found: skipped"; fi; \
 	done
 
-# Both environments are made again at each run. aiohttp 3.10 has wheels up to Python 3.12, and warns of TLS through a
-# TLS proxy on uvloop, where that works.
+# Both environments are made again at each run.
 test-versions:   ## Run the tests of client, listwatch and e2e (embedded server) on the lowest and newest libraries.
 	for versions in lowest newest; do \
 	  $(PYTHON) -m venv --clear .venv-$$versions && \
@@ -52,7 +51,7 @@ test-versions:   ## Run the tests of client, listwatch and e2e (embedded server)
 	  echo "with the $$versions versions:" && \
 	  .venv-$$versions/bin/python -m pip list | grep -iE '^(aiohttp|anyio|kubernetes.*|msgspec) ' && \
 	  .venv-$$versions/bin/python -m pytest tests/client tests/listwatch tests/e2e -m 'not kubernetes' \
-	    -W 'ignore:An HTTPS request is being sent:RuntimeWarning' -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
+	    -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
 	done
 
 test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read protobuf.

@@ -64,36 +64,25 @@ async def wait_ended(*tasks: asyncio.Future[Any], grace: float | None = None) ->
 
 
 async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]]) -> None:
-    """Run async functions in one task group until the first of them returns, then cancel the others.
+    """Run async functions concurrently until the first of them returns, then cancel the others.
 
-    The group is asyncio's: it cancels a task once, so user code that cleans up can await. A cancelled scope of anyio
-    cancels every await.
+    Each is cancelled once, so user code that cleans up can await. A cancelled scope of anyio cancels every await.
 
     Raises:
-        BaseException: One function failed with it. That includes a CancelledError that user code made itself, which a
-            task group ignores.
+        BaseException: One function failed with it. That includes a CancelledError that user code made itself.
         BaseExceptionGroup: Several functions failed.
     """
-    not_cancelled: list[asyncio.CancelledError] = []
-
-    async def run(function: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        try:
-            await function()
-        except asyncio.CancelledError as error:
-            if is_cancelled():
-                raise
-            not_cancelled.append(error)
-        for task in running:
-            if task is not asyncio.current_task():
-                task.cancel()
-
+    tasks = [asyncio.ensure_future(function()) for function in functions]
+    ended: set[asyncio.Task[object]] = set()
     try:
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(run(function)) for function in functions]
-    except BaseExceptionGroup as group:
-        raise only_error_of(group) from None
-    if not_cancelled:
-        raise not_cancelled[0]
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        try:
+            await finish(*tasks)
+        finally:
+            raise_failures("several functions failed", *tasks)
+    for task in ended:
+        task.result()  # raises a CancelledError that user code made
 
 
 async def gather(*coroutines: Coroutine[Any, Any, T]) -> list[T]:

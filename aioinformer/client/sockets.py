@@ -33,10 +33,8 @@ class Sockets:
         self._made: WeakSet[socket.socket] = WeakSet()
 
     def connector(self, **options: Any) -> aiohttp.TCPConnector:
-        """Return an aiohttp connector that makes its sockets here. aiohttp before 3.12 makes its own."""
-        if hasattr(aiohttp, "SocketFactoryType"):
-            options["socket_factory"] = self
-        return aiohttp.TCPConnector(**options)
+        """Return an aiohttp connector that makes its sockets here."""
+        return aiohttp.TCPConnector(socket_factory=self, **options)
 
     def __call__(self, address: Any) -> socket.socket:
         """Return a socket for this address: the ``socket_factory`` of a connector."""

@@ -177,6 +177,9 @@ class TestRunUntilFirst:
 
         with pytest.raises(ValueError):
             await run_until_first(asyncio.Event().wait, fail)
+        task = asyncio.current_task()
+        assert task is not None
+        assert not task.cancelling()  # as a TaskGroup leaves it before Python 3.13
 
     async def test_raises_a_cancellation_that_a_function_raised_itself(self) -> None:
         """A TaskGroup takes it for the end of that function, and waits for the others."""

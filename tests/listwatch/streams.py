@@ -60,7 +60,7 @@ class FakeServer:
 async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeServer]:
     """A FakeServer on a free port of the loopback interface."""
     fake = FakeServer(handler)
-    server = HTTPServer(fake)
+    server = HTTPServer(fake, handler_cancellation=True)
     listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0, ssl=tls, backlog=1000)
     port = listener.sockets[0].getsockname()[1]
     fake.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"

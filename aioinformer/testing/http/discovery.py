@@ -46,7 +46,7 @@ class Discovery:
         if path in ("/api", "/apis"):
             return self._root(path, accept, url)
         found = self._group_document(path, accept)
-        return found or web.Response(status=404, text="404 page not found\n")
+        return web.Response(status=404, text="404 page not found\n") if found is None else found
 
     def _group_document(self, path: str, accept: str) -> web.Response | None:
         """Return the document of a group or of its version, or None for another path."""

@@ -102,7 +102,7 @@ class Paths:
                 found = self._openapi.answer(request, accept)
             case _:
                 found = health(request)
-        return found or self._discovery.answer(request, accept, url)
+        return self._discovery.answer(request, accept, url) if found is None else found
 
 
 def _openid_configuration(url: str) -> dict[str, Any]:
