@@ -42,8 +42,8 @@ class Resource(Writes[T]):
         namespaced: Whether the objects live in namespaces. Pass False for cluster-scoped custom resources; built-in
             ones, such as nodes, are known.
         field_manager: The field manager of writes.
-        timeout: Seconds for ``get``, for each write, and for adding or removing a finalizer with all its requests. A
-            list may take longer; it fails after 60 s without data.
+        timeout: Seconds for ``get`` and for each write, and after which a conflict about a finalizer is not tried
+            again. A list may take longer; it fails after 60 s without data.
 
     Raises:
         ConfigError: The arguments do not name a collection, or the client or the object type is not supported.

@@ -243,7 +243,7 @@ class Writes(Generic[T]):
         """Add a finalizer to an object if it is missing, without overwriting concurrent writes.
 
         It sends a JSON patch with a ``test`` that fails if the finalizers have changed; then it reads the object and
-        tries again, within the timeout of one request. It sends no request if the target has the finalizer already.
+        tries again, until the timeout of one request is over. If the target has the finalizer already, it sends none.
 
         Args:
             target: The object or its key. If the object has a uid, another object of its name is not changed.
