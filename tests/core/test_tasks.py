@@ -182,7 +182,7 @@ class TestRunUntilFirst:
         assert not task.cancelling()  # as a TaskGroup leaves it before Python 3.13
 
     async def test_raises_a_cancellation_that_a_function_raised_itself(self) -> None:
-        """A TaskGroup takes it for the end of that function, and waits for the others."""
+        """A TaskGroup would take it for the end of that function, and wait for the others."""
 
         async def await_a_cancelled_task() -> None:
             other = asyncio.create_task(asyncio.sleep(60))

@@ -104,7 +104,6 @@ class DeclaresWebhooks:
         Raises:
             ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
         """
-        require_declared(self.name, "validate", resource, options, AdmissionOptions)
         return self._admission(resource, options, mutates=False)
 
     @overload
@@ -128,12 +127,14 @@ class DeclaresWebhooks:
         Raises:
             ConfigError: As for ``validate``.
         """
-        require_declared(self.name, "mutate", resource, options, AdmissionOptions)
         return self._admission(resource, options, mutates=True)
 
     def _admission(
         self, resource: Named, options: AdmissionOptions, *, mutates: bool
     ) -> Callable[[Any], Any]:
+        decorator = "mutate" if mutates else "validate"
+        require_declared(self.name, decorator, resource, options, AdmissionOptions)
+
         def register(function: Any) -> Any:
             admission = Admission(
                 operator=self.name, mutates=mutates, resource=resource, function=function, **options

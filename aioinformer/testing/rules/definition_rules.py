@@ -5,7 +5,7 @@ The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -40,6 +40,7 @@ _APPROVED = "api-approved.kubernetes.io"
 _APPROVAL = "https://github.com/kubernetes/enhancements/pull/1111"
 
 _Fault = dict[str, str]
+T = TypeVar("T")
 
 
 def complete_definition(definition: Object) -> None:
@@ -127,11 +128,8 @@ def _faults_of_views(versions: list[Object]) -> Iterator[_Fault]:
     assert node is not None
     version_node = items_of(node.properties["spec"].properties["versions"])
     for name in ("subresources", "selectableFields", "additionalPrinterColumns"):
-        parts = [version.get(name) for version in versions]
-        is_shared = all(part == parts[0] for part in parts)
-        for number, part in enumerate(parts[:1] if is_shared else parts):
-            place = name if is_shared else f"versions[{number}].{name}"
-            yield from value_faults(version_node.properties[name], part, f"spec.{place}")
+        for path, part in _placed([version.get(name) for version in versions], name, name):
+            yield from value_faults(version_node.properties[name], part, path)
 
 
 def _schema(version: Object) -> Props | None:
@@ -142,12 +140,16 @@ def _schema(version: Object) -> Props | None:
 
 
 def _faults_of_schemas(schemas: list[Props | None]) -> Iterator[_Fault]:
-    is_shared = all(schema == schemas[0] for schema in schemas)  # then upstream keeps it in one place
-    for number, schema in enumerate(schemas[:1] if is_shared else schemas):
+    for path, schema in _placed(schemas, "schema", "validation"):
         if schema is not None:
-            place = "validation" if is_shared else f"versions[{number}].schema"
-            faults = definition_faults(schema, f"spec.{place}.openAPIV3Schema")
-            yield from (fault.cause for fault in faults)
+            yield from (fault.cause for fault in definition_faults(schema, f"{path}.openAPIV3Schema"))
+
+
+def _placed(parts: list[T], name: str, shared: str) -> Iterator[tuple[str, T]]:
+    """Yield a part of each version with its path; upstream keeps one that all versions share in one place."""
+    is_shared = all(part == parts[0] for part in parts)
+    for number, part in enumerate(parts[:1] if is_shared else parts):
+        yield f"spec.{shared}" if is_shared else f"spec.versions[{number}].{name}", part
 
 
 def _faults_of_names(names: Object) -> Iterator[_Fault]:

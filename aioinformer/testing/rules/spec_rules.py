@@ -25,6 +25,7 @@ from aioinformer.testing.rules.validation import label_fault
 from aioinformer.testing.schema.conditional_defaults import pod_template, template_path
 from aioinformer.testing.schema.formats import fits_format
 from aioinformer.testing.schema.selectors import label_faults
+from aioinformer.testing.schema.type_rules import PORT_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     _Faults = Iterator[dict[str, str]]
 
-_PORT_RANGE = "must be between 1 and 65535, inclusive"
 _SELECTING = frozenset(["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
 _EMPTY = {"ReplicaSet": "deployment"}  # as upstream says
 _COUNTS = (
@@ -159,7 +159,7 @@ def _container_faults(path: str, container: Object, volumes: set[Any]) -> _Fault
         if not port.get("containerPort"):
             yield field_required(f"{place}.containerPort")
         elif not 0 < port["containerPort"] < 65536:
-            yield field_invalid(f"{place}.containerPort", port["containerPort"], _PORT_RANGE)
+            yield field_invalid(f"{place}.containerPort", port["containerPort"], PORT_RANGE)
     for number, mount in enumerate(container.get("volumeMounts") or ()):
         if mount.get("name") and mount["name"] not in volumes:
             place = f"{path}.volumeMounts[{number}].name"
@@ -199,14 +199,14 @@ def _service(obj: Object) -> _Faults:
             yield field_duplicate(f"{place}.name", name)
         names.add(name)
         if not 0 < port["port"] < 65536:
-            yield field_invalid(f"{place}.port", port["port"], _PORT_RANGE)
+            yield field_invalid(f"{place}.port", port["port"], PORT_RANGE)
         if port.get("nodePort") and not has_node_ports:
             yield field_forbidden(f"{place}.nodePort", f"may not be used when `type` is '{kind}'")
         target = port.get("targetPort")
         if isinstance(target, str) and (why := _port_name_fault(target)):
             yield field_invalid(f"{place}.targetPort", target, why)
         elif isinstance(target, int) and not 0 < target < 65536:
-            yield field_invalid(f"{place}.targetPort", target, _PORT_RANGE)
+            yield field_invalid(f"{place}.targetPort", target, PORT_RANGE)
     yield from label_faults("spec.selector", spec.get("selector") or {})
 
 

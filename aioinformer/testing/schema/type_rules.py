@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     _Faults = Iterator[dict[str, str]]
 
+PORT_RANGE = "must be between 1 and 65535, inclusive"
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _NO_PATH = "must be a simple json path starting with ."
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
@@ -29,7 +30,7 @@ def _needs(name: str) -> Callable[[str, Object], _Faults]:
 
 def _port(path: str, value: Object) -> _Faults:
     if isinstance(given := value.get("port"), int) and not 0 < given < 65536:
-        yield field_invalid(f"{path}.port", given, "must be between 1 and 65535, inclusive")
+        yield field_invalid(f"{path}.port", given, PORT_RANGE)
 
 
 def _handler(path: str, handler: Object) -> _Faults:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..api import Answer
+from ..recording import Recorder
 
 CONFIGMAPS = "/api/v1/namespaces/NS/configmaps"
 PODS = "/api/v1/namespaces/NS/pods"
@@ -14,3 +15,8 @@ JOBS = "/apis/batch/v1/namespaces/NS/jobs"
 
 def version_of(answer: Answer) -> str:
     return str(answer.body["metadata"]["resourceVersion"])
+
+
+async def catch_up(server: Recorder) -> None:
+    """A consistent read waits until the real server's watch cache has all changes."""
+    await server.ask("GET", CONFIGMAPS)

@@ -9,7 +9,7 @@ from ..api import MERGE, Object
 from ..clusters import configmap, pod
 from ..definitions import definition
 from ..recording import Recorder
-from .common import CONFIGMAPS, DEPLOYMENTS, LEASES, PODS, version_of
+from .common import CONFIGMAPS, DEPLOYMENTS, LEASES, PODS, catch_up, version_of
 
 OR_JSON = f"{PROTOBUF},application/json"
 METADATA_OR_JSON = ",".join([PROTOBUF + AS_PARTIAL, f"application/json{AS_PARTIAL}", "application/json"])
@@ -49,7 +49,7 @@ async def answers_in_protobuf(server: Recorder) -> None:
     await server.ask("GET", CONFIGMAPS, query={"resourceVersion": FUTURE}, accept=PROTOBUF)
     await server.ask("PATCH", f"{CONFIGMAPS}/a", {"data": {"k": "2"}}, content_type=MERGE, accept=PROTOBUF)
     await server.ask("PUT", f"{CONFIGMAPS}/a", configmap("other"), accept=PROTOBUF)
-    await server.ask("GET", CONFIGMAPS)  # the real server's watch cache has caught up with it
+    await catch_up(server)
     for accept in (PROTOBUF, OR_JSON, METADATA_OR_JSON, PROTOBUF + AS_PARTIAL_LIST):
         await server.watch_all(
             (CONFIGMAPS, {"resourceVersion": first}),

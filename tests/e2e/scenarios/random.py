@@ -8,7 +8,7 @@ from typing import Any
 from ..api import JSON_PATCH, MERGE, STRATEGIC, Object
 from ..clusters import configmap
 from ..recording import Recorder, Scenario
-from .common import CONFIGMAPS
+from .common import CONFIGMAPS, catch_up
 
 NAMES = ("a", "b", "c", "d")
 APPS = ("web", "db", "cache")
@@ -49,14 +49,10 @@ class _Random:
         for _ in range(REQUESTS):
             (verb,) = self._random.choices(verbs, weights=(6, 4, 5, 3, 3, 0.3))
             await verb()
-        await self._catch_up()
+        await catch_up(self._server)
         await self._server.watch_all(
             *((CONFIGMAPS, {"resourceVersion": self._version(), **self._selectors()}) for _ in range(12))
         )
-
-    async def _catch_up(self) -> None:
-        """A consistent read waits until the real server's watch cache has all changes."""
-        await self._server.ask("GET", CONFIGMAPS)
 
     def _version(self) -> str:
         return self._versions[int(self._random.random() * len(self._versions))]
@@ -122,7 +118,7 @@ class _Random:
         if self._random.random() < 0.3:
             query["resourceVersion"] = self._version()
             query["resourceVersionMatch"] = self._random.choice(("Exact", "NotOlderThan"))
-            await self._catch_up()
+            await catch_up(self._server)
         answer = await self._server.ask("GET", CONFIGMAPS, query=query)
         token = answer.body["metadata"].get("continue") if answer.status == 200 else ""
         if "limit" in query:  # a further page, or what is answered to a token that is none

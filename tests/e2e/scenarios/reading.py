@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..api import JSON, MERGE, YAML
 from ..clusters import configmap, pod
 from ..recording import Recorder
-from .common import CONFIGMAPS, PODS, version_of
+from .common import CONFIGMAPS, PODS, catch_up, version_of
 
 
 async def selectors(server: Recorder) -> None:
@@ -115,7 +115,7 @@ async def watched_views(server: Recorder) -> None:
     await server.ask("PATCH", f"{CONFIGMAPS}/a", {"data": {"k": "2"}}, content_type=MERGE)
     await server.ask("DELETE", f"{CONFIGMAPS}/a")
     await server.ask("POST", CONFIGMAPS, configmap("b", labels={"app": "db"}, k="1"))
-    await server.ask("GET", CONFIGMAPS)  # the real server's watch cache has caught up with it
+    await catch_up(server)
     stream = {
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..api import MERGE
 from ..clusters import configmap
 from ..recording import Recorder
-from .common import CONFIGMAPS, PODS, version_of
+from .common import CONFIGMAPS, PODS, catch_up, version_of
 
 FUTURE = str(10**9)
 STREAM = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
@@ -22,7 +22,7 @@ async def watches(server: Recorder) -> None:
     await server.ask("PATCH", f"{CONFIGMAPS}/b", {"metadata": {"labels": {"app": "web"}}}, content_type=MERGE)
     await server.ask("DELETE", f"{CONFIGMAPS}/a")
     last = version_of(await server.ask("POST", CONFIGMAPS, configmap("c")))
-    await server.ask("GET", CONFIGMAPS)  # the real server's watch cache has caught up with it
+    await catch_up(server)
     selected = {"labelSelector": "app=web"}
     await server.watch_all(
         *((CONFIGMAPS, {"resourceVersion": version}) for version in ("", "0", first, last)),
@@ -60,7 +60,7 @@ async def streamed_lists(server: Recorder) -> None:
     for name in ("b", "a", "c"):
         created = await server.ask("POST", CONFIGMAPS, configmap(name, labels={"app": name}))
     await server.ask("DELETE", f"{CONFIGMAPS}/c")
-    await server.ask("GET", CONFIGMAPS)  # the real server's watch cache has caught up with it
+    await catch_up(server)
     version = {"resourceVersion": version_of(created)}
     bookmarks = {"allowWatchBookmarks": "true"}
     without = STREAM | bookmarks | {"sendInitialEvents": "false"}
