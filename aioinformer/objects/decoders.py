@@ -12,9 +12,10 @@ import msgspec
 
 from ..errors import ConfigError, DecodeError
 from .excerpts import begins, described
+from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
-from .nesting import decode_any, decode_parts, decode_typed, end_of_brackets
+from .nesting import decode_any, decode_typed, end_of_brackets
 
 FromBytes = Callable[[bytes, TypeMeta | None], Any]
 """Decodes one object. apiVersion and kind are for bytes without them. Raises only DecodeError."""
@@ -180,17 +181,6 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
             return decode_typed(decoder, raw)
 
     return from_bytes
-
-
-def without_managed_fields(raw: bytes) -> bytes:
-    """Drop metadata.managedFields from an object that msgspec refuses. Unreadable bytes are returned as they are."""
-    try:
-        fields = decode_parts(raw)
-        if isinstance(metadata := fields.get("metadata"), dict):
-            metadata.pop("managedFields", None)
-        return msgspec.json.encode(fields)
-    except DECODE_ERRORS:
-        return raw
 
 
 def api_client_of(model: Any) -> Any:
