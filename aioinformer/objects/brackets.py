@@ -86,7 +86,7 @@ def crossings(data: bytes, begin: int = 0, *, first: int, every: int = 0) -> Ite
 
 
 def _windows(data: bytes, begin: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the data in windows: where each begins, and its bytes with square brackets, only those outside of strings."""
+    """Yield where each window begins, and its bytes: brackets become square ones, those in strings disappear."""
     quote = b""  # of a string that began in an earlier window
     while begin < len(data):
         end = begin + _WINDOW

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, get_origin, is_typeddict
@@ -11,11 +12,12 @@ from typing import Any, get_origin, is_typeddict
 import msgspec
 
 from ..errors import ConfigError, DecodeError
-from .excerpts import begins, described
+from .deep_parts import DeepParts
+from .excerpts import begins, described, reason_of
 from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
-from .nesting import decode_any, decode_typed, end_of_brackets
+from .nesting import decode_any, end_of_brackets, reader_of, tidy
 
 FromBytes = Callable[[bytes, TypeMeta | None], Any]
 """Decodes one object. apiVersion and kind are for bytes without them. Raises only DecodeError."""
@@ -124,32 +126,22 @@ def _decoder_of(wanted: Any) -> FromBytes:
 
 
 def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
-    """Wrap a decoder so that it raises only DecodeError."""
+    """Wrap a decoder so that it raises only DecodeError, and never because of metadata.managedFields."""
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
         try:
             return from_bytes(raw, type_meta)
-        except DecodeError:
-            raise
         except Exception as error:  # models raise errors of any type
+            if (lean := without_managed_fields(raw)) is not raw:  # no operator needs these fields
+                with suppress(Exception):
+                    return from_bytes(lean, type_meta)
+            if isinstance(error, DecodeError):
+                raise
             raise DecodeError(
-                f"not a {object_type.__name__}: {_message_without_values(error)}; {described(raw)}"
+                f"not a {object_type.__name__}: {reason_of(error)}; {described(raw)}"
             ) from error
 
     return decode
-
-
-def _message_without_values(error: Exception) -> str:
-    """Return an error's message. pydantic's quote the object's values, which may be secret: those are left out."""
-    errors: Any = getattr(error, "errors", None)
-    if callable(errors):  # of pydantic
-        try:
-            listed: Any = errors(include_input=False)
-            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in listed[:3]]
-        except Exception:  # another library's method of this name
-            return type(error).__name__
-        return f"{type(error).__name__}({'; '.join(found)})"
-    return f"{error!r:.200}"
 
 
 def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
@@ -164,23 +156,13 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     try:
-        decoder = msgspec.json.Decoder(struct)
+        read = reader_of(struct)
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
-    has_type_fields = bool(
-        {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}
-    )
-    decode = decoder.decode
-
-    def from_bytes(raw: bytes, type_meta: TypeMeta | None) -> Any:
-        if has_type_fields:
-            raw = _with_type_meta(raw, type_meta)
-        try:
-            return decode(raw)
-        except DECODE_ERRORS:
-            return decode_typed(decoder, raw)
-
-    return from_bytes
+    names = {field.encode_name for field in msgspec.structs.fields(struct)}
+    if names & {"apiVersion", "kind"}:
+        return lambda raw, type_meta: read(_with_type_meta(raw, type_meta))
+    return lambda raw, type_meta: read(raw)
 
 
 def api_client_of(model: Any) -> Any:
@@ -206,11 +188,12 @@ def _openapi_decoder(model: Any) -> FromBytes:
     deserialize = api_client_of(model).deserialize
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
-        raw = _with_type_meta(raw, type_meta)
+        raw = tidy(_with_type_meta(raw, type_meta))
         try:
             instance = deserialize(SimpleNamespace(data=raw), model)
         except RecursionError:
-            instance = deserialize(SimpleNamespace(data=without_managed_fields(raw)), model)
+            deep = DeepParts(raw)
+            instance = deep.fill(deserialize(SimpleNamespace(data=deep.shallow), model))
         if getattr(instance, "metadata", None) is None:
             raise DecodeError(f"object without metadata: {begins(raw)}")
         return instance

@@ -97,9 +97,9 @@ def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
         value = middle + 2
         while data[value - 1] > 0x7F:  # a length of several bytes
             value += 1
-        key = data[at + 2 : middle].decode()
+        key = data[at + 2 : middle].decode("utf-8", "replace")
         at += size
-        found[key] = data[value:at].decode()
+        found[key] = data[value:at].decode("utf-8", "replace")
     return found
 
 
