@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ..errors import DecodeError
-from .nesting import Pieces
+from .pieces import Pieces
 
 T = TypeVar("T")
 

@@ -68,7 +68,7 @@ class Pieces:
 
     def value(self) -> Any:
         """Return the whole value."""
-        with _paused_collector():
+        with paused_collector():
             return self._decode(self.shallow, self._values())
 
     def with_whole_raws(self, decoded: T) -> T:
@@ -83,7 +83,7 @@ class Pieces:
         Raises:
             DECODE_ERRORS: It is not JSON, or does not fit the type.
         """
-        with _paused_collector():
+        with paused_collector():
             values = self._values()
             read: list[Any] = []
 
@@ -100,7 +100,7 @@ class Pieces:
 
     def with_texts(self) -> tuple[bytes, dict[str, Any]]:
         """Return the outermost piece with strings in place of the numbers, and the values for these strings."""
-        with _paused_collector():
+        with paused_collector():
             values = self._values()
         numbers = [f"1e{self._digits}{match[1].decode()}" for match in self._number.finditer(self.shallow)]
         shallow = self._number.sub(rb'"1e%b\1"' % self._digits.encode(), self.shallow)
@@ -131,7 +131,7 @@ class Pieces:
 
 
 @contextmanager
-def _paused_collector() -> Iterator[None]:
+def paused_collector() -> Iterator[None]:
     """Pause the garbage collector, which would search the many new lists and dicts again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
