@@ -22,7 +22,7 @@ from ..objects.meta import (
     NO_EVENT,
     WatchEvent,
 )
-from ..objects.nesting import DECODE_ERRORS, decode_object, decode_typed
+from ..objects.nesting import DECODE_ERRORS, decode_object, reader_of
 from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
 
@@ -45,7 +45,7 @@ class _Line(msgspec.Struct):
     object: msgspec.Raw
 
 
-_line_decoder = msgspec.json.Decoder(_Line)
+_read_line = reader_of(_Line)
 
 
 def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
@@ -72,7 +72,7 @@ def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
 def _parse(line: bytes) -> WatchEvent:
     """Return the event of a line; its object may be nested deeply."""
     try:
-        parsed = decode_typed(_line_decoder, line)
+        parsed = _read_line(line)
     except DECODE_ERRORS:
         return WatchEvent(NO_EVENT, line)
     if parsed.type == ERROR:

@@ -20,7 +20,7 @@ from ..objects.meta import (
     TypeMeta,
     WatchEvent,
 )
-from ..objects.nesting import DECODE_ERRORS, decode_typed
+from ..objects.nesting import DECODE_ERRORS, reader_of
 
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
@@ -30,7 +30,7 @@ class _Object(msgspec.Struct):
     kind: str | None = None
 
 
-_decoder = msgspec.json.Decoder(_Object)
+_read = reader_of(_Object)
 
 
 def partial_object(raw: bytes) -> bytes:
@@ -38,15 +38,10 @@ def partial_object(raw: bytes) -> bytes:
     if raw.startswith(_HEAD):
         return raw
     try:
-        found = _decoder.decode(raw)
+        found = _read(raw)
     except DECODE_ERRORS:
         alone = without_rest(raw)
-        if alone is not None:
-            return partial_object(alone)
-        try:
-            found = decode_typed(_decoder, raw)
-        except DECODE_ERRORS:
-            return raw  # its decoder reports the error
+        return raw if alone is None else partial_object(alone)  # its decoder reports the error
     return raw if found.kind == PARTIAL_KIND else _HEAD + bytes(found.metadata) + b"}"
 
 

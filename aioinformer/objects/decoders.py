@@ -13,7 +13,7 @@ import msgspec
 
 from ..errors import ConfigError, DecodeError
 from .deep_parts import DeepParts
-from .excerpts import begins, described, reason_of
+from .excerpts import begins, described
 from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
@@ -27,7 +27,7 @@ class _Line(msgspec.Struct):
     object: msgspec.Raw
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
+_read_line = reader_of(_Line)
 
 
 def without_rest(raw: bytes) -> bytes | None:
@@ -36,14 +36,14 @@ def without_rest(raw: bytes) -> bytes | None:
     The event decoder takes an object from its line up to the line's closing brace without a search for the object's
     end, so a line with fields after ``object`` gives such bytes.
     """
+    end = end_of_brackets(raw, len(raw) - len(raw.lstrip()))
+    if not end or end == len(raw):
+        return None
     try:
-        first_object = bytes(_decode_line(b'{"object":%s}' % raw).object)
-    except RecursionError:
-        end = end_of_brackets(raw, 0)
-        return raw[:end] if end and raw[end:].lstrip().startswith(b",") else None
+        _read_line(b'{"object":0%s}' % raw[end:])
     except DECODE_ERRORS:
         return None
-    return first_object if len(first_object) < len(raw) else None
+    return raw[:end]
 
 
 def class_of(object_type: Any) -> Any:
@@ -138,10 +138,23 @@ def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
             if isinstance(error, DecodeError):
                 raise
             raise DecodeError(
-                f"not a {object_type.__name__}: {reason_of(error)}; {described(raw)}"
+                f"not a {object_type.__name__}: {_message_without_values(error)}; {described(raw)}"
             ) from error
 
     return decode
+
+
+def _message_without_values(error: Exception) -> str:
+    """Return an error's message. pydantic's quote the object's values, which may be secret: those are left out."""
+    errors: Any = getattr(error, "errors", None)
+    if callable(errors):  # of pydantic
+        try:
+            listed: Any = errors(include_input=False)
+            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in listed[:3]]
+        except Exception:  # another library's method of this name
+            return type(error).__name__
+        return f"{type(error).__name__}({'; '.join(found)})"
+    return f"{error!r:.200}"
 
 
 def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
@@ -156,13 +169,23 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     try:
+        decode = msgspec.json.Decoder(struct).decode
         read = reader_of(struct)
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
-    names = {field.encode_name for field in msgspec.structs.fields(struct)}
-    if names & {"apiVersion", "kind"}:
-        return lambda raw, type_meta: read(_with_type_meta(raw, type_meta))
-    return lambda raw, type_meta: read(raw)
+    has_type_fields = bool(
+        {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}
+    )
+
+    def from_bytes(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        if has_type_fields:
+            raw = _with_type_meta(raw, type_meta)
+        try:
+            return decode(raw)
+        except DECODE_ERRORS:
+            return read(raw)
+
+    return from_bytes
 
 
 def api_client_of(model: Any) -> Any:

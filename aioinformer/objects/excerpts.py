@@ -6,7 +6,6 @@ They contain no data: an object may be a Secret, and many people can read logs.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,11 +20,6 @@ _TEXT = re.compile(
     rb'|("[^"\\]*(?:\\.?[^"\\]*)*"?|[A-Za-z0-9+/=_-]{20,})',  # hidden: strings, and what may be base64
     re.DOTALL,
 )
-
-_QUOTED = re.compile(r"^(Invalid (?:enum )?value) .*?( - at `[^`]*`)?$", re.DOTALL)
-"""msgspec's only messages with values."""
-
-_VALUE = re.compile(r"""[:'"(]""")
 
 
 class _Metadata(msgspec.Struct):
@@ -54,30 +48,6 @@ def described(raw: bytes) -> str:
     key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else str(metadata.name)
     uid = f", uid {_plain(metadata.uid)}" if metadata.uid else ""
     return f"it is {_plain(found.kind) or 'the object'} {_plain(key)}{uid}"
-
-
-def reason_of(error: Exception) -> str:
-    """Return why an object cannot be decoded: an error's message without values of the object."""
-    if isinstance(error, DECODE_ERRORS):
-        return f"{type(error).__name__}: {_QUOTED.sub(_unquoted, str(error))}"
-    errors: Any = getattr(error, "errors", None)
-    if callable(errors):  # of pydantic
-        with suppress(Exception):  # another library's method of this name
-            listed: Any = errors(include_input=False, include_context=False, include_url=False)
-            return f"{type(error).__name__}({'; '.join(map(_pydantic_reason, listed[:3]))})"
-        return type(error).__name__
-    # A model's error: what follows a colon or a quote may be a value.
-    return f"{type(error).__name__}: {_VALUE.split(str(error), 1)[0]:.200}"
-
-
-def _pydantic_reason(listed: dict[str, Any]) -> str:
-    """Describe one error of a pydantic model. Validators of the model's author may quote values."""
-    own = listed["type"] in ("value_error", "assertion_error")
-    return f"{'.'.join(map(str, listed['loc']))}: {listed['type'] if own else listed['msg']}"
-
-
-def _unquoted(match: re.Match[str]) -> str:
-    return f"{match[1]} ...{match[2] or ''}"
 
 
 def begins(raw: bytes) -> str:

@@ -11,9 +11,9 @@ import msgspec
 
 from ..errors import DecodeError
 from .decoders import decoder_of, with_type_meta
-from .deep_encoding import encode_any
 from .excerpts import described
 from .meta import TypeMeta
+from .nested_encoding import encode_nested
 from .nesting import DECODE_ERRORS, decode_typed
 
 S = TypeVar("S")
@@ -136,7 +136,7 @@ def encode(value: Any) -> bytes:
     """
     try:
         # A copy: the bytes that msgspec returns keep a larger buffer.
-        return bytes(memoryview(encode_any(value)))
+        return bytes(memoryview(encode_nested(value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise DecodeError(f"not JSON: {error}") from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .nesting import DECODE_ERRORS, decode_typed
+from .nesting import DECODE_ERRORS, reader_of
 
 _FIELD = b'"managedFields":'
 _COMMA = ord(",")
@@ -18,14 +18,14 @@ class _ManagedOnly(msgspec.Struct, gc=False):
     metadata: _Managed | None = None
 
 
-_managed_decoder = msgspec.json.Decoder(_ManagedOnly)
-_parts_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_read_managed = reader_of(_ManagedOnly)
+_read_parts = reader_of(dict[str, msgspec.Raw])
 
 
 def without_managed_fields(raw: bytes) -> bytes:
     """Return an object's bytes without metadata.managedFields; the same bytes if there are none, or no object."""
     try:
-        metadata = decode_typed(_managed_decoder, raw).metadata
+        metadata = _read_managed(raw).metadata
         return raw if metadata is None else cut_out(raw, bytes(metadata.managedFields))
     except DECODE_ERRORS:
         return raw
@@ -46,8 +46,8 @@ def cut_out(raw: bytes, managed: bytes) -> bytes:
             return raw[:begin] + raw[end + 1 :]
         if raw[begin - 1] == _COMMA:
             return raw[: begin - 1] + raw[end:]
-    parts = decode_typed(_parts_decoder, raw)
-    metadata = decode_typed(_parts_decoder, parts["metadata"])
+    parts = _read_parts(raw)
+    metadata = _read_parts(parts["metadata"])
     del metadata["managedFields"]
     parts["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
     return bytes(memoryview(msgspec.json.encode(parts)))  # a copy: what msgspec returns keeps a larger buffer
@@ -60,7 +60,7 @@ def _is_in_metadata(front: bytes) -> bool:
     managed fields already.
     """
     try:
-        metadata = decode_typed(_managed_decoder, front + b'"":0}}').metadata
+        metadata = _read_managed(front + b'"":0}}').metadata
     except DECODE_ERRORS:
         return False
     return metadata is not None and not bytes(metadata.managedFields)
