@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from kubernetes_asyncio.client import V1ControllerRevision, V1Pod
+from kubernetes_asyncio.client import V1ControllerRevision, V1CustomResourceDefinition, V1Pod
+from lightkube.models.apps_v1 import ControllerRevision
 
 from aioinformer import KubeObject, field
 from aioinformer.errors import DecodeError
@@ -108,6 +109,24 @@ def test_object_nested_deeply_becomes_any_object_type(object_type: Any, lean: bo
     assert field("metadata.name")(obj) == "a"
     if isinstance(metadata, dict) and not (lean and isinstance(obj, dict)):
         assert depth_of(metadata["managedFields"][0]["fieldsV1"]) == DEPTH
+
+
+@pytest.mark.parametrize("object_type", [V1ControllerRevision, ControllerRevision])
+def test_model_has_what_is_nested_deeply(object_type: Any) -> None:
+    raw = b'{"metadata":{"name":"a","labels":{"b":"c"}},"revision":5,"data":{"x":[%b,1]}}' % NESTED
+    revision = codec_for(object_type).decode(raw)
+    assert (revision.metadata.labels, revision.revision) == ({"b": "c"}, 5)
+    assert depth_of(revision.data["x"][0]) == DEPTH
+    assert revision.data["x"][1] == 1
+
+
+def test_model_whose_typed_field_is_nested_too_deeply_is_refused() -> None:
+    schema = b'{"properties":{"a":' * 600 + b"{}" + b"}}" * 600
+    version = b'{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%b}}' % schema
+    names = b'"group":"g","scope":"Namespaced","names":{"kind":"A","plural":"as"}'
+    raw = b'{"metadata":{"name":"a"},"spec":{%b,"versions":[%b]}}' % (names, version)
+    with pytest.raises(DecodeError, match="a typed field of V1CustomResourceDefinition is nested too deeply"):
+        codec_for(V1CustomResourceDefinition).decode(raw)
 
 
 def test_raw_field_has_the_bytes_of_the_server() -> None:
