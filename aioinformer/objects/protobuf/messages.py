@@ -9,7 +9,7 @@ from typing import Any
 from ..kube_object import Wanted
 from .schema import FieldSchema, kind_inside, schema
 from .values import NUMBERS, PIECES, Read, undecoded
-from .wire import PIECE, VARINT, WireError, long_number, piece, skip
+from .wire import PIECE, VARINT, WireError, long_number, piece, skip, text
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,10 @@ class Message:
                 break
             if how == _TEXT:
                 if size or not drops_empty:
-                    found[name] = data[begin:at].decode("utf-8", "replace")
+                    try:  # it costs less than an argument of decode
+                        found[name] = data[begin:at].decode()
+                    except UnicodeDecodeError:
+                        found[name] = text(data, begin, at)
             elif how == _ONE:
                 if size or not drops_empty:
                     found[name] = read(data, begin, at)
@@ -187,7 +190,7 @@ def _enter(entries: Fields, data: bytes, at: int, end: int, read: Read, zero: An
         tag = data[at]
         begin, at = piece(data, at + 1, end)
         if tag == _KEY:
-            key = data[begin:at].decode("utf-8", "replace")
+            key = text(data, begin, at)
         elif tag == _VALUE:
             value = read(data, begin, at)
     entries[key] = value

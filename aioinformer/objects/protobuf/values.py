@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ..nesting import decode_any, reader_of
-from .wire import PIECE, VARINT, WireError, long_number, piece, signed, skip
+from .wire import PIECE, VARINT, WireError, long_number, piece, signed, skip, text
 
 Read = Callable[[bytes, int, int], Any]
 """Reads the value between two offsets."""
@@ -20,10 +20,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _CYCLE = 146_097 * 24 * 3600
 """Seconds of 400 years, after which the calendar repeats itself."""
-
-
-def _text(data: bytes, at: int, end: int) -> str:
-    return data[at:end].decode("utf-8", "replace")
 
 
 def _base64(data: bytes, at: int, end: int) -> str:
@@ -111,7 +107,7 @@ def _strings(data: bytes, at: int, end: int) -> list[str]:
         tag, at = long_number(data, at)
         begin, at = piece(data, at, end) if tag & 7 == PIECE else (at, skip(tag & 7, data, at, end))
         if tag >> 3 == 1:
-            found.append(data[begin:at].decode("utf-8", "replace"))
+            found.append(text(data, begin, at))
     return found
 
 
@@ -126,7 +122,7 @@ def _cached(read: Read) -> Read:
 
 
 PIECES: dict[str, tuple[Read, Any]] = {
-    "string": (_text, ""),
+    "string": (text, ""),
     "bytes": (_base64, None),
     "time": (_cached(_time), None),
     "microTime": (_micro_time, None),
