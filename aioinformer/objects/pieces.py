@@ -145,13 +145,14 @@ def paused_collector() -> Iterator[None]:
 def _few_crossings(raw: bytes, every: int) -> list[tuple[int, bool]]:
     """Return where to cut. The levels are random, so no object can have most of its brackets there."""
     limit = len(raw) // _FEW + 2 * MOST_LEVELS // _LEVELS
-    for _ in range(5):
+    tries = 5
+    while True:
         first = _TOP_LEVELS + secrets.randbelow(_LEVELS - _TOP_LEVELS)
         places = crossings(raw, first=first, every=every)
         few = list(islice(places, limit))
-        if len(few) < limit:
-            return few
-    return few + list(places)
+        tries -= 1
+        if len(few) < limit or not tries:
+            return few + list(places)
 
 
 def _map_raws(value: Any, change: Callable[[bytes], bytes], others: Collection[int]) -> Any:

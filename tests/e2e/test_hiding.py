@@ -138,7 +138,8 @@ async def test_annotation_that_is_no_text_is_in_every_cache(real: KubernetesClus
         async with real.client() as client:
             await client.send(Change("POST", body, PROTOBUF), path)
         await until_all_have(informers, f"{real.namespace}/a")
-        for obj in (informer.store.get_by_key(f"{real.namespace}/a") for informer in informers[:4]):
+        for informer in informers[:4]:
+            obj: Any = informer.store.get_by_key(f"{real.namespace}/a")
             assert obj["metadata"]["annotations"] == {"b": "c\ufffd"}
     await delete_all(real, path)
 
