@@ -15,6 +15,7 @@ from .excerpts import begins, described
 from .meta import TypeMeta
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
 from .nesting import decode_any, decode_parts, decode_typed, end_of_brackets
+from .reading_types import without_limits, without_patterns
 
 FromBytes = Callable[[bytes, TypeMeta | None], Any]
 """Decodes one object. apiVersion and kind are for bytes without them. Raises only DecodeError."""
@@ -163,7 +164,8 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     try:
-        decoder = msgspec.json.Decoder(struct)
+        decoder = msgspec.json.Decoder(without_patterns(struct))
+        lenient = msgspec.json.Decoder(without_limits(struct))
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
     has_type_fields = bool(
@@ -177,7 +179,7 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
         try:
             return decode(raw)
         except DECODE_ERRORS:
-            return decode_typed(decoder, raw)
+            return decode_typed(lenient, raw)
 
     return from_bytes
 

@@ -12,9 +12,10 @@ import msgspec
 
 from .._core.checks import require_count, require_seconds
 from .._core.tasks import maybe_await, wait_ended
-from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout, TerminalError
+from ..errors import AlreadyStartedError, ConfigError, DecodeError, NotFoundError, SyncTimeout, TerminalError
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
+from ..objects.decoders import decoder_of
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
@@ -321,6 +322,6 @@ def _own(obj: Any) -> Any:
     if not isinstance(obj, CustomResource):
         return obj
     try:
-        return msgspec.json.decode(msgspec.json.encode(obj), type=type(obj))
-    except (msgspec.MsgspecError, TypeError):  # a transformer has put something else there
+        return decoder_of(type(obj))(msgspec.json.encode(obj), None)
+    except (DecodeError, msgspec.MsgspecError, TypeError):  # a transformer has put something else there
         return copy.deepcopy(obj)

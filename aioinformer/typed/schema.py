@@ -10,7 +10,8 @@ from typing import Any, get_origin
 import msgspec
 from msgspec import inspect
 
-from ..objects.encoding import without_none
+from ..objects.encoding import plain
+from ..objects.reading_types import is_optional
 from .annotations import EXTENSION, VALIDATIONS
 
 Schema = dict[str, Any]
@@ -32,18 +33,41 @@ _DURATION: Schema = {"type": "string", "pattern": rf"^[+-]?P([0-9]{{1,8}}D({_CLO
 
 _HOURS = "([01][0-9]|2[0-3]):[0-5][0-9]"
 _TIME: Schema = {"type": "string", "pattern": rf"^{_HOURS}:[0-5][0-9](\.[0-9]+)?(Z|[+-]{_HOURS})?$"}
-_DECIMAL: Schema = {"type": "string", "pattern": r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
+_DECIMAL: Schema = {"type": "string", "pattern": r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?$"}
+
+_FROM_YEAR_1 = "0[1-9]|00[1-9]|000[1-9]"
+"""How Python's first years begin; the formats "date" and "date-time" also have the year 0000."""
+
+_DAY_AND_CLOCK = "[0-9-]+T[0-9:]{8}"
+
+_MOMENT: Schema = {
+    "type": "string",
+    "format": "date-time",
+    "pattern": (
+        rf"^(([1-8]|{_FROM_YEAR_1}){_DAY_AND_CLOCK}(\.[0-9]+)?"
+        rf"|9{_DAY_AND_CLOCK}(\.[0-9]{{1,6}})?)"  # not rounded, as the last second of 9999 must not be
+        rf"(Z|[+-]{_HOURS})$"
+    ),
+}
+"""RFC 3339. The format "date-time" also takes lower case, any character for the point, and any zone."""
+
+_UUID: Schema = {
+    "type": "string",
+    "format": "uuid",
+    "pattern": "^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$",
+}
+"""The format "uuid" also takes some of the dashes."""
 
 _SIMPLE: dict[type, Schema] = {
     inspect.AnyType: _ANYTHING,
     inspect.RawType: _ANYTHING,
     inspect.BoolType: {"type": "boolean"},
     inspect.StrType: {"type": "string"},
-    inspect.DateTimeType: {"type": "string", "format": "date-time"},
-    inspect.DateType: {"type": "string", "format": "date"},
+    inspect.DateTimeType: _MOMENT,
+    inspect.DateType: {"type": "string", "format": "date", "pattern": f"^([1-9]|{_FROM_YEAR_1})"},
     inspect.BytesType: _BASE64,
     inspect.ByteArrayType: _BASE64,
-    inspect.UUIDType: {"type": "string", "format": "uuid"},
+    inspect.UUIDType: _UUID,
     inspect.TimeType: _TIME,
     inspect.TimeDeltaType: _DURATION,
     inspect.DecimalType: _DECIMAL,
