@@ -69,11 +69,12 @@ class _Flags(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """An open group: what is before it, and the flags there."""
+    """An open group: what is before it and the flags there, and whether it is captured."""
 
     choices: list[Any]
     parts: list[Any]
     flags: _Flags
+    is_captured: bool
 
 
 _PERL: dict[str, str] = {"d": "0-9", "s": "\t\n\f\r ", "w": "0-9A-Za-z_"}
@@ -86,8 +87,14 @@ _ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ASSERTIONS: dict[str, Any] = {"A": "begin", "z": "end", "b": "boundary", "B": "no boundary"}
 _TIMES = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
 _CATEGORIES: dict[str, tuple[tuple[str, ...], bool]] = {
-    **{name: ((name,), False) for name in "C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe".split()},
-    **{name: ((name,), False) for name in "Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs".split()},
+    **{
+        name: ((name,), False)
+        for name in (
+            *("C", "Cc", "Cf", "Cn", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn"),
+            *("N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps"),
+            *("S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
+        )
+    },
     "Lc": (("Ll", "Lt", "Lu"), False),
     "Assigned": (("Cn",), True),
 }
@@ -147,8 +154,7 @@ class _Parser:
                 case "$":
                     self._parts.append(Assertion("end line" if self._flags.is_multi_line else "end"))
                 case ".":
-                    has_newline = self._flags.dot_has_newline
-                    self._parts.append(Char(lambda char, all_=has_newline: all_ or char != "\n"))
+                    self._parts.append(Char(_any if self._flags.dot_has_newline else _any_in_line))
                 case "\\":
                     self._escaped(begin)
                 case _:
@@ -174,7 +180,7 @@ class _Parser:
     def _open(self) -> None:
         begin = self._at - 1
         if self._peek() != "?":
-            self._enter(self._flags)
+            self._enter(is_captured=True)
             return
         rest = self._pattern[begin:]
         if (named := _NAMED.match(rest)) and len(rest) > named.end():
@@ -184,7 +190,7 @@ class _Parser:
             if not re.fullmatch("[A-Za-z0-9_]+", rest[named.end() : end]):
                 raise _error("invalid named capture", rest[: end + 1])
             self._at = begin + end + 1
-            self._enter(self._flags)
+            self._enter(is_captured=True)
             return
         self._at += 1
         flags, value, saw_flag = self._flags, True, False
@@ -197,30 +203,32 @@ class _Parser:
                 value, saw_flag = False, False
             elif char in ":)" and (value or saw_flag):
                 if char == ":":
-                    self._enter(self._flags)
+                    self._enter(is_captured=False)
                 self._flags = flags
                 return
             else:
                 break
         raise _error("invalid or unsupported Perl syntax", self._pattern[begin : self._at])
 
-    def _enter(self, flags: _Flags) -> None:
-        self._groups.append(_Group(self._choices, self._parts, flags))
+    def _enter(self, *, is_captured: bool) -> None:
+        self._groups.append(_Group(self._choices, self._parts, self._flags, is_captured))
         self._choices, self._parts = [], []
 
     def _close(self) -> None:
         if not self._groups:
             raise _error("unexpected )", self._pattern)
-        inner = self._choice()
-        self._choices, self._parts, self._flags = self._groups.pop()
+        group = self._groups.pop()
+        inner = self._choice(is_captured=group.is_captured)
+        self._choices, self._parts, self._flags = group.choices, group.parts, group.flags
         self._parts.append(inner)
 
-    def _choice(self) -> Any:
+    def _choice(self, *, is_captured: bool = False) -> Any:
         """Return what the group has so far."""
         choices = [*self._choices, Sequence(self._parts)]
-        inside = [self._copies.get(id(part), (1, 1)) for each in choices for part in each.parts]
         made = Choice(choices) if len(choices) > 1 else choices[0]
-        levels = max((levels for _, levels in inside), default=0) + len(choices[:2])
+        inside = [self._copies.get(id(part), (1, 1)) for each in choices for part in each.parts]
+        levels = max((levels for _, levels in inside), default=0) + is_captured
+        levels += any(len(each.parts) > 1 for each in choices) + (len(choices) > 1)
         if levels > MOST_LEVELS:
             raise _error("expression nests too deeply", self._pattern)
         self._copies[id(made)] = max((copies for copies, _ in inside), default=1), levels
@@ -379,6 +387,14 @@ class _Parser:
 
 def _error(what: str, where: str) -> ValueError:
     return ValueError(f"error parsing regexp: {what}: `{where}`")
+
+
+def _any(_: str) -> bool:
+    return True
+
+
+def _any_in_line(char: str) -> bool:
+    return char != "\n"
 
 
 def _negated_if(is_negated: bool, has: Has) -> Has:

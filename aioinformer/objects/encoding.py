@@ -77,7 +77,7 @@ def _tidy(value: Any, built: Any) -> Any:
             if type(part) not in _SCALARS:
                 built[name] = _tidy(part, built[name])
         return built
-    for attribute, name, is_omitted in _fields(type(value)):
+    for attribute, name, is_omitted in _fields(type(value)):  # type: ignore[arg-type]  # classes are hashable
         part = getattr(value, attribute, None)
         if part is None:
             if is_omitted:
@@ -91,9 +91,14 @@ def _tidy(value: Any, built: Any) -> Any:
 def _fields(cls: type) -> list[tuple[str, str, bool]]:
     """Return a class's fields: their names, those in JSON, and whether None is the default."""
     if issubclass(cls, msgspec.Struct):
-        return [
-            (field.name, field.encode_name, field.default is None) for field in msgspec.structs.fields(cls)
-        ]
+        # Not msgspec.structs.fields, which evaluates annotations: those of a class in a function may fail.
+        names, defaults = (
+            cls.__struct_fields__,
+            cls.__struct_defaults__,
+        )  # defaults are those of the last fields
+        required = [False] * (len(names) - len(defaults))
+        omitted = [*required, *(default is None for default in defaults)]
+        return [*zip(names, cls.__struct_encode_fields__, omitted, strict=True)]
     if dataclasses.is_dataclass(cls):
         return [(field.name, field.name, field.default is None) for field in dataclasses.fields(cls)]
     return []

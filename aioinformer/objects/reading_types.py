@@ -10,7 +10,9 @@ import collections.abc as abc
 import dataclasses
 import types
 import typing
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
 import msgspec
@@ -88,9 +90,9 @@ class _Builder:
         if origin is Annotated:
             return self.of(kind.__origin__)
         if origin is Literal:
-            return Union[tuple(type(value) for value in args)]
+            return _union(type(value) for value in args)
         if _is_union(kind):
-            return Union[tuple(self.of(part) for part in args)]
+            return _union(map(self.of, args))
         if origin in _CONTAINERS:
             return origin[tuple(part if part is Ellipsis else self.of(part) for part in args)]
         if (key := _key(kind)) not in self._made:
@@ -99,8 +101,9 @@ class _Builder:
 
     def _make(self, kind: Any, cls: Any, key: Hashable) -> None:
         """Make the reading class of a Struct, dataclass or TypedDict."""
+        made: Any
         if is_typeddict(cls):
-            made: Any = typing.TypedDict(cls.__name__, {})  # type: ignore[misc]
+            made = _typed_dict(cls.__name__)
             made.__required_keys__ = cls.__required_keys__
         elif issubclass(cls, msgspec.Struct):
             made = _struct_class(cls, _may_be_missing(cls) if self._is_lenient else {})
@@ -123,9 +126,8 @@ class _Builder:
             return False
         seen.add(key)
         cls = origin or kind
-        if self._is_lenient and issubclass(cls, msgspec.Struct):
-            if cls.__struct_config__.forbid_unknown_fields or _may_be_missing(cls):
-                return True
+        if self._is_lenient and _is_strict(cls):
+            return True
         return any(self._is_changed(part, seen) for part in _fields_of(kind).values())
 
     def _has_limit(self, metadata: tuple[Any, ...]) -> bool:
@@ -164,6 +166,11 @@ def _struct_class(cls: Any, may_be_missing: dict[str, str]) -> type:
     return types.new_class(cls.__name__, (_NotRegistered, cls), options, lambda body: body.update(namespace))
 
 
+def _typed_dict(name: str) -> Any:
+    """Return a TypedDict that gets its fields later."""
+    return types.new_class(name, (typing.TypedDict,))
+
+
 def _dataclass(cls: Any) -> type:
     """Return a subclass of a dataclass whose instances become instances of the dataclass once they are decoded."""
     namespace = _namespace_of(cls)
@@ -189,6 +196,13 @@ def _namespace_of(cls: Any) -> dict[str, Any]:
             _set_class(self, cls)
 
     return {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__post_init__": __post_init__}
+
+
+def _is_strict(cls: Any) -> bool:
+    """Return whether a class is a Struct that refuses other fields than it has."""
+    if not issubclass(cls, msgspec.Struct):
+        return False
+    return cls.__struct_config__.forbid_unknown_fields or bool(_may_be_missing(cls))
 
 
 def _may_be_missing(cls: Any) -> dict[str, str]:
@@ -243,6 +257,10 @@ def _without_names(kind: Any) -> Any:
             kind = kind.__value__
         else:
             return kind
+
+
+def _union(kinds: Iterable[Any]) -> Any:
+    return reduce(or_, kinds)
 
 
 def _is_union(kind: Any) -> bool:
