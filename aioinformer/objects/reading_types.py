@@ -104,7 +104,7 @@ class _Builder:
         made: Any
         if is_typeddict(cls):
             made = _typed_dict(cls.__name__)
-            made.__required_keys__ = cls.__required_keys__
+            made.__required_keys__ = _required_keys(cls)
         elif issubclass(cls, msgspec.Struct):
             made = _struct_class(cls, _may_be_missing(cls) if self._is_lenient else {})
         else:
@@ -238,6 +238,13 @@ def _fields_of(kind: Any) -> dict[str, Any]:
             name: get_args(part)[0] if get_origin(part) in marks else part for name, part in hints.items()
         }
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _required_keys(cls: Any) -> frozenset[str]:
+    """Return the required keys of a TypedDict, whose own attribute is wrong where annotations are strings."""
+    marks = {name: get_origin(part) for name, part in typing.get_type_hints(cls, include_extras=True).items()}
+    required = {name for name, mark in marks.items() if mark is typing.Required or name in cls.__required_keys__}
+    return frozenset(name for name in required if marks[name] is not typing.NotRequired)
 
 
 def _key(kind: Any) -> Hashable:

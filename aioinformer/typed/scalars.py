@@ -13,6 +13,9 @@ from .annotations import EXTENSION
 
 Schema = dict[str, Any]
 
+NO_LIST: Schema = {"minItems": 1, "maxItems": 0}
+"""For texts with a format: servers take a list for them, whatever is in it. No list has both."""
+
 ANYTHING: Schema = {f"{EXTENSION}preserve-unknown-fields": True}
 
 _BASE64: Schema = {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==|[A-Za-z0-9+/]=))?$"}
@@ -40,13 +43,17 @@ _MOMENT: Schema = {
         rf"|9{_DAY_AND_CLOCK}(\.[0-9]{{1,6}})?)"  # not rounded, as the last second of 9999 must not be
         rf"(Z|[+-]{_HOURS})$"
     ),
+    **NO_LIST,
 }
 """RFC 3339, as Python has it. The format "date-time" also takes lower case, any character for the point, any zone."""
+
+_DATE: Schema = {"type": "string", "format": "date", "pattern": f"^([1-9]|{_FROM_YEAR_1})", **NO_LIST}
 
 _UUID: Schema = {
     "type": "string",
     "format": "uuid",
     "pattern": "^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$",
+    **NO_LIST,
 }
 """The format "uuid" also takes some of the dashes."""
 
@@ -56,7 +63,7 @@ SCALARS: dict[type, Schema] = {
     inspect.BoolType: {"type": "boolean"},
     inspect.StrType: {"type": "string"},
     inspect.DateTimeType: _MOMENT,
-    inspect.DateType: {"type": "string", "format": "date", "pattern": f"^([1-9]|{_FROM_YEAR_1})"},
+    inspect.DateType: _DATE,
     inspect.BytesType: _BASE64,
     inspect.ByteArrayType: _BASE64,
     inspect.UUIDType: _UUID,

@@ -12,7 +12,7 @@ from msgspec import inspect
 from .._core.go_syntax import parse
 from .annotations import EXTENSION, VALIDATIONS
 from .defaults import default_of
-from .scalars import ANYTHING, SCALARS, Schema
+from .scalars import ANYTHING, NO_LIST, SCALARS, Schema
 
 _INT_OR_STRING: Schema = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
@@ -174,6 +174,8 @@ class SchemaBuilder:
         for given in (kind.extra_json_schema or {}, kind.extra or {}):
             if isinstance(pattern := given.get("pattern"), str):
                 self._check_pattern(pattern, path)
+        if schema.get("type") == "string" and "format" in schema:
+            schema |= NO_LIST
         self._check_list(schema, path)
         return schema
 
@@ -269,14 +271,11 @@ class SchemaBuilder:
 
 
 def _takes_none(kind: inspect.Type) -> bool:
-    match kind:
-        case inspect.Metadata():
-            return _takes_none(kind.type)
-        case inspect.LiteralType():
-            return any(value is None for value in kind.values)
-        case inspect.UnionType():
-            return any(map(_takes_none, kind.types))
-    return isinstance(kind, inspect.NoneType)
+    if isinstance(kind, inspect.Metadata):
+        return _takes_none(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return any(map(_takes_none, kind.types))
+    return isinstance(kind, inspect.NoneType) or (isinstance(kind, inspect.LiteralType) and None in kind.values)
 
 
 def _docstring_of(kind: Any) -> str | None:

@@ -180,17 +180,14 @@ def _check_number(node: Node, value: float, path: str, result: _Result) -> None:
 
     def check_range(what: str, limit: float) -> bool:
         """Return whether a number fits the type; report it if not."""
-        bound = _BOUNDS.get(node.format)
-        if not of_integer:
-            return True
-        if bound is not None and limit == int(limit) and -bound <= limit < bound:
-            return limit > -bound or what == "Checked" or report(what)  # a limit is a float there
-        return report(what)
-
-    def report(what: str) -> bool:
-        kind = f"with format {node.format}" if node.format else "(default format)"
-        result.add(_plain(f"{what} value must be of type integer {kind} in {path}"))
-        return False
+        bound = _BOUNDS.get(node.format, 0)
+        fits = not of_integer or (limit == int(limit) and -bound <= limit < bound)
+        if fits and of_integer and limit == -bound and what != "Checked":
+            fits = False  # a limit is a float there, whose least value counts as too small
+        if not fits:
+            kind = f"with format {node.format}" if node.format else "(default format)"
+            result.add(_plain(f"{what} value must be of type integer {kind} in {path}"))
+        return fits
 
     check_range("Checked", value)
     if (factor := rules.get("multipleOf")) is not None:
@@ -199,7 +196,7 @@ def _check_number(node: Node, value: float, path: str, result: _Result) -> None:
         if factor <= 0:  # as upstream for an integer value and a factor below 1
             why = f"factor MultipleOf declared for {path} must be positive: {number(factor)}"
             result.add(Fault("Invalid", path.removeprefix("."), factor, why))
-        elif not _is_whole(value / factor if factor >= 1 else 1 / factor * value):
+        elif not _is_multiple(value, factor):
             result.add(_invalid(path, value, f"should be a multiple of {number(factor)}"))
     for name, sign, word in (("minimum", -1, "greater"), ("maximum", 1, "less")):
         if (limit := rules.get(name)) is None:
@@ -220,9 +217,15 @@ def _whole(limit: float) -> int:
     return int(limit) if -(2**63) <= limit < 2**63 else -(2**63)
 
 
+def _is_multiple(value: float, factor: float) -> bool:
+    if isinstance(value, int) and isinstance(factor, int):
+        return value % factor == 0
+    return _is_whole(value / factor if factor >= 1 else 1 / factor * value)
+
+
 def _is_whole(value: float) -> bool:
     near = float(int(value))
-    return value == near or (near != 0 and abs(value - near) / (abs(value) + abs(near)) < 1e-9)
+    return abs(value) < 2**53 and (value == near or (near != 0 and abs(value - near) / (abs(value) + abs(near)) < 1e-9))
 
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
