@@ -243,7 +243,9 @@ def _fields_of(kind: Any) -> dict[str, Any]:
 def _required_keys(cls: Any) -> frozenset[str]:
     """Return the required keys of a TypedDict, whose own attribute is wrong where annotations are strings."""
     marks = {name: get_origin(part) for name, part in typing.get_type_hints(cls, include_extras=True).items()}
-    required = {name for name, mark in marks.items() if mark is typing.Required or name in cls.__required_keys__}
+    required = {
+        name for name, mark in marks.items() if mark is typing.Required or name in cls.__required_keys__
+    }
     return frozenset(name for name in required if marks[name] is not typing.NotRequired)
 
 

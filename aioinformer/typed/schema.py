@@ -98,7 +98,7 @@ class SchemaBuilder:
     def _number(self, kind: Any, path: str) -> Schema:
         for name in ("ge", "gt", "le", "lt", "multiple_of"):
             if (limit := getattr(kind, name)) is not None:
-                self._check_limit(name, limit, isinstance(kind, inspect.IntType), path)
+                self._check_limit(name, limit, path)
         limits = _given(minimum=kind.ge, maximum=kind.le, multipleOf=kind.multiple_of)
         if kind.gt is not None:
             limits |= {"minimum": kind.gt, "exclusiveMinimum": True}
@@ -106,13 +106,13 @@ class SchemaBuilder:
             limits |= {"maximum": kind.lt, "exclusiveMaximum": True}
         return {"type": "integer" if isinstance(kind, inspect.IntType) else "number", **limits}
 
-    def _check_limit(self, name: str, limit: float, is_integer: bool, path: str) -> None:
+    def _check_limit(self, name: str, limit: float, path: str) -> None:
         """Check a limit of a number. Servers compare whole numbers as 64 bits, also those of a float."""
         if not -(2**63) < float(limit) < 2**63:
             self._mistake(
                 path, f"{name}={limit!r} is no number of 64 bits, so servers would refuse all values"
             )
-        elif (is_integer or name == "multiple_of") and limit != int(limit):
+        elif name == "multiple_of" and limit != int(limit):
             self._mistake(
                 path, f"{name}={limit!r} must be whole, or servers refuse whole numbers: use a Rule"
             )
@@ -129,9 +129,6 @@ class SchemaBuilder:
         if types == {str}:
             return {"type": "string", "enum": values}
         if types == {int}:
-            for value in values:
-                if not -(2**63) <= value < 2**63:
-                    self._mistake(path, f"{value} is no number of 64 bits, as servers have them")
             return {"type": "integer", "enum": values}
         return self._mistake(path, f"the values {values} must all be strings, or all be integers")
 
@@ -263,8 +260,11 @@ class SchemaBuilder:
     def _set_default(self, schema: Schema, field: inspect.Field, annotation: Any, path: str) -> None:
         try:
             value = default_of(field, annotation, schema)
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
+        except (msgspec.ValidationError, TypeError) as error:
             self._mistake(path, f"the default does not fit the type: {error}")
+            return
+        except ValueError as error:
+            self._mistake(path, f"the default: {error}")
             return
         if value is not None:
             schema["default"] = value
@@ -275,7 +275,9 @@ def _takes_none(kind: inspect.Type) -> bool:
         return _takes_none(kind.type)
     if isinstance(kind, inspect.UnionType):
         return any(map(_takes_none, kind.types))
-    return isinstance(kind, inspect.NoneType) or (isinstance(kind, inspect.LiteralType) and None in kind.values)
+    return isinstance(kind, inspect.NoneType) or (
+        isinstance(kind, inspect.LiteralType) and None in kind.values
+    )
 
 
 def _docstring_of(kind: Any) -> str | None:

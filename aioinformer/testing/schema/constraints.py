@@ -225,7 +225,9 @@ def _is_multiple(value: float, factor: float) -> bool:
 
 def _is_whole(value: float) -> bool:
     near = float(int(value))
-    return abs(value) < 2**53 and (value == near or (near != 0 and abs(value - near) / (abs(value) + abs(near)) < 1e-9))
+    return abs(value) < 2**53 and (
+        value == near or (near != 0 and abs(value - near) / (abs(value) + abs(near)) < 1e-9)
+    )
 
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
