@@ -18,6 +18,7 @@ from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
 from .nesting import decode_any, end_of_brackets, reader_of, tidy
+from .reading_types import without_limits, without_patterns
 
 FromBytes = Callable[[bytes, TypeMeta | None], Any]
 """Decodes one object. apiVersion and kind are for bytes without them. Raises only DecodeError."""
@@ -169,8 +170,8 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     try:
-        decode = msgspec.json.Decoder(struct).decode
-        read = reader_of(struct)
+        decode = msgspec.json.Decoder(without_patterns(struct)).decode
+        read = reader_of(without_limits(struct))
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
     has_type_fields = bool(

@@ -14,6 +14,13 @@ SHORT = {"type": "string", "maxLength": 20}
 NUMBER = {"type": "integer"}
 
 
+EMBEDDED: Object = {
+    "type": "object",
+    "x-kubernetes-embedded-resource": True,
+    "x-kubernetes-preserve-unknown-fields": True,
+}
+
+
 def struct(**properties: Any) -> Object:
     """An object's schema."""
     return {"type": "object", "properties": properties}
@@ -101,6 +108,7 @@ INVALID: tuple[Object, ...] = (
         {},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {}},
         {"apiVersion": "v1", "kind": ""},
+        {"apiVersion": "a/b/c", "kind": "Pod"},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "-"}}},
     ),
     *cases("either", {}, {"a": 1}, {"a": 1, "b": 2}),
@@ -110,6 +118,12 @@ INVALID: tuple[Object, ...] = (
     {"deep": {"enabled": False}},
     {"deep": {"inner": {}}},
     {"deep": None},
+    *cases("size", 1e18, 2**63, 1.0, 1e1),
+    *cases("ratio", 1e300, 2**70),
+    *cases("even", 1e18, 1e3),
+    *cases("date", "0000-01-01", "0000-02-29", "0000-02-30", [], [True], {}),
+    *cases("datetime", "0000-01-01T00:00:00Z", "2026-01-31t10:00:00z", "2026-01-31T10:00:00x5Z", [True]),
+    *cases("datetime", "2026-01-31T10:00:00+99:99"),
     *cases("date", "2026-01-31", "2026-02-31", "x"),
     *cases("datetime", "2026-01-31T10:00:00Z", "2026-01-31T10:00:00", "2026-01-31 10:00:00Z", "x"),
     *cases("duration", "1h30m", "5 days", "x", ""),
@@ -320,6 +334,46 @@ INVALID_SCHEMAS: tuple[Object, ...] = (
             TEXT | {"pattern": "^(?=a)b"},
             TEXT | {"pattern": "[a"},
             TEXT | {"pattern": "*"},
+            *(
+                TEXT | {"pattern": pattern}
+                for pattern in (
+                    *(
+                        r"a\Z",
+                        "a{1,2000}",
+                        "(a{100}){11}",
+                        "a++",
+                        "(?x)a",
+                        "(?#b)a",
+                        "(?<=a)b",
+                        "(?<!a)b",
+                        "(?>a)",
+                    ),
+                    *(
+                        "(a)?(?(1)b|c)",
+                        r"(a)\1",
+                        r"\u0041",
+                        r"\C",
+                        "[z-a]",
+                        "[[:foo:]]",
+                        r"\pX",
+                        "a**",
+                        "\\",
+                        "a)",
+                    ),
+                )
+            ),
+            NUMBER | {"default": 2**63},
+            NUMBER | {"default": 2**70},
+            TEXT | {"default": "2020-01-01T00:00:00", "format": "date-time"},
+            EMBEDDED | {"default": {}},
+            EMBEDDED | {"default": {"apiVersion": "a/b/c", "kind": "Pod"}},
+            struct(b=EMBEDDED) | {"default": {"b": {}}},
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "properties": {"kind": TEXT | {"default": "Pod"}, "apiVersion": TEXT | {"default": "v1"}},
+                "default": {},
+            },
             struct(b=TEXT) | {"additionalProperties": TEXT},
             {"type": "array", "items": TEXT, "uniqueItems": True},
             {"type": "array", "items": TEXT, "x-kubernetes-list-type": "map"},
@@ -359,6 +413,56 @@ INVALID_SCHEMAS: tuple[Object, ...] = (
     struct(kind=NUMBER),
     struct(spec=struct(), apiVersion=TEXT | {"default": "x"}),
 )
+
+
+EMPTY: Object = {"default": {}}
+
+DEFAULTS: Object = {
+    "set": {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set", "default": ["a", "a"]},
+    "map": {
+        "type": "array",
+        "items": struct(k=TEXT) | {"required": ["k"]},
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+        "default": [{"k": "a"}, {"k": "a"}],
+    },
+    "moment": TEXT | {"format": "date-time", "default": "0000-01-01T00:00:00Z"},
+    "least": NUMBER | {"minimum": -(2**63)},
+    "most": NUMBER | {"maximum": 2**63},
+    "fine": NUMBER | {"maximum": 2**63 - 1024},
+    "half": NUMBER | {"multipleOf": 0.5},
+    "tenth": {"type": "number", "multipleOf": 0.1},
+    "wide": {"type": "number", "maximum": 1e300},
+    "choice": TEXT | {"nullable": True, "enum": ["a", None]},
+    "maybe": NUMBER | {"nullable": True, "default": 3},
+    "no_list": TEXT | {"format": "uuid", "minItems": 1, "maxItems": 0},
+}
+OF_DEFAULTS: tuple[Object, ...] = (
+    {},
+    {"set": ["b"], "map": []},
+    *({"set": [], "map": []} | given for given in (
+        *cases("least", 1), *cases("most", 1), *cases("fine", 1, 2**63 - 1), *cases("half", 1), *cases("tenth", 1, 0.3),
+        *cases("wide", 1, 1.5), *cases("choice", None, "a"), *cases("maybe", None, 1), *cases("no_list", [], [1]),
+    )),
+)  # fmt: skip
+
+
+async def custom_defaults(server: Recorder) -> None:
+    """Defaults that the definition may have, also of a status, and limits that no value can meet."""
+    group = f"defaults.{server.namespace}.example.com"
+    relics = f"/apis/{group}/v1/namespaces/NS/relics"
+    status = struct(
+        ready={"type": "boolean", "default": False}, part=struct(n=NUMBER | {"default": 1}) | EMPTY
+    )
+    schema = struct(spec=struct(**DEFAULTS), status=status | {"default": {"ready": True}})
+    await server.define(_defined(group, schema, status=True))
+    for number, spec in enumerate(OF_DEFAULTS):
+        await server.ask("POST", relics, _relic(group, f"relic-{number}", spec))
+    whole = _relic(group, "a", {"set": [], "map": []})
+    await server.ask("POST", relics, whole | {"status": {"ready": False}})
+    await server.ask("PATCH", f"{relics}/a", {"status": None, "spec": {"fine": 1}}, content_type=MERGE)
+    await server.ask("PATCH", f"{relics}/a/status", {"status": {"ready": None}}, content_type=MERGE)
+    await server.ask("PATCH", f"{relics}/a/status", {"status": None}, content_type=MERGE)
 
 
 async def refused_schemas(server: Recorder) -> None:
