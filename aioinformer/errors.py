@@ -31,6 +31,7 @@ AioInformerError
 │   └── QueueShutDownError      get from a work queue that is shut down and empty
 ├── ReconcileError              a reconciler failed
 │   ├── TerminalError           raised *by* a reconciler: do not retry
+│   │   └── UndecodableError    the object to reconcile does not fit its type; also a DecodeError
 │   ├── InvalidResultError      the reconciler did not return a Result
 │   └── ReconcileTimeout        the reconciler took too long
 ├── Denied                      raised *by* a webhook: refuse the request
@@ -92,6 +93,7 @@ __all__ = [
     "TooManyRequestsError",
     "TransformError",
     "TransportError",
+    "UndecodableError",
     "UnknownIndexError",
     "UntilError",
     "UntilTimeout",
@@ -439,6 +441,10 @@ class ReconcileError(AioInformerError):
 
 class TerminalError(ReconcileError):
     """Raised by a reconciler: do not retry before something changes (controller-runtime)."""
+
+
+class UndecodableError(TerminalError, DecodeError):
+    """The object to reconcile does not fit its type. It is reconciled again when it changes."""
 
 
 class InvalidResultError(ReconcileError):

@@ -8,6 +8,7 @@ import msgspec
 
 from .handlers import ResourceEventHandler
 from .objects.keys import same_version
+from .objects.undecodable import UndecodableObject
 
 
 class AddNotification(msgspec.Struct, frozen=True, gc=False):
@@ -69,4 +70,31 @@ class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
         return handler.on_delete(self.old)
 
 
-Notification = AddNotification | UpdateNotification | DeleteNotification
+class UndecodableNotification(msgspec.Struct, frozen=True, gc=False):
+    """An object that was added or changed, or that a resync repeats, and does not fit the object type.
+
+    A handler without ``on_undecodable`` is not called.
+    """
+
+    old: Any
+    new: UndecodableObject
+    is_in_initial_list: bool = False
+    kind = "undecodable"
+
+    @property
+    def is_sync(self) -> bool:
+        """Whether nothing changed: a resync, or an unchanged object of a relist."""
+        return isinstance(self.old, UndecodableObject) and same_version(self.old, self.new)
+
+    @property
+    def obj(self) -> Any:
+        """The newest known state."""
+        return self.new
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        """Call the handler, if it has ``on_undecodable``; return its result, an awaitable if it is async."""
+        on_undecodable = getattr(handler, "on_undecodable", None)
+        return None if on_undecodable is None else on_undecodable(self.new)
+
+
+Notification = AddNotification | UpdateNotification | DeleteNotification | UndecodableNotification

@@ -201,7 +201,7 @@ def metadata_field(obj: Any, attribute: str, field: str) -> Any:
         field: The field's name in JSON: ``"deletionTimestamp"``.
     """
     if isinstance(obj, DeletedFinalStateUnknown):
-        obj = obj.obj
+        obj = obj.obj if obj.undecodable is None else obj.undecodable
     if type(obj) is KubeObject:  # faster than read_field
         return getattr(obj.metadata, attribute)
     return read_field(read_field(obj, "metadata", "metadata"), attribute, field)

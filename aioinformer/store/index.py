@@ -183,6 +183,11 @@ class FreshIndex(Index):
         if self._listed.get(key) != self._of._listed.get(key):
             self.changed.append(key)
 
+    def remove(self, key: str) -> None:
+        super().remove(key)
+        if key in self._of._listed:
+            self.changed.append(key)
+
 
 class NamespaceIndex(Index):
     """The index by namespace of a store whose keys begin with the namespace: it reads the store's own parts.
