@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from .handlers import ResourceEventHandler
+from .deltas import DeletedFinalStateUnknown
+from .handlers import ResourceEventHandler, on_undecodable_of
 from .objects.keys import same_version
 from .objects.undecodable import UndecodableObject
 
@@ -53,7 +54,10 @@ class UpdateNotification(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
-    """An object that was deleted; ``old`` is its last state, or a DeletedFinalStateUnknown."""
+    """An object that was deleted; ``old`` is its last state, or a DeletedFinalStateUnknown.
+
+    A handler without ``on_undecodable`` is not called for an object that never fitted the object type: it got no add.
+    """
 
     old: Any
     is_in_initial_list = False
@@ -67,7 +71,10 @@ class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
         """Call the handler and return its result, an awaitable if the handler is async."""
-        return handler.on_delete(self.old)
+        old = self.old
+        if isinstance(old, DeletedFinalStateUnknown) and old.obj is None and old.undecodable is not None:
+            return None if on_undecodable_of(handler) is None else handler.on_delete(old)
+        return handler.on_delete(old)
 
 
 class UndecodableNotification(msgspec.Struct, frozen=True, gc=False):
@@ -93,7 +100,7 @@ class UndecodableNotification(msgspec.Struct, frozen=True, gc=False):
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
         """Call the handler, if it has ``on_undecodable``; return its result, an awaitable if it is async."""
-        on_undecodable = getattr(handler, "on_undecodable", None)
+        on_undecodable = on_undecodable_of(handler)
         return None if on_undecodable is None else on_undecodable(self.new)
 
 

@@ -14,7 +14,13 @@ from typing import Literal, get_args
 
 from .._core.checks import require_count
 from ..errors import ConfigError
-from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from ..notifications import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    UndecodableNotification,
+    UpdateNotification,
+)
 from ..objects.keys import KeyFunc
 
 Backlog = Literal["unbounded", "block", "coalesce", "drop_oldest"]
@@ -188,7 +194,7 @@ class Coalescing(PendingNotifications):
     """Keeps one notification for each object, or a deletion and what followed it.
 
     Objects come out in the order in which they began to wait. At most two notifications wait for each object that the
-    handler knows of or that is stored.
+    handler knows of or that is stored, and a third while it does not fit the object type.
     """
 
     forwards_all = False
@@ -211,6 +217,13 @@ class Coalescing(PendingNotifications):
                 self._merge(key, before, notification)
 
     def _merge(self, key: str, before: tuple[Notification, ...], notification: Notification) -> None:
+        unfit, then = (isinstance(each, UndecodableNotification) for each in (before[-1], notification))
+        if unfit and not then:
+            self._lose(before[-1])
+            before = before[:-1]
+            if not before:
+                self._by_key[key] = (notification,)
+                return
         after = (*before[:-1], *merged(before[-1], notification))
         if after:
             self._by_key[key] = after
@@ -262,9 +275,13 @@ def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
     """Merge two notifications of one object into fewer that lead to the same state.
 
     An object that was added and deleted leaves nothing. A deletion and what follows it stay two, because the object
-    is a new one.
+    is a new one. So do a state that fits and a later one that does not.
     """
     match first, then:
+        case UndecodableNotification(), UndecodableNotification():
+            return (UndecodableNotification(first.old, then.new, first.is_in_initial_list),)
+        case _, UndecodableNotification():
+            return (first, then)
         case AddNotification(), DeleteNotification():
             return ()
         case DeleteNotification(), DeleteNotification():

@@ -86,8 +86,8 @@ class EventDecoder:
         key_of: Returns an object's key.
         takes_bookmarks: Whether the store wants bookmarks.
         on_rejected: Called for each dropped object, event or line.
-        on_undecodable: Called for each object that does not fit the object type.
         pack: Packs an object of a list while it waits for the rest of the list.
+        on_undecodable: Called for each object that does not fit the object type; None for ``on_rejected``.
 
     Attributes:
         missed: Whether something arrived of which not even the key can be read: the store may lack it.
@@ -99,15 +99,15 @@ class EventDecoder:
         key_of: KeyFunc,
         takes_bookmarks: bool,
         on_rejected: Callable[[DecodeError], None],
-        on_undecodable: Callable[[DecodeError], None],
         pack: Callable[[Any], Any] | None = None,
+        on_undecodable: Callable[[DecodeError], None] | None = None,
     ) -> None:
         self._codec = codec
         self._has_namespace = not lacks_namespace(codec.object_type)
         self._key_of = key_of
         self._takes_bookmarks = takes_bookmarks
         self._on_rejected = on_rejected
-        self._on_undecodable = on_undecodable
+        self._on_undecodable = on_undecodable or on_rejected
         self._pack = pack
         self._budget = Budget()  # for all pieces: a list may have many small ones, and never wait
         self.missed = False

@@ -114,8 +114,8 @@ class Reflector(Running, Generic[T]):
             self._store.key_of,
             self._store.takes_bookmarks,
             self._record_rejected,
-            self._record_undecodable,
             pack,
+            self._record_undecodable,
         )
         self._resync_period = resync_period
         self._should_resync = should_resync

@@ -72,10 +72,7 @@ class Store(Generic[T]):
         """
         rejected: builtins.list[RejectedObjectError] = []
         key = self.key_of(obj)
-        if type(obj) is UndecodableObject:
-            self.put_undecodable(key, obj.after(self.find_any(key)))
-        else:
-            self.put(key, obj, rejected)
+        self.put_any(key, obj, self.find_any(key), rejected)
         RejectedObjectError.raise_first(rejected)
 
     def update(self, obj: T) -> None:
@@ -218,6 +215,20 @@ class Store(Generic[T]):
             self._version = version
         return old
 
+    def put_any(self, key: str, obj: Any, old: Any, rejected: builtins.list[RejectedObjectError]) -> None:
+        """Store an object, which may be an UndecodableObject, under a given key.
+
+        Args:
+            key: Its key.
+            obj: The object.
+            old: What is known under its key, here or in the store that this one will replace; None for nothing.
+            rejected: As for ``put``.
+        """
+        if isinstance(obj, UndecodableObject):
+            self.put_undecodable(key, obj.after(old))
+        else:
+            self.put(key, obj, rejected)
+
     def put_undecodable(self, key: str, obj: UndecodableObject) -> None:
         """Store an object that does not fit the object type, under a given key, in place of what is stored there."""
         self._undecodable[key] = obj
@@ -282,7 +293,7 @@ class Store(Generic[T]):
 
     def _forget(self, key: str) -> T | UndecodableObject | None:
         old = self._forget_fitting(key)
-        return self._undecodable.pop(key, old) if self._undecodable else old  # type: ignore[arg-type]
+        return self._undecodable.pop(key, old) if self._undecodable else old
 
     def _forget_fitting(self, key: str) -> T | None:
         namespace = key.rpartition("/")[0]
@@ -304,12 +315,10 @@ class Store(Generic[T]):
             except RejectedObjectError as error:
                 rejected.append(error)
                 continue
-            if isinstance(obj, ExplicitKey) and (key in fresh or (obj := self.find_any(key)) is None):
-                continue
-            if type(obj) is UndecodableObject:
-                fresh.put_undecodable(key, obj.after(self.find_any(key)))
-            else:
-                fresh.put(key, obj, rejected)
+            known = self.find_any(key)
+            listed = known if isinstance(obj, ExplicitKey) else obj
+            if listed is not None and (listed is obj or key not in fresh):
+                fresh.put_any(key, listed, known, rejected)
         yield from self.catch_up(fresh, rejected)
         self.take_over(fresh, resource_version)
         RejectedObjectError.raise_first(rejected)
