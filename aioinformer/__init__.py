@@ -57,6 +57,7 @@ from .objects.status_conditions import (
     remove_status_condition,
     set_status_condition,
 )
+from .objects.undecodable import UndecodableObject
 from .reflector import Reflector
 from .resources import CachedResource, Resource
 from .store import Indexer, Lister, Store
@@ -109,6 +110,7 @@ __all__ = [
     "TerminalError",
     "Transport",
     "TransportError",
+    "UndecodableObject",
     "WatchEvent",
     "WorkQueue",
     "add_finalizer",

@@ -340,7 +340,7 @@ class KeyFuncError(RejectedObjectError):
         self.cause = cause
 
     def __str__(self) -> str:
-        return f"no key for {type(self.obj).__name__} {shortened(self.obj)}: {self.cause}"
+        return f"no key for {type(self.obj).__name__} {outlined(self.obj)}: {self.cause}"
 
 
 class TransformError(RejectedObjectError):
@@ -621,6 +621,17 @@ def said(error: BaseException) -> str:
 def traceback_of(error: BaseException) -> BaseException | None:
     """Return a log's ``exc_info``: the error, or None for an error of this package, whose message says enough."""
     return None if isinstance(error, AioInformerError) else error
+
+
+def outlined(obj: Any) -> str:
+    """Return a repr of an object for messages, without its values, which may be secret. Never raises."""
+    if obj is None or isinstance(obj, (str, int, float)):
+        return shortened(obj)
+    if isinstance(obj, dict):
+        return shortened({name: ... for name in obj}).replace("Ellipsis", "…")
+    key, version = getattr(obj, "key", None), getattr(obj, "resource_version", None)
+    shown = f" {key}{f' at {version}' if version else ''}" if isinstance(key, str) else ""
+    return f"<{type(obj).__name__}{shown}>"
 
 
 def shortened(value: Any, limit: int = 120) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from .._core.cancellation import PLAIN_CALL_ERRORS
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import DecodeError, KeyFuncError, shortened
+from ..errors import DecodeError, KeyFuncError, outlined
 from .kube_object import KubeObject, read_labels
 from .meta import PARTIAL_KIND
 
@@ -137,7 +137,7 @@ def key_and_version(obj: Any) -> tuple[str, str]:
     try:
         key = deletion_handling_meta_namespace_key_func(obj)
     except KeyFuncError:
-        key = shortened(obj, 80)
+        key = outlined(obj)
     return key, resource_version_of(obj) or "no version"
 
 
