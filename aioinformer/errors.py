@@ -628,7 +628,7 @@ def outlined(obj: Any) -> str:
     if obj is None or isinstance(obj, (str, int, float)):
         return shortened(obj)
     if isinstance(obj, dict):
-        return shortened({name: ... for name in obj}).replace("Ellipsis", "…")
+        return shortened(dict.fromkeys(obj, ...)).replace("Ellipsis", "…")
     key, version = getattr(obj, "key", None), getattr(obj, "resource_version", None)
     shown = f" {key}{f' at {version}' if version else ''}" if isinstance(key, str) else ""
     return f"<{type(obj).__name__}{shown}>"
