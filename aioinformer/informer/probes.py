@@ -32,7 +32,7 @@ class Health:
     Attributes:
         ok: Whether there is no problem.
         reasons: The problems.
-        warnings: What somebody should look at, although it does not make the answer false: tenants can cause it.
+        warnings: Trouble that does not make the answer false, because a restart or less traffic would not help.
     """
 
     ok: bool

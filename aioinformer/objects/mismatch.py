@@ -20,6 +20,9 @@ _FIELD = re.compile(r"[Ii]nvalid value for `(\w+)`")
 _MOST = 3
 """Mismatches that a description has."""
 
+_LONGEST_PLACE = 200
+"""Characters of a place, which may have keys of the object's mappings."""
+
 
 def describe_mismatch(error: Exception) -> str:
     """Describe an error of msgspec, pydantic or a model class by field, expected and actual type.
@@ -55,5 +58,5 @@ def _of_pydantic(errors: Callable[..., Iterable[dict[str, Any]]]) -> str:
 
 
 def _of_pydantic_error(each: dict[str, Any]) -> str:
-    place, kind = ".".join(map(str, each["loc"])), each["type"]
+    place, kind = ".".join(map(str, each["loc"]))[:_LONGEST_PLACE], each["type"]
     return f"{place}: {kind}" + ("" if kind == "missing" else f", from a {type(each['input']).__name__}")

@@ -104,16 +104,17 @@ class Store(Generic[T]):
             DecodeError: The stored object does not fit the object type.
         """
         try:
-            part = self._parts.get(key.rpartition("/")[0])
+            namespace = key.rpartition("/")[0]
+            part = self._parts.get(namespace)
         except (AttributeError, TypeError):
             require_text("key", key)
             raise
-        obj = None if part is None else part.get(key)
-        if obj is not None:
+        if part is not None and (obj := part.get(key)) is not None:
             return obj
         if (unfit := self._undecodable.get(key)) is not None:
             raise unfit.error
-        return self.find_fitting(key)  # another thread may have just put it there
+        part = self._parts.get(namespace)  # another thread may have put it there just now
+        return None if part is None else part.get(key)
 
     def find_any(self, key: str) -> T | UndecodableObject | None:
         """Return what is stored under a key, also an UndecodableObject, or None. For the thread that writes."""
