@@ -217,8 +217,7 @@ class Coalescing(PendingNotifications):
                 self._merge(key, before, notification)
 
     def _merge(self, key: str, before: tuple[Notification, ...], notification: Notification) -> None:
-        unfit, then = (isinstance(each, UndecodableNotification) for each in (before[-1], notification))
-        if unfit and not then:
+        if is_over(before[-1], notification):
             self._lose(before[-1])
             before = before[:-1]
             if not before:
@@ -271,17 +270,30 @@ def make_pending(backlog: Backlog, limit: int, key_func: KeyFunc) -> PendingNoti
     return _POLICIES[backlog](limit, key_func)
 
 
+def is_over(first: Notification, then: Notification) -> bool:
+    """Return whether a known object that did not fit the object type fits again, or is gone."""
+    return (
+        isinstance(first, UndecodableNotification)
+        and first.old is not None
+        and not isinstance(then, UndecodableNotification)
+    )
+
+
 def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
     """Merge two notifications of one object into fewer that lead to the same state.
 
     An object that was added and deleted leaves nothing. A deletion and what follows it stay two, because the object
-    is a new one. So do a state that fits and a later one that does not.
+    is a new one. So do a state that fits and a later one that does not. Not called if ``is_over``.
     """
     match first, then:
         case UndecodableNotification(), UndecodableNotification():
             return (UndecodableNotification(first.old, then.new, first.is_in_initial_list),)
         case _, UndecodableNotification():
             return (first, then)
+        case UndecodableNotification(), DeleteNotification():  # of an object that the handler does not know
+            return ()
+        case UndecodableNotification(), _:
+            return (AddNotification(then.obj, first.is_in_initial_list),)
         case AddNotification(), DeleteNotification():
             return ()
         case DeleteNotification(), DeleteNotification():
