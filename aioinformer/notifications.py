@@ -13,10 +13,12 @@ from .objects.undecodable import UndecodableObject
 
 
 class AddNotification(msgspec.Struct, frozen=True, gc=False):
-    """An object that is new in the store."""
+    """An object that is new in the store, or fits the object type for the first time."""
 
     new: Any
     is_in_initial_list: bool = False
+    before: UndecodableObject | None = None
+    """Its state before, which did not fit."""
     is_sync = False
     kind = "add"
 

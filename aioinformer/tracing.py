@@ -335,7 +335,9 @@ class _TracedUndecodable(UndecodableNotification, frozen=True, gc=False, kw_only
 def _on(path: _Path, notification: Notification) -> Notification:
     match notification:
         case AddNotification():
-            return _TracedAdd(notification.new, notification.is_in_initial_list, path=path)
+            return _TracedAdd(
+                notification.new, notification.is_in_initial_list, notification.before, path=path
+            )
         case UpdateNotification():
             return _TracedUpdate(notification.old, notification.new, path=path)
         case DeleteNotification():

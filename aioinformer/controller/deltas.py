@@ -93,8 +93,19 @@ def apply_in_steps(
             yield UndecodableNotification(before, obj, is_in_initial_list)
         else:
             old = store.put(key, obj, rejected)
-            yield AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
+            if type(old) is UndecodableObject:
+                yield _fits_again(old, obj, is_in_initial_list)
+            else:
+                yield (
+                    AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
+                )
     RejectedObjectError.raise_first(rejected)
+
+
+def _fits_again(unfit: UndecodableObject, obj: Any, is_in_initial_list: bool) -> Notification:
+    """Return the notification of an object that did not fit the object type, and does now."""
+    last = unfit.last_before(obj)
+    return AddNotification(obj, is_in_initial_list, unfit) if last is None else UpdateNotification(last, obj)
 
 
 def _final_state(key: str, obj: Any, stored: Any) -> Any:
@@ -165,14 +176,15 @@ def _replace(
             fresh.put_undecodable(key, obj)
             changes.append(UndecodableNotification(old, obj, is_in_initial_list))
             continue
-        if type(old) is UndecodableObject:
-            old = old.last_before(obj)
         listed_before = fresh.put(key, obj, rejected)
         if listed_before is not None:
             old = listed_before
-        changes.append(
-            AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
-        )
+        if type(old) is UndecodableObject:
+            changes.append(_fits_again(old, obj, is_in_initial_list))
+        else:
+            changes.append(
+                AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
+            )
     gone: dict[str, Notification] = {}
     for key in store.list_keys() if known is None else known.list_keys():
         yield None

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from .._core.checks import require_count
+from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
 from ..notifications import (
     AddNotification,
@@ -22,6 +23,7 @@ from ..notifications import (
     UpdateNotification,
 )
 from ..objects.keys import KeyFunc
+from ..objects.undecodable import UndecodableObject
 
 Backlog = Literal["unbounded", "block", "coalesce", "drop_oldest"]
 """What to do with notifications that a handler is too slow for.
@@ -223,7 +225,7 @@ class Coalescing(PendingNotifications):
             if not before:
                 self._by_key[key] = (notification,)
                 return
-        after = (*before[:-1], *merged(before[-1], notification))
+        after = (*before[:-1], *merged(before[-1], notification, key))
         if after:
             self._by_key[key] = after
         else:
@@ -279,11 +281,16 @@ def is_over(first: Notification, then: Notification) -> bool:
     )
 
 
-def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
+def merged(first: Notification, then: Notification, key: str = "") -> tuple[Notification, ...]:
     """Merge two notifications of one object into fewer that lead to the same state.
 
     An object that was added and deleted leaves nothing. A deletion and what follows it stay two, because the object
     is a new one. So do a state that fits and a later one that does not. Not called if ``is_over``.
+
+    Args:
+        first: The earlier one.
+        then: The later one.
+        key: The object's key.
     """
     match first, then:
         case UndecodableNotification(), UndecodableNotification():
@@ -294,8 +301,10 @@ def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
             return ()
         case UndecodableNotification(), _:
             return (AddNotification(then.obj, first.is_in_initial_list),)
-        case AddNotification(), DeleteNotification():
+        case AddNotification(before=None), DeleteNotification():
             return ()
+        case AddNotification(before=UndecodableObject() as before), DeleteNotification():
+            return (DeleteNotification(DeletedFinalStateUnknown(key, before.last, before)),)
         case DeleteNotification(), DeleteNotification():
             return (first,)
         case DeleteNotification(), _:
@@ -303,6 +312,6 @@ def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
         case UpdateNotification(), DeleteNotification():
             return (then,)
         case AddNotification(), _:
-            return (AddNotification(then.obj, first.is_in_initial_list),)
+            return (AddNotification(then.obj, first.is_in_initial_list, first.before),)
         case _:
             return (UpdateNotification(first.old, then.obj),)

@@ -137,7 +137,9 @@ class Indexer(Store[T]):
         """Return the values of an index that have objects. Raises UnknownIndexError."""
         return self.index_named(name).values()
 
-    def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
+    def put(
+        self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]
+    ) -> T | UndecodableObject | None:
         old = Store.put(self, key, obj, rejected)
         for index in self._indexes.values():
             index.put(key, obj, rejected)

@@ -193,10 +193,10 @@ class Store(Generic[T]):
         if self.find_fitting(key) is old:
             self._parts[key.rpartition("/")[0]][key] = new
 
-    def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
-        """Store an object under a given key; return the object that it replaces.
-
-        If that is undecodable, return its last state that fitted.
+    def put(
+        self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]
+    ) -> T | UndecodableObject | None:
+        """Store an object under a given key; return the object that it replaces, which may be an UndecodableObject.
 
         Args:
             key: Its key.
@@ -208,10 +208,10 @@ class Store(Generic[T]):
         part = self._parts.get(namespace)
         if part is None:
             part = self._parts[namespace] = {}
-        old = part.get(key)
+        old: T | UndecodableObject | None = part.get(key)
         part[key] = kept
-        if self._undecodable and (unfit := self._undecodable.pop(key, None)) is not None:
-            old = unfit.last_before(obj)
+        if self._undecodable:
+            old = self._undecodable.pop(key, old)
         if version := resource_version_of(obj):
             self._version = version
         return old
