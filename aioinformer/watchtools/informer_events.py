@@ -109,6 +109,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         self._put(DELETED, obj if last is None else last)
 
     def on_undecodable(self, obj: UndecodableObject) -> None:
+        """Add an UNDECODABLE event."""
         self._put(UNDECODABLE, obj)
 
     def _put(self, kind: str, obj: Any) -> None:

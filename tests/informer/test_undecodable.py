@@ -4,6 +4,7 @@ histories."""
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ class Recorder(ResourceEventHandler[Narrow]):
 
 
 class Aware(Recorder):
-    """Is told of undecodable objects, too."""
+    """Records undecodable objects, too."""
 
     def on_undecodable(self, obj: UndecodableObject) -> None:
         self.calls.append(f"undecodable {obj.name} {obj.resource_version}")
@@ -373,6 +374,35 @@ async def test_coalesced_notifications_of_an_object_that_does_not_always_fit() -
     assert await calls(*COMES_AND_GOES[:5]) == ["add a 14 on n2", "undecodable a 15"]
     assert await calls(event("ADDED", "a", 11, 7), event("MODIFIED", "a", 12)) == ["add a 12 on n1"]
     assert await calls(event("ADDED", "a", 11, 7), event("DELETED", "a", 12, 7)) == []
+
+
+@virtual_time
+async def test_coalesced_deletion_of_an_object_that_was_only_known_as_undecodable() -> None:
+    """An add and a deletion cancel each other, but a handler that knows the undecodable state must get its end."""
+    handlers = (Recorder(), Aware())
+    free = asyncio.Event()
+    informer = informer_of(
+        event("ADDED", "a", 11, 7), 1.0, event("ADDED", "first", 12), 1.0, event("MODIFIED", "a", 13), 1.0,
+        event("DELETED", "a", 14),
+    )  # fmt: skip
+
+    async def wait(handler: Recorder, obj: Narrow, is_in_initial_list: bool) -> None:
+        handler.on_add(obj, is_in_initial_list)
+        await free.wait()
+
+    for handler in handlers:
+        informer.add_event_handler(
+            on_add=partial(wait, handler),
+            on_delete=handler.on_delete,
+            on_undecodable=getattr(handler, "on_undecodable", None),
+            backlog="coalesce",
+        )
+    async with informer:
+        await asyncio.sleep(10)
+        free.set()
+        await asyncio.sleep(10)
+    assert handlers[0].calls == ["add first 12 on n1"]
+    assert handlers[1].calls == ["undecodable a 11", "add first 12 on n1", "tombstone None, undecodable 11"]
 
 
 @virtual_time
