@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from aioinformer import (
+    Compression,
     DecodeError,
     DeletedFinalStateUnknown,
     FilteringResourceEventHandler,
+    KubeObject,
     ResourceEventHandler,
     SharedIndexInformer,
     UndecodableObject,
 )
-from aioinformer.cache import CacheMutationDetector, new_informer
+from aioinformer.cache import CacheMutationDetector, TypeMeta, new_informer
 from aioinformer.informer.probes import undecodable_warnings
 from aioinformer.objects.meta import WatchEvent
 from aioinformer.tracing import StageTimes, Tracer
@@ -476,3 +478,35 @@ async def test_function_for_undecodable_objects_is_checked_when_it_is_added() ->
 
     informer.add_event_handler(Only())
     informer.add_event_handler(on_undecodable=lambda obj: None)
+
+
+class Picky(KubeObject, frozen=True, eq=False, gc=False):
+    """A KubeObject with a node."""
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Picky:
+        if b'"node": 7' in raw:
+            raise DecodeError("no node")
+        return super().from_bytes(raw, type_meta)
+
+
+@virtual_time
+async def test_undecodable_objects_of_a_compressing_informer() -> None:
+    items = tuple(
+        raw(f"p{number:03}", number + 1, 7 if number % 3 == 0 else f"n{number}") for number in range(300)
+    )
+    server = Scripted(
+        [page(*items, version=400)],
+        [[1.0, event("MODIFIED", "p001", 401, 7), event("MODIFIED", "p003", 402, "n3"), FOREVER]],
+    )
+    options = Compression(samples=16, dictionary_size=1024)
+    informer = SharedIndexInformer(server, Picky, random=NoJitter(), compress=options)
+    async with informer:
+        await asyncio.sleep(60)
+        assert informer.state.failed == 0
+        unfit = {obj.name: obj for obj in informer.store.undecodable()}
+        assert (len(unfit), len(informer.store.list())) == (100, 200)
+        assert unfit["p001"]["spec"] == unfit["p000"]["spec"] == {"node": 7}
+        assert unfit["p001"].last["spec"] == {"node": "n1"}
+        fitting = informer.lister.get("default/p003")
+        assert (type(fitting), fitting["spec"]) == (Picky, {"node": "n3"})

@@ -274,6 +274,34 @@ async def test_objects_that_do_not_fit_are_in_the_log_and_the_state(
     assert "it is Pod default/b, uid uid-b" in caplog.text
 
 
+class Nameless(msgspec.Struct):
+    """An object type whose keys have no namespace."""
+
+    class Metadata(msgspec.Struct, rename="camel"):
+        name: str
+        resource_version: str = ""
+
+    metadata: Metadata
+    spec: Narrow.Spec
+
+
+@virtual_time
+async def test_undecodable_objects_of_a_type_without_a_namespace_replace_only_their_own_state() -> None:
+    store: Store[Nameless] = Store(deletion_handling_meta_namespace_key_func)
+    events = [
+        WatchEvent("MODIFIED", pod("b", 11, namespace="other")),  # not that of the first object's namespace
+        WatchEvent("ADDED", pod("a", 12, namespace="other", node="n1")),
+        WatchEvent("MODIFIED", pod("a", 13)),
+        WatchEvent("DELETED", pod("b", 14, namespace="other")),
+    ]
+    listed = page(pod("a", 1, node="n1"), pod("b", 2, node="n2"), version=10)
+    subject = Reflector(Scripted([listed], [[events, FOREVER]]), Nameless, store)
+    await run_for(subject, 10)
+    assert [obj.metadata.name for obj in store.list()] == ["b"]
+    assert [(obj.key, obj.resource_version) for obj in store.undecodable()] == [("a", "13")]
+    assert (subject.state.rejected, subject.state.undecodable) == (3, 1)
+
+
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
 @virtual_time
 async def test_object_nested_deeply_reaches_the_cache(kind: str) -> None:
