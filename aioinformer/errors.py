@@ -31,6 +31,7 @@ AioInformerError
 │   └── QueueShutDownError      get from a work queue that is shut down and empty
 ├── ReconcileError              a reconciler failed
 │   ├── TerminalError           raised *by* a reconciler: do not retry
+│   │   └── UndecodableError    the object to reconcile does not fit its type; also a DecodeError
 │   ├── InvalidResultError      the reconciler did not return a Result
 │   └── ReconcileTimeout        the reconciler took too long
 ├── Denied                      raised *by* a webhook: refuse the request
@@ -92,6 +93,7 @@ __all__ = [
     "TooManyRequestsError",
     "TransformError",
     "TransportError",
+    "UndecodableError",
     "UnknownIndexError",
     "UntilError",
     "UntilTimeout",
@@ -338,7 +340,7 @@ class KeyFuncError(RejectedObjectError):
         self.cause = cause
 
     def __str__(self) -> str:
-        return f"no key for {type(self.obj).__name__} {shortened(self.obj)}: {self.cause}"
+        return f"no key for {type(self.obj).__name__} {outlined(self.obj)}: {self.cause}"
 
 
 class TransformError(RejectedObjectError):
@@ -439,6 +441,10 @@ class ReconcileError(AioInformerError):
 
 class TerminalError(ReconcileError):
     """Raised by a reconciler: do not retry before something changes (controller-runtime)."""
+
+
+class UndecodableError(TerminalError, DecodeError):
+    """The object to reconcile does not fit its type. It is reconciled again when it changes."""
 
 
 class InvalidResultError(ReconcileError):
@@ -615,6 +621,17 @@ def said(error: BaseException) -> str:
 def traceback_of(error: BaseException) -> BaseException | None:
     """Return a log's ``exc_info``: the error, or None for an error of this package, whose message says enough."""
     return None if isinstance(error, AioInformerError) else error
+
+
+def outlined(obj: Any) -> str:
+    """Return a repr of an object for messages, without its values, which may be secret. Never raises."""
+    if obj is None or isinstance(obj, (str, int, float)):
+        return shortened(obj)
+    if isinstance(obj, dict):
+        return shortened(dict.fromkeys(obj, ...)).replace("Ellipsis", "…")
+    key, version = getattr(obj, "key", None), getattr(obj, "resource_version", None)
+    shown = f" {key}{f' at {version}' if version else ''}" if isinstance(key, str) else ""
+    return f"<{type(obj).__name__}{shown}>"
 
 
 def shortened(value: Any, limit: int = 120) -> str:

@@ -29,7 +29,13 @@ from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tracing import Trace, Tracer
 from ..typed.names import named
 from .compression import Compression
-from .probes import Health, default_stalled_after, liveness_problems, readiness_problems
+from .probes import (
+    Health,
+    default_stalled_after,
+    liveness_problems,
+    readiness_problems,
+    undecodable_warnings,
+)
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .state import apart
 from .wait import wait_for_cache_sync
@@ -369,8 +375,11 @@ class SharedInformerFactory(InOneLoop):
         return Health.of(self._not_alive())
 
     def ready(self) -> Health:
-        """Return whether it is ready, for a readiness probe: alive, and its caches are filled and current."""
-        return Health.of(self._not_ready())
+        """Return whether it is ready, for a readiness probe: alive, and its caches are filled and current.
+
+        Objects that do not fit their type are warnings: a tenant must not be able to make a service unready.
+        """
+        return Health.of(self._not_ready(), undecodable_warnings(each.state for each in self.informers))
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of its informers."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from ..errors import said
 from ..reflector import Phase, ReflectorOptions
@@ -20,6 +21,10 @@ def default_stalled_after(options: ReflectorOptions) -> float:
     return 2 * (options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT) + STALLED_SLACK
 
 
+MOST_NAMED = 5
+"""Keys of undecodable objects that a warning names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Health:
     """The answer to a probe; true if there is no problem.
@@ -27,22 +32,24 @@ class Health:
     Attributes:
         ok: Whether there is no problem.
         reasons: The problems.
+        warnings: Trouble that does not make the answer false, because a restart or less traffic would not help.
     """
 
     ok: bool
     reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __str__(self) -> str:
-        return "ok" if self.ok else "; ".join(self.reasons)
+        return "; ".join((*(("ok",) if self.ok else self.reasons), *map("warning: {}".format, self.warnings)))
 
     @classmethod
-    def of(cls, reasons: Iterator[str]) -> Health:
-        """Return a Health from the problems that were found."""
-        found = tuple(reasons)
-        return cls(not found, found)
+    def of(cls, reasons: Iterator[str], warnings: Iterable[str] = ()) -> Health:
+        """Return a Health from the problems and warnings that were found."""
+        problems = tuple(reasons)
+        return cls(not problems, problems, tuple(warnings))
 
 
 def liveness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:
@@ -73,3 +80,15 @@ def readiness_problems(informer: InformerState, stalled_after: float) -> Iterato
             # A collection without watches can only be polled.
             if refusal is not None and not has_no_watches(refusal, reflector.resource_version):
                 yield f"{reflector.name} {POLLING}: {said(refusal)}"
+
+
+def undecodable_warnings(informers: Iterable[InformerState]) -> Iterator[str]:
+    """Yield a warning for each informer with undecodable objects. Its cache is current, but without their content."""
+    for informer in informers:
+        if informer.undecodable:
+            first = ", ".join(islice(informer.undecodable_errors, MOST_NAMED))
+            more = informer.undecodable - MOST_NAMED
+            yield (
+                f"{informer.name}: {informer.undecodable} undecodable objects, of which only the metadata can be used: "
+                f"{first}{f' and {more} more' if more > 0 else ''}"
+            )

@@ -16,6 +16,7 @@ from .deep_parts import DeepParts
 from .excerpts import begins, described
 from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
+from .mismatch import describe_mismatch
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
 from .nesting import decode_any, end_of_brackets, reader_of, tidy
 from .reading_types import without_limits, without_patterns
@@ -138,24 +139,12 @@ def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
                     return from_bytes(lean, type_meta)
             if isinstance(error, DecodeError):
                 raise
+            # Without the cause, whose text may have the object's values.
             raise DecodeError(
-                f"not a {object_type.__name__}: {_message_without_values(error)}; {described(raw)}"
-            ) from error
+                f"not a {object_type.__name__}: {describe_mismatch(error)}; {described(raw)}"
+            ) from None
 
     return decode
-
-
-def _message_without_values(error: Exception) -> str:
-    """Return an error's message. pydantic's quote the object's values, which may be secret: those are left out."""
-    errors: Any = getattr(error, "errors", None)
-    if callable(errors):  # of pydantic
-        try:
-            listed: Any = errors(include_input=False)
-            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in listed[:3]]
-        except Exception:  # another library's method of this name
-            return type(error).__name__
-        return f"{type(error).__name__}({'; '.join(found)})"
-    return f"{error!r:.200}"
 
 
 def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class Field:
             return plain
         if isinstance(plain, (bool, int, float)):
             return msgspec.json.encode(plain).decode()
-        raise TypeError(f"{self.path} is {value!r:.80}, which is no value to list an object under")
+        raise TypeError(f"{self.path} is a {type(value).__name__}, which is no value to list an object under")
 
 
 def _in_place_field(path: str) -> Field:

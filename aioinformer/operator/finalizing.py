@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 from .._core.checks import require_qualified_name
 from .._core.tasks import maybe_await
-from ..errors import ConfigError
+from ..errors import ConfigError, UndecodableError
 from ..handlers import require_callback
 from ..informer import SharedIndexInformer
 from ..listwatch.list_watch import ResourceListWatch
 from ..objects.finalizers import contains_finalizer
 from ..objects.keys import is_deleting
+from ..objects.undecodable import UndecodableObject
 from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request, Result
@@ -57,7 +58,7 @@ def make_step(
             raise ConfigError(
                 f"{name}: cleanup needs a finalizer; without one, objects are deleted before it is called"
             )
-        return reconcile, None
+        return _of_decodable(reconcile), None
     if cleanup is None:
         raise ConfigError(
             f"{name}: the finalizer {finalizer} needs a cleanup function; without one it is never removed"
@@ -70,7 +71,7 @@ def make_step(
     require_fields(
         written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
     )
-    return _with_finalizer(reconcile, written, finalizer, cleanup), finalizer
+    return _with_finalizer(_of_decodable(reconcile), written, finalizer, cleanup), finalizer
 
 
 def require_finalizer(name: str, finalizer: object) -> None:
@@ -96,14 +97,30 @@ def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceL
     return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
+def _of_decodable(reconcile: Reconcile[T]) -> Step:
+    """Return a step that reconciles objects that fit their type.
+
+    Raises:
+        UndecodableError: From the step, for an object that does not fit.
+    """
+
+    def step(request: Request[Any]) -> object:
+        if isinstance(request.object, UndecodableObject):
+            raise UndecodableError(*request.object.error.args)
+        return reconcile(request)
+
+    return step
+
+
 def _with_finalizer(
-    reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
+    reconcile: Step, written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
 ) -> Step:
     """Return a step that adds a finalizer before an object is first reconciled, and removes it after cleanup.
 
     Guarantees:
         ``reconcile`` is called for objects that have the finalizer and are not marked for deletion; ``cleanup`` for
-        those that have it and are. Objects that are gone, or wait for other finalizers only, cause no call.
+        those that have it and are. Objects that are gone, or wait for other finalizers only, cause no call. An object
+        that does not fit its type gets no finalizer, but has it removed.
     """
 
     async def step(request: Request[Any]) -> object:
@@ -118,7 +135,7 @@ def _with_finalizer(
                 await written.drop_finalizer(obj, finalizer)
                 return None
             return result
-        if not contains_finalizer(obj, finalizer):
+        if not isinstance(obj, UndecodableObject) and not contains_finalizer(obj, finalizer):
             obj = await written.ensure_finalizer(obj, finalizer)
             if obj is None:  # deleted meanwhile; the informer reports it
                 return None

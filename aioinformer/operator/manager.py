@@ -20,7 +20,7 @@ from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
-from ..informer.probes import Health, liveness_problems, readiness_problems
+from ..informer.probes import Health, liveness_problems, readiness_problems, undecodable_warnings
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
 from ..metrics import Sample, exposition
@@ -449,9 +449,10 @@ class Manager(Running):
         """Return whether the manager is ready, for a readiness probe.
 
         It is ready when it is alive, its caches are synced and current, and its triggers have processed the first
-        lists. A manager on standby is ready, and one that is stopping is not.
+        lists. A manager on standby is ready, and one that is stopping is not. Objects that do not fit their type are
+        warnings: a tenant must not be able to make an operator unready.
         """
-        return Health.of(self._not_ready())
+        return Health.of(self._not_ready(), undecodable_warnings(self._states()))
 
     @property
     def state(self) -> ManagerState:

@@ -80,8 +80,9 @@ class Reflector(Running, Generic[T]):
 
     Guarantees:
         - ``last_sync_resource_version`` is never ahead of what the store has.
-        - An object that cannot be decoded or stored is dropped, counted and logged (the first 20 after each list). The
-          other objects are processed.
+        - An object that does not fit the object type reaches the store as an UndecodableObject, so that the store never
+          keeps an older state. One that cannot be read or stored at all is dropped. Both are counted and logged (the
+          first 20 after each list). The other objects are processed.
         - Errors are retried forever, with backoff. The store keeps what it has.
         - Cancelling ends it at once and closes everything.
     """
@@ -109,7 +110,12 @@ class Reflector(Running, Generic[T]):
             drop_managed_fields=options.get("drop_managed_fields") or False,
         )
         self._decoder = EventDecoder(
-            codec, self._store.key_of, self._store.takes_bookmarks, self._record_rejected, pack
+            codec,
+            self._store.key_of,
+            self._store.takes_bookmarks,
+            self._record_rejected,
+            pack,
+            self._record_undecodable,
         )
         self._resync_period = resync_period
         self._should_resync = should_resync
@@ -517,6 +523,9 @@ class Reflector(Running, Generic[T]):
 
     def _record_rejected(self, error: RejectedObjectError | DecodeError) -> None:
         self._stats.rejected(error, self._last_version)
+
+    def _record_undecodable(self, error: DecodeError) -> None:
+        self._stats.undecodable(error, self._last_version)
 
 
 def _now() -> float:

@@ -87,8 +87,9 @@ class ReflectorStats:
         self._polls = 0  # lists in a row that no working watch followed
         self._watch_refusal: Exception | None = None
         self._remind_at = 0.0  # loop time
-        self._rejected = 0
+        self._rejected = self._undecodable = 0
         self._dropped = _LimitedLog(name, "dropped objects")
+        self._unfit = _LimitedLog(name, "undecodable objects")
         self._unprocessed = _LimitedLog(name, "objects that cannot be processed")
         self._last_error: Exception | None = None
         self._answered = 0.0
@@ -111,6 +112,7 @@ class ReflectorStats:
         self._failures = self._failed_lists
         self.listed = 0
         self._dropped.list_begun()
+        self._unfit.list_begun()
         self._unprocessed.list_begun()
 
     def went_back(self, version: str, before: str) -> None:
@@ -234,6 +236,15 @@ class ReflectorStats:
         for each in errors:
             self._dropped.error("%s: dropped an object: %s", self._read_to(version), each)
 
+    def undecodable(self, error: DecodeError, version: str) -> None:
+        """Count and log an object that does not fit the object type."""
+        self._undecodable += 1
+        self._unfit.error(
+            "%s: an object does not fit its type, and only its metadata can be used: %s",
+            self._read_to(version),
+            error,
+        )
+
     def unprocessed(self, error: RejectedObjectError) -> None:
         """Log objects that could not be processed or indexed."""
         for each in error.all():
@@ -266,6 +277,7 @@ class ReflectorStats:
             watches=self._watches,
             events=self._events,
             rejected=self._rejected,
+            undecodable=self._undecodable,
             watch_refusal=self._watch_refusal,
             failed_lists=self._failed_lists.copy(),
             failed_watches=self._failed_watches.copy(),

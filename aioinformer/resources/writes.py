@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from .._core.checks import require_count
-from ..errors import ConfigError
+from ..errors import ConfigError, DecodeError
 from ..objects.keys import resource_version_of, uid_of
 from ..objects.kube_object import KubeObject
 from ..objects.protobuf import kind_of
+from ..objects.undecodable import UndecodableObject, undecodable
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import FinalizerEditor, Finalizers, SpecFinalizers
 from .merging import is_partial, with_unknown_fields
@@ -27,7 +28,8 @@ class Writes(Generic[T]):
     """Changes objects of one resource. Base of Resource and CachedResource.
 
     A *target* is an object, or its key (``"namespace/name"``, or ``"name"`` for cluster-scoped kinds). Objects may be
-    of any type: KubeObject, dict, Struct, model. Answers have the resource's object type.
+    of any type: KubeObject, dict, Struct, model. Answers have the resource's object type. If the target of a patch, a
+    deletion or a finalizer is an UndecodableObject, the answer may be one, too.
 
     Each request is sent once. All verbs raise:
 
@@ -130,7 +132,7 @@ class Writes(Generic[T]):
             content_type=kind,
             query=endpoint.managed(),
         )
-        return self._wrote("patch", key, body)
+        return self._wrote("patch", key, body, target)
 
     async def patch_status(self, target: Any, patch: Patch, *, strategic: bool = False) -> T:
         """Change the status of an object. Pass a patch of the whole object: ``{"status": {...}}``.
@@ -211,7 +213,7 @@ class Writes(Generic[T]):
         with endpoint.asking("delete", key):
             seen = endpoint.seen(key, body, or_status=True)
         if seen.is_deleted and seen.is_kept:
-            return self._wrote("delete", key, body)
+            return self._wrote("delete", key, body, target)
         # Most answers lack the version. The target's belongs to the deleted object, since the uid was compared.
         version = seen.version or resource_version or (resource_version_of(target) if uid_of(target) else "")
         self._record_removed(key, seen.uid or uid, version)
@@ -281,6 +283,8 @@ class Writes(Generic[T]):
         found = await editor.edit(target, name, wanted=wanted)
         if found is None:
             return None
+        if isinstance(found, UndecodableObject):
+            return cast("T", found)
         if not isinstance(found, bytes):
             return endpoint.of_type(found)
         key, verb = endpoint.addresses.key_of(target), editor.verb(name, wanted=wanted)
@@ -289,7 +293,7 @@ class Writes(Generic[T]):
         if seen.is_gone:
             self._record_removed(key, seen.uid, seen.version)
             return None
-        return self._wrote(verb, key, found)
+        return self._wrote(verb, key, found, target)
 
     async def _put(self, obj: Any, subresource: str = "") -> T:
         endpoint = self._endpoint
@@ -331,18 +335,25 @@ class Writes(Generic[T]):
             endpoint.seen(key, body)
             return with_unknown_fields(body, obj)
 
-    def _wrote(self, verb: str, key: str, body: bytes) -> T:
-        """Decode an answer, and record the write for reads that wait."""
+    def _wrote(self, verb: str, key: str, body: bytes, target: Any = None) -> T:
+        """Decode an answer, and record the write for reads that wait, also if the answer does not fit the type."""
+        obj: Any
+        unfit: DecodeError | None = None
         with self._endpoint.asking(verb, key):
             seen = self._endpoint.seen(key, body)
-            obj = self._endpoint.codec.decode(body)
-        if seen.is_gone:
-            self._record_removed(seen.key, seen.uid, seen.version)
-        else:
-            self._record_written(obj)
-        return obj
+            try:
+                obj = self._endpoint.codec.decode(body)
+            except DecodeError as error:
+                obj, unfit = undecodable(body, None, str(error)), error
+            if seen.is_gone:
+                self._record_removed(seen.key, seen.uid, seen.version)
+            else:
+                self._record_written(obj)
+            if unfit is not None and not isinstance(target, UndecodableObject):
+                raise unfit
+        return cast("T", obj)
 
-    def _record_written(self, obj: T) -> None:
+    def _record_written(self, obj: T | UndecodableObject) -> None:
         """Called after an object was written."""
 
     def _record_removed(self, key: str, uid: str, version: str) -> None:

@@ -12,6 +12,7 @@ from ..errors import ConfigError, NotFoundError
 from ..handlers import require_plain
 from ..objects.keys import labels_of, namespace_of
 from ..objects.labels import LabelSelector
+from ..objects.undecodable import UndecodableObject
 from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")
@@ -28,6 +29,8 @@ Selector = str | LabelSelector | Mapping[str, Any] | Callable[[T], bool] | None
 
 class Lister(Generic[T]):
     """Reads an indexer, never the API server.
+
+    Objects that do not fit the object type are left out of lists, whatever the selector; see ``undecodable``.
 
     Args:
         indexer: The cache. With an index named ``"namespace"`` a namespace is found without a scan.
@@ -56,6 +59,7 @@ class Lister(Generic[T]):
 
         Raises:
             NotFoundError: There is no such object.
+            DecodeError: The object does not fit the object type.
             ConfigError: The name is not a string.
         """
         require_text("name", name)
@@ -63,6 +67,10 @@ class Lister(Generic[T]):
         if obj is None:
             raise NotFoundError(name, self._resource, self._hint(name))
         return obj
+
+    def undecodable(self) -> builtins.list[UndecodableObject]:
+        """Return the objects that do not fit the object type, as a new list."""
+        return self._indexer.undecodable()
 
     def _hint(self, name: str) -> str:
         indexer = self._indexer
@@ -107,6 +115,7 @@ class NamespaceLister(Generic[T]):
 
         Raises:
             NotFoundError: There is no such object.
+            DecodeError: The object does not fit the object type.
             ConfigError: The name is not a string.
         """
         require_text("name", name)
@@ -115,6 +124,10 @@ class NamespaceLister(Generic[T]):
         if obj is None:
             raise NotFoundError(key, self._resource)
         return obj
+
+    def undecodable(self) -> builtins.list[UndecodableObject]:
+        """Return the namespace's objects that do not fit the object type, as a new list."""
+        return [obj for obj in self._indexer.undecodable() if self._namespace in ("", obj.namespace)]
 
     def _objects(self) -> builtins.list[T]:
         if not self._namespace:

@@ -123,5 +123,5 @@ class Serving:
 
 
 def _answer(health: Health) -> web.Response:
-    text = "ok\n" if health else "".join(f"{reason}\n" for reason in health.reasons)
-    return web.Response(status=200 if health else 503, text=text)
+    lines = [*(("ok",) if health else health.reasons), *(f"warning: {each}" for each in health.warnings)]
+    return web.Response(status=200 if health else 503, text="".join(f"{line}\n" for line in lines))

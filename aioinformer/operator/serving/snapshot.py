@@ -69,6 +69,7 @@ class Debug:
             "uptime_seconds": monotonic() - self._started,
             "healthy": healthy.reasons,
             "ready": ready.reasons,
+            "warnings": ready.warnings,
             "leader": self._leader(state.leading, state.election_error),
             "informers": [_informer(each) for each in state.informers],
             "controllers": [
@@ -128,6 +129,8 @@ def _informer(state: InformerState) -> dict[str, Any]:
         "lists": sum(each.lists for each in reflectors),
         "watches": sum(each.watches for each in reflectors),
         "rejected": state.rejected,
+        "undecodable": state.undecodable,
+        "undecodable_errors": state.undecodable_errors,
         "last_error": None if state.last_error is None else said(state.last_error),
         "handlers": state.handlers,
     }
@@ -146,6 +149,7 @@ def _controller(controller: Controller[Any], state: ControllerState) -> dict[str
         "terminal": state.terminal,
         "timed_out": state.timed_out,
         "failing": state.failing,
+        "given_up": state.given_up,
         "last_error_key": state.last_error_key,
         "last_error": None if state.last_error is None else said(state.last_error),
         "running": state.running[:MOST_RUNNING],

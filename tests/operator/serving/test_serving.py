@@ -12,11 +12,12 @@ import aiohttp
 import pytest
 
 from aioinformer import Client, ConfigError, KubeObject, LeaderElector, TerminalError
-from aioinformer.operator import Context, Manager, Operator, Request
+from aioinformer.operator import Context, Controller, Manager, Operator, Request
 from aioinformer.operator.serving import Debug, Serving
 from aioinformer.testing import APIServer, eventually
 from aioinformer.tracing import StageTimes
 from tests.kubernetes.process import free_ports
+from tests.narrow import Narrow
 
 
 class World:
@@ -129,6 +130,34 @@ async def test_failing_keys_are_filtered_and_limited() -> None:
         await eventually(lambda: controller.state.failing == 999)
         for limit in ("all", "-1", "9" * 5000):
             assert (await world.get(f"/debug.json?limit={limit}"))[0] == 400
+
+
+async def test_undecodable_objects_are_shown_without_their_values_and_leave_the_operator_ready() -> None:
+    async with served(failing_operator()) as world:
+        maps = world.manager.resource("v1", "configmaps", Narrow)
+        world.manager.add(Controller("narrow", lambda request: None, maps))
+        world.server.create("v1", "configmaps", {"metadata": {"name": "a"}, "spec": {"node": "hunter2"}})
+        world.server.create("v1", "configmaps", {"metadata": {"name": "b"}, "data": {"password": "hunter2"}})
+        async with world.manager:
+            await eventually(lambda: len(list(world.manager.controllers[1].failing())) == 2)
+            status, text = await world.get("/readyz")
+            assert status == 200
+            assert text.startswith("ok\nwarning: configmaps")
+            assert (
+                "2 undecodable objects, of which only the metadata can be used: default/a, default/b" in text
+            )
+            data = await world.debug()
+            assert data["ready"] == []
+            assert data["warnings"] == [text.splitlines()[1].removeprefix("warning: ")]
+            (shown,) = (each for each in data["informers"] if each["undecodable"])
+            assert set(shown["undecodable_errors"]) == {"default/a", "default/b"}
+            assert all(
+                "missing required field `spec`" in said for said in shown["undecodable_errors"].values()
+            )
+            assert {key["key"] for key in data["failing"]["keys"]} == {"default/a", "default/b"}
+            assert data["controllers"][1]["given_up"] == 0
+            for page in (str(data), text, await world.get("/metrics")):
+                assert "hunter2" not in str(page)
 
 
 async def test_what_the_data_says_of_informers_leader_and_stages() -> None:
