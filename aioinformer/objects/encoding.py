@@ -16,7 +16,7 @@ from .kube_object import KubeObject
 def fields_of(obj: Any) -> dict[str, Any]:
     """Return an object as a dict. The caller may change its top level.
 
-    Fields of a Struct or model that are None are omitted.
+    Fields of a Struct or model that are None are omitted. The members of a set are sorted.
 
     Raises:
         ConfigError: The object's type is not supported.
@@ -28,7 +28,7 @@ def fields_of(obj: Any) -> dict[str, Any]:
     if isinstance(obj, DeletedFinalStateUnknown):
         fields = None
     elif isinstance(obj, msgspec.Struct):
-        fields = without_none(msgspec.to_builtins(obj))
+        fields = without_none(msgspec.to_builtins(obj, str_keys=True, order="deterministic"))
     elif hasattr(obj, "model_dump"):  # first, since models of kubernetes.aio have openapi_types, too
         fields = obj.model_dump(mode="json", by_alias=True, exclude_none=True)
     elif hasattr(obj, "openapi_types"):
