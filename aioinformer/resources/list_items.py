@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..errors import AmbiguousEditError
-from ..objects.json_values import frozen
-from ..objects.shapes import Fields, Items, Shape
+from ..objects.json_values import frozen, same
+from ..objects.shapes import WHOLE, Fields, Items, Members, Shape, Values
 
 _Groups = dict[Hashable, tuple[list[int], list[int]]]
 """Places in the known and in the edited list, by what their items have in common."""
@@ -80,7 +80,8 @@ class _Match:
         changed: list[int] = []
         is_order_needed = False
         groups = _grouped(
-            [frozen(self._known[place]) for place in old], [frozen(self._edited[place]) for place in new]
+            [frozen_as(self._shape.of, self._known[place]) for place in old],
+            [frozen_as(self._shape.of, self._edited[place]) for place in new],
         )
         for before, after in groups.values():
             olds, news = [old[number] for number in before], [new[number] for number in after]
@@ -91,8 +92,9 @@ class _Match:
             is_alike = len(olds) == 1 or len({frozen(self._original[place]) for place in olds}) == 1
             if len(news) > len(olds):
                 self._require_known(
-                    olds, "an item is there more often than it was read, so which is new is unknown"
+                    olds, "an item is there more often than it was read, so it is unknown which is new"
                 )
+                changed += news[len(olds) :]
             elif len(news) < len(olds) and not is_alike:
                 self._require_known(
                     olds, "items that are equal in the class differ, so which was removed is unknown"
@@ -129,6 +131,29 @@ def _grouped(known: Sequence[Hashable], edited: Sequence[Hashable]) -> _Groups:
         for place, value in enumerate(values):
             groups[value][places].append(place)
     return groups
+
+
+def frozen_as(shape: Shape, value: Any) -> Hashable:
+    """Return a hashable value that is equal for JSON values that are the same in a class.
+
+    A field that JSON may omit is the same as its default, and a set has no order.
+    """
+    shape = shape.for_value(value)
+    if isinstance(value, dict) and isinstance(shape, (Fields, Values)):
+        fields = shape.fields if isinstance(shape, Fields) else {}
+        omitted = shape.omitted if isinstance(shape, Fields) else {}
+        of = shape.of if isinstance(shape, Values) else WHOLE
+        parts = (
+            (name, frozen_as(fields.get(name, of), part))
+            for name, part in value.items()
+            if not (name in omitted and same(part, omitted[name]))
+        )
+        return "{", frozenset(parts)
+    if isinstance(value, list) and isinstance(shape, Members):
+        return "set", frozenset(map(frozen, value))
+    if isinstance(value, list) and isinstance(shape, Items) and shape.of is not WHOLE:
+        return "[", *(frozen_as(shape.of, part) for part in value)
+    return frozen(value)
 
 
 def key_of(item: Any, shape: Items) -> Hashable:

@@ -120,20 +120,14 @@ def _merged_fields(
             merged[name] = value
             continue
         default = omitted.get(name, _MISSING)
-        now = edited.get(name, _MISSING)
-        if now is _MISSING and isinstance(default, dict) and of.unknown(value):
-            now = default  # the Struct omits it, and it has fields of others
-        if now is not _MISSING:
-            merged[name] = _merged(
-                f"{path}.{name}" if path else name, of, value, known.get(name, default), now
-            )
-        elif name not in known:
+        was, now = known.get(name, default), edited.get(name, default)
+        if name in edited or same(was, now) or (isinstance(now, dict) and of.unknown(value)):
+            merged[name] = _merged(f"{path}.{name}" if path else name, of, value, was, now)
+    for name, value in edited.items():
+        # A default that the original lacks is no edit.
+        if name not in original and not same(known.get(name, omitted.get(name, _MISSING)), value):
             merged[name] = value
-    # A default that the original lacks is no edit.
-    added = (
-        name for name in edited if name not in original and not same(known.get(name, _MISSING), edited[name])
-    )
-    return {**merged, **{name: edited[name] for name in added}}
+    return merged
 
 
 def _shape_of_field(shape: Shape, name: str) -> Shape | None:
