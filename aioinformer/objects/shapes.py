@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from .protobuf import JSONField, json_fields, message_of
+from .protobuf import JSONField, is_atomic, json_fields, message_of
 
 MAP_KEYS = "x-kubernetes-list-map-keys"
 """The schema's key for the names that ``MapOf`` gives."""
@@ -47,7 +47,8 @@ class Fields(Shape):
         fields: The shapes of the fields by their names in JSON.
         omitted: Values of fields that JSON omits, of a Struct with ``omit_defaults``.
         tag: The field and the value that tell it from other classes of a union; None for none.
-        is_closed: Whether decoding refuses other fields.
+        is_closed: Whether the class forbids other fields.
+        is_atomic: Whether server-side apply replaces it as a whole.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Fields(Shape):
     omitted: dict[str, Any] = field(default_factory=dict)
     tag: tuple[str, Any] | None = None
     is_closed: bool = False
+    is_atomic: bool = False
 
     def parts(self) -> Iterator[Shape]:
         yield from self.fields.values()
@@ -63,7 +65,7 @@ class Fields(Shape):
         if isinstance(value, dict):
             for name, part in value.items():
                 shape = self.fields.get(name)
-                if shape is None and not self.is_closed:
+                if shape is None:
                     return str(name)
                 if shape is not None and (inner := shape.unknown(part)):
                     return f"{name}.{inner}"
@@ -245,6 +247,7 @@ class _ShapeBuilder:
             shape.tag = kind.tag_field, kind.tag
             shape.fields[kind.tag_field] = WHOLE
         shape.is_closed = getattr(kind, "forbid_unknown_fields", False)
+        shape.is_atomic = is_atomic(message)
         places = _places(message)
         for part in kind.fields:
             name = part.encode_name

@@ -9,6 +9,7 @@ import msgspec
 from ..errors import AmbiguousEditError
 from ..objects.encoding import fields_of
 from ..objects.json_values import frozen, same
+from ..objects.keys import resource_version_of
 from ..objects.kube_object import KubeObject
 from ..objects.shapes import WHOLE, Fields, Items, Members, Positions, Shape, Values, is_whole, shape_of
 from .list_items import key_of, match_items
@@ -18,8 +19,13 @@ _ANY_ITEMS = Items(WHOLE)
 
 
 def is_partial(obj: Any) -> bool:
-    """Return whether an object may lack fields that the server's has: a Struct drops those that it does not declare."""
-    return isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject) and not is_whole(type(obj))
+    """Return whether an object may lack fields that the server's has: a Struct drops those that it does not declare.
+
+    Reading drops also what a Struct forbids. So only a Struct that was not read, and forbids other fields, is whole.
+    """
+    if not isinstance(obj, msgspec.Struct) or isinstance(obj, KubeObject):
+        return False
+    return bool(resource_version_of(obj)) or not is_whole(type(obj))
 
 
 def with_unknown_fields(original: dict[str, Any], known: Any, edited: Any) -> dict[str, Any]:
@@ -44,9 +50,10 @@ def with_unknown_fields(original: dict[str, Any], known: Any, edited: Any) -> di
 
 
 def lost_when_applied(original: dict[str, Any], applied: Any) -> str:
-    """Return a field that a server-side apply of a Struct would remove, because it is in an item that the Struct lacks.
+    """Return a field that a server-side apply of a Struct would not keep, because its class lacks it.
 
-    The server replaces a list that has no keys. The items that are applied have only the fields of the Struct.
+    The server replaces lists without keys, and some objects, such as label selectors. An item of another list becomes a
+    second one if it lacks a key.
 
     Args:
         original: The object at the server.
@@ -63,6 +70,9 @@ def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
     shape = shape.for_value(applied)
     inner: list[tuple[str, Shape, Any, Any]] = []
     if isinstance(original, dict) and isinstance(applied, dict):
+        if isinstance(shape, Fields) and shape.is_atomic:
+            unknown = shape.unknown(original)
+            return f"{path}.{unknown}" if unknown else ""
         for name in applied.keys() & original.keys():
             if (of := _shape_of_field(shape, name)) is not None:
                 inner.append((f"{path}.{name}" if path else name, of, original[name], applied[name]))
@@ -70,6 +80,9 @@ def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
         if not shape.is_merged:
             unknown = shape.unknown(original) if applied else ""
             return f"{path}[].{unknown}" if unknown else ""
+        lacking = [key for key in shape.keys if isinstance(shape.of, Fields) and key not in shape.of.fields]
+        if lacking and original and applied:
+            return f"{path}[].{lacking[0]}"
         items = {key_of(item, shape): item for item in original}
         kept = ((items[key], item) for item in applied if (key := key_of(item, shape)) in items)
         inner += ((f"{path}[]", shape.of, before, item) for before, item in kept)

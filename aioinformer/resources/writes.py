@@ -349,10 +349,10 @@ class Writes(Generic[T]):
             raise
 
     async def _require_no_loss(self, key: str, applied: Any) -> None:
-        """Check that an object that was read can be applied: the server replaces lists without keys.
+        """Check that the apply of an object that was read keeps what its class lacks.
 
         Raises:
-            ConfigError: Items of the server's list have fields that the class of the object lacks.
+            ConfigError: It does not: the server replaces lists without keys, and some objects.
         """
         if not (is_partial(applied) and resource_version_of(applied)):
             return
@@ -365,8 +365,9 @@ class Writes(Generic[T]):
             original = decode_any(body)
         if lost := lost_when_applied(original, applied):
             raise ConfigError(
-                f"apply {endpoint} {key}: nothing was written: the server would remove {lost}, since it replaces the "
-                f"list, and {type(applied).__name__} lacks the field. {APPLY_YOURS[0].upper()}{APPLY_YOURS[1:]}"
+                f"apply {endpoint} {key}: nothing was written: the server would not keep {lost}, which "
+                f"{type(applied).__name__} lacks: it replaces lists without keys, and some objects, and finds the items "
+                f"of other lists by their keys. {APPLY_YOURS[0].upper()}{APPLY_YOURS[1:]}"
             )
 
     def _is_partial(self, obj: Any) -> bool:

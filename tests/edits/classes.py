@@ -44,9 +44,7 @@ class View:
     def known(self, value: Any) -> Any:
         """Return the part of a JSON value that the class knows."""
         if self.fields or isinstance(self.node, Object):
-            known = {
-                name: view.known(value[name]) for name, view in self.fields.items() if name in value
-            }
+            known = {name: view.known(value[name]) for name, view in self.fields.items() if name in value}
             if self.omits:
                 return {name: part for name, part in known.items() if part != self.defaults.get(name, _NONE)}
             return {**{name: part for name, part in self.defaults.items() if name not in known}, **known}
@@ -65,6 +63,30 @@ class View:
         if self.inner is None:
             return False
         return any(map(self.inner.has_unknown, value if isinstance(value, list) else value.values()))
+
+    def is_lost(self, value: Any) -> bool:
+        """Return whether server-side apply of what the class knows removes fields that it does not have."""
+        if isinstance(self.node, Object):
+            if self.node.is_atomic:
+                return self.has_unknown(value)
+            return any(view.is_lost(value[name]) for name, view in self.fields.items() if name in value)
+        if self.inner is None:
+            return False
+        if isinstance(self.node, ListOf) and not self.keys:
+            return self.has_unknown(value)
+        return any(map(self.inner.is_lost, value if isinstance(value, list) else value.values()))
+
+    @property
+    def lacks_keys(self) -> bool:
+        """Whether the server needs fields that the class does not have, to tell items of a list apart."""
+        inner = [*self.fields.values(), *filter(None, [self.inner])]
+        if (
+            isinstance(self.node, ListOf)
+            and self.inner is not None
+            and {*self.node.keys} - {*self.inner.fields}
+        ):
+            return True
+        return any(view.lacks_keys for view in inner)
 
     def make(self, random: Random) -> Any:
         """Return a new JSON value with fields that the class knows, as the server gets it."""
@@ -86,12 +108,18 @@ class Metadata(msgspec.Struct, rename="camel", kw_only=True):
     resource_version: str = ""
 
 
-def class_of(kind: Kind, part: str, random: Random) -> View:
+def class_of(kind: Kind, part: str, random: Random, *, has_defaults: bool = True) -> View:
     """Return a class that knows some of the fields within one part of a kind, such as ``"spec"``."""
-    builder = _Builder(random, map_of=kind.map_of)
+    builder = _Builder(random, map_of=kind.map_of, has_defaults=has_defaults)
     bases = (Metadata,) if part == "metadata" else ()
     view = builder.view(kind.node.fields[part], bases=bases)
-    fields: list[Any] = [("api_version", str), ("kind", str), ("metadata", Metadata), (part, view.type)]
+    # An empty list of a Role is null at the server.
+    fields: list[Any] = [
+        ("api_version", str),
+        ("kind", str),
+        ("metadata", Metadata),
+        (part, view.type | None, None),
+    ]
     if part == "metadata":
         del fields[2]
     made = msgspec.defstruct(kind.kind, fields, rename="camel", kw_only=True)
@@ -99,9 +127,10 @@ def class_of(kind: Kind, part: str, random: Random) -> View:
 
 
 class _Builder:
-    def __init__(self, random: Random, *, map_of: bool) -> None:
+    def __init__(self, random: Random, *, map_of: bool, has_defaults: bool) -> None:
         self._random = random
         self._map_of = map_of
+        self._has_defaults = has_defaults
 
     def view(self, node: Node, *, is_needed: Keys = (), bases: tuple[type, ...] = ()) -> View:
         if isinstance(node, Scalar):
@@ -138,7 +167,7 @@ class _Builder:
             inner = view.fields[name] = self.view(node.fields[name])
             default = getattr(node.fields[name], "default", None)
             is_required = name in node.required
-            if view.omits and isinstance(default, str):
+            if not self._has_defaults or (view.omits and isinstance(default, str)):
                 default = None  # msgspec compares by identity, so it omits only some of the strings
             if default is not None and name not in is_needed and self._random.random() < 0.5:
                 view.defaults[name] = default

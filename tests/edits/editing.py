@@ -40,6 +40,7 @@ class Edit:
     Attributes:
         log: The steps, for messages.
         may_be_refused: Whether an item with unknown fields was changed in a way that another edit looks like.
+        has_new_keys: Whether the key of an item was changed.
         is_visible: Whether it means what the typed object shows: an item that equals one that was read is that item.
     """
 
@@ -47,6 +48,7 @@ class Edit:
     steps: frozenset[str] = EVERY_STEP
     log: list[str] = field(default_factory=list)
     may_be_refused: bool = False
+    has_new_keys: bool = False
     is_visible: bool = True
     _lists: dict[int, _List] = field(default_factory=dict)
     _removed: list[tuple[dict[str, Any], str]] = field(default_factory=list)
@@ -189,6 +191,7 @@ class Edit:
         after = _key(view, whole[place])
         if before != after:  # another item, by its key
             self.log.append(f"so {path}[{place}] is another item")
+            self.has_new_keys = True
             self._forget(whole[place])
             whole[place] = inner.known(whole[place])
             keys = [_key(view, item) for item in whole]
@@ -233,7 +236,9 @@ class Edit:
         origins = [places.get(id(item)) for item in was.now]
         known = [_text(inner.known(item)) for item in was.now]
         times = Counter(was.known)
-        is_changed = [place is None or was.known[place] != text for place, text in zip(origins, known, strict=True)]
+        is_changed = [
+            place is None or was.known[place] != text for place, text in zip(origins, known, strict=True)
+        ]
         for place, text in zip(origins, known, strict=True):
             if times[text] and (place is None or was.known[place] != text):
                 if any(was.unknown):

@@ -106,7 +106,9 @@ EVERYTHING = Kind(
                     "count": INT,
                     "seen": SetOf(STR),
                     "conditions": ListOf(
-                        Object({"type": STR, "status": Scalar(str, ("True", "False")), "reason": STR}, ("type",)),
+                        Object(
+                            {"type": STR, "status": Scalar(str, ("True", "False")), "reason": STR}, ("type",)
+                        ),
                         keys=("type",),
                         is_conventional=True,
                     ),
@@ -145,7 +147,15 @@ def _kind(api_version: str, kind: str, plural: str, spec: Node) -> Kind:
 
 
 _BACKEND = Object(
-    {"service": Object({"name": Scalar(str, template="s{}"), "port": Object({"number": INT}, ("number",))}, ("name", "port"))},
+    {
+        "service": Object(
+            {
+                "name": Scalar(str, template="s{}"),
+                "port": Object({"number": INT}, ("number",), is_atomic=True),
+            },
+            ("name", "port"),
+        )
+    },
     required=("service",),
 )
 INGRESS = _kind(
@@ -180,7 +190,12 @@ INGRESS = _kind(
                 )
             ),
             "tls": ListOf(
-                Object({"hosts": ListOf(Scalar(str, template="h{}.example")), "secretName": Scalar(str, template="t{}")})
+                Object(
+                    {
+                        "hosts": ListOf(Scalar(str, template="h{}.example")),
+                        "secretName": Scalar(str, template="t{}"),
+                    }
+                )
             ),
         },
         required=("defaultBackend",),
@@ -188,7 +203,10 @@ INGRESS = _kind(
 )
 
 _NETWORK_PORTS = ListOf(
-    Object({"port": Scalar(int, template=1), "protocol": Scalar(str, ("TCP", "UDP"))}, required=("port", "protocol"))
+    Object(
+        {"port": Scalar(int, template=1), "protocol": Scalar(str, ("TCP", "UDP"))},
+        required=("port", "protocol"),
+    )
 )
 _PEERS = ListOf(
     Object(
@@ -204,7 +222,7 @@ NETWORK_POLICY = _kind(
     "networkpolicies",
     Object(
         {
-            "podSelector": Object({"matchLabels": LABELS}),
+            "podSelector": Object({"matchLabels": LABELS}, is_atomic=True),
             "policyTypes": ListOf(Scalar(str, ("Ingress", "Egress")), least=1, most=1),
             "ingress": ListOf(Object({"ports": _NETWORK_PORTS, "from": _PEERS})),
             "egress": ListOf(Object({"ports": _NETWORK_PORTS, "to": _PEERS})),
@@ -282,7 +300,8 @@ _CONTAINERS = ListOf(
                 keys=("containerPort", "protocol"),
             ),
             "env": ListOf(
-                Object({"name": Scalar(str, template="VAR_{}"), "value": STR}, required=("name",)), keys=("name",)
+                Object({"name": Scalar(str, template="VAR_{}"), "value": STR}, required=("name",)),
+                keys=("name",),
             ),
         },
         required=("name", "image"),
@@ -316,10 +335,12 @@ DEPLOYMENT = _kind(
                             "hostAliases": ListOf(
                                 Object(
                                     {
-                                        "ip": Scalar(str, tuple(f"10.0.0.{number}" for number in range(1, 200))),
+                                        "ip": Scalar(
+                                            str, tuple(f"10.0.0.{number}" for number in range(1, 200))
+                                        ),
                                         "hostnames": ListOf(Scalar(str, template="h{}.example"), least=1),
                                     },
-                                    required=("ip", "hostnames"),
+                                    required=("ip",),
                                 ),
                                 keys=("ip",),
                             ),

@@ -76,12 +76,14 @@ class Object(Node):
     Attributes:
         fields: By their names in JSON.
         required: Fields that every object has.
+        always: Fields that are no part of edits, with their values.
+        is_atomic: Whether server-side apply replaces it as a whole.
     """
 
     fields: dict[str, Node]
     required: tuple[str, ...] = ()
     always: dict[str, Any] = field(default_factory=dict)
-    """Fields that are no part of edits, with their values."""
+    is_atomic: bool = False
 
     def make(self, random: Random) -> Any:
         made = {

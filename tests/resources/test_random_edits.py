@@ -27,7 +27,9 @@ Value = dict[str, Any]
 
 def outcome_of(kind: Kind, random: Random) -> str:
     """Make an edit, check its outcome, and return it."""
-    part = random.choice([name for name in kind.node.fields if name != "metadata" or random.random() < 0.2] or ["metadata"])
+    part = random.choice(
+        [name for name in kind.node.fields if name != "metadata" or random.random() < 0.2] or ["metadata"]
+    )
     original: Value = {"apiVersion": kind.api_version, "kind": kind.kind, **kind.node.make(random)}
     if part not in original:
         return "nothing to edit"
@@ -42,13 +44,17 @@ def outcome_of(kind: Kind, random: Random) -> str:
         return "looks like another edit"
     told = f"{edit.log}\noriginal {json.dumps(original)}\nmeant {json.dumps(meant)}"
     try:
-        merged = with_unknown_fields(msgspec.json.decode(raw), msgspec.json.decode(raw, type=view.type), edited)
+        merged = with_unknown_fields(
+            msgspec.json.decode(raw), msgspec.json.decode(raw, type=view.type), edited
+        )
     except AmbiguousEditError as error:
         assert edit.may_be_refused, f"{error}\n{told}"
         with pytest.raises(AmbiguousEditError):
             json_patch(raw, edited)
         return "refused"
-    assert exact(normal(kind.node, merged)) == exact(normal(kind.node, meant)), f"{json.dumps(merged)}\n{told}"
+    assert exact(normal(kind.node, merged)) == exact(normal(kind.node, meant)), (
+        f"{json.dumps(merged)}\n{told}"
+    )
     patched = jsonpatch.apply_patch(json.loads(raw), json.loads(msgspec.json.encode(json_patch(raw, edited))))
     assert exact(normal(kind.node, patched)) == exact(normal(kind.node, meant)), told
     return "changed" if exact(merged) != exact(original) else "unchanged"

@@ -11,7 +11,7 @@ from .envelope import (
     status_of,
 )
 from .form import ProtobufForm, form_of
-from .schema import JSONField, is_known, json_fields, kind_of, message_of
+from .schema import JSONField, is_atomic, is_known, json_fields, kind_of, message_of
 from .wire import PIECE, PROTOBUF_ERRORS, long_number, piece, pieces
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "JSONField",
     "ProtobufForm",
     "form_of",
+    "is_atomic",
     "is_known",
     "json_fields",
     "kind_of",

@@ -57,6 +57,7 @@ class Schema(msgspec.Struct, frozen=True):
         messages: Fields by message name, undecoded.
         list_keys: The fields that identify the items of a list (``x-kubernetes-list-map-keys``), by message name and
             field.
+        atomic: Messages that server-side apply replaces as a whole (``x-kubernetes-map-type``).
     """
 
     version: str
@@ -64,6 +65,7 @@ class Schema(msgspec.Struct, frozen=True):
     resources: dict[str, dict[str, str]]
     messages: dict[str, msgspec.Raw]
     list_keys: dict[str, dict[str, tuple[str, ...]]]
+    atomic: dict[str, bool]
 
     def fields(self, message: str) -> list[FieldSchema]:
         """Return the fields of a message, in the order of their numbers."""
@@ -117,6 +119,11 @@ class JSONField(NamedTuple):
 
     message: str
     keys: tuple[str, ...]
+
+
+def is_atomic(message: str) -> bool:
+    """Return whether server-side apply replaces a message as a whole."""
+    return message in schema().atomic
 
 
 def json_fields(message: str) -> dict[str, JSONField]:

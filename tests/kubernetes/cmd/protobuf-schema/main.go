@@ -1,6 +1,6 @@
 // Command protobuf-schema prints what aioinformer/objects/protobuf/schema.json says: of every built-in kind, what the fields
-// of its protobuf form are called in JSON, and which fields identify the items of its lists. The Go types have the former in
-// their tags, the OpenAPI definitions the latter.
+// of its protobuf form are called in JSON, and how server-side apply merges it. The Go types have the former in their tags, the
+// OpenAPI definitions the latter.
 package main
 
 import (
@@ -53,6 +53,9 @@ var messages = map[string][][4]any{}
 // Keys of lists, which identify their items, by message and field.
 var listKeys = map[string]map[string]any{}
 
+// Messages that server-side apply replaces.
+var atomic = map[string]bool{}
+
 var definitions = openapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef(path) })
 
 func main() {
@@ -79,6 +82,7 @@ func main() {
 		datafile.NewTable("resources", resources),
 		datafile.NewTable("messages", messages),
 		datafile.NewTable("list_keys", listKeys),
+		datafile.NewTable("atomic", atomic),
 	)
 }
 
@@ -89,7 +93,10 @@ func message(of reflect.Type) string {
 		return name
 	}
 	messages[name] = nil // some contain themselves
-	properties := propertiesOf(of)
+	definition := definitionOf(of)
+	if definition.Extensions["x-kubernetes-map-type"] == "atomic" {
+		atomic[name] = true
+	}
 	fields := [][4]any{}
 	for i := range of.NumField() {
 		field := of.Field(i)
@@ -105,7 +112,7 @@ func message(of reflect.Type) string {
 		}
 		shown := shownWhen(field.Type, strings.Split(options, ","))
 		fields = append(fields, [4]any{number, jsonName, typeOf(field.Type), shown})
-		if keys, found := properties[jsonName].Extensions["x-kubernetes-list-map-keys"]; found {
+		if keys, found := definition.Properties[jsonName].Extensions["x-kubernetes-list-map-keys"]; found {
 			datafile.Put(listKeys, name, jsonName, keys)
 		}
 	}
@@ -114,13 +121,13 @@ func message(of reflect.Type) string {
 	return name
 }
 
-// propertiesOf are the OpenAPI definitions of a struct's fields; none if it has no definition.
-func propertiesOf(of reflect.Type) map[string]spec.Schema {
+// definitionOf is the OpenAPI definition of a struct; empty if it has none.
+func definitionOf(of reflect.Type) spec.Schema {
 	named, isNamed := reflect.Zero(of).Interface().(interface{ OpenAPIModelName() string })
 	if !isNamed {
-		return nil
+		return spec.Schema{}
 	}
-	return definitions[named.OpenAPIModelName()].Schema.Properties
+	return definitions[named.OpenAPIModelName()].Schema
 }
 
 // shownWhen is when encoding/json shows a field: "set" where it is there and not empty, "there" where it is there,
