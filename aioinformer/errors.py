@@ -319,7 +319,7 @@ class AmbiguousEditError(ConfigError):
         self.request = ""
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (self.request, self.field, self.message)))
+        return f"{self.request}: {self.field}: {self.message}" if self.request else f"{self.field}: {self.message}"
 
 
 class SelectorError(AioInformerError):

@@ -43,9 +43,9 @@ def fields_of(obj: Any) -> dict[str, Any]:
 
 
 def without_none(value: Any) -> Any:
-    """Return a JSON value without fields that are null."""
+    """Return a JSON value without fields that are null. Tuples become lists."""
     if isinstance(value, dict):
         return {name: without_none(part) for name, part in value.items() if part is not None}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [without_none(part) for part in value]
     return value

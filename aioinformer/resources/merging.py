@@ -73,9 +73,11 @@ def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
         if isinstance(shape, Fields) and shape.is_atomic:
             unknown = shape.unknown(original)
             return f"{path}.{unknown}" if unknown else ""
-        for name in applied.keys() & original.keys():
-            if (of := _shape_of_field(shape, name)) is not None:
-                inner.append((f"{path}.{name}" if path else name, of, original[name], applied[name]))
+        inner = [
+            (f"{path}.{name}" if path else name, of, original[name], applied[name])
+            for name in applied.keys() & original.keys()
+            if (of := _shape_of_field(shape, name)) is not None
+        ]
     elif isinstance(original, list) and isinstance(applied, list) and isinstance(shape, Items):
         if not shape.is_merged:
             unknown = shape.unknown(original) if applied else ""
@@ -136,11 +138,12 @@ def _merged_fields(
         was, now = known.get(name, default), edited.get(name, default)
         if name in edited or same(was, now) or (isinstance(now, dict) and of.unknown(value)):
             merged[name] = _merged(f"{path}.{name}" if path else name, of, value, was, now)
-    for name, value in edited.items():
-        # A default that the original lacks is no edit.
-        if name not in original and not same(known.get(name, omitted.get(name, _MISSING)), value):
-            merged[name] = value
-    return merged
+    # A default that the original lacks is no edit.
+    return merged | {
+        name: value
+        for name, value in edited.items()
+        if name not in original and not same(known.get(name, omitted.get(name, _MISSING)), value)
+    }
 
 
 def _shape_of_field(shape: Shape, name: str) -> Shape | None:

@@ -366,8 +366,8 @@ class Writes(Generic[T]):
         if lost := lost_when_applied(original, applied):
             raise ConfigError(
                 f"apply {endpoint} {key}: nothing was written: the server would not keep {lost}, which "
-                f"{type(applied).__name__} lacks: it replaces lists without keys, and some objects, and finds the items "
-                f"of other lists by their keys. {APPLY_YOURS[0].upper()}{APPLY_YOURS[1:]}"
+                f"{type(applied).__name__} lacks: it replaces lists without keys, and some objects, and finds the "
+                f"items of other lists by their keys. {APPLY_YOURS[0].upper()}{APPLY_YOURS[1:]}"
             )
 
     def _is_partial(self, obj: Any) -> bool:

@@ -25,9 +25,11 @@ async def main(edits: int, first: int) -> None:
         campaign = Campaign(api, client, plane.create_namespace())
         begin = time.monotonic()
         await campaign.run(range(first, first + edits))
-        print(f"{edits} edits in {time.monotonic() - begin:.0f} s")
-        for (verb, outcome), times in sorted(campaign.outcomes.items()):
-            print(f"{verb:8}{outcome:32}{times:8}")
+        lines = [f"{edits} edits in {time.monotonic() - begin:.0f} s"]
+        lines += [
+            f"{verb:8}{outcome:32}{times:8}" for (verb, outcome), times in sorted(campaign.outcomes.items())
+        ]
+        sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -87,12 +87,8 @@ class Campaign:
         path = self._path(kind, name) + ("/status" if verb == "status" else "")
         wanted = await self._api.ask("PUT", path, meant, {"dryRun": "All"})
         told = f"{kind.kind} {part} {edit.log}\noriginal {json.dumps(original)}\nmeant {json.dumps(meant)}"
-        try:
-            if verb == "apply":
-                await resource.apply(typed, force=True)
-            else:
-                await (resource.update_status(typed) if verb == "status" else resource.update(typed))
-        except (ConfigError, ApiError) as error:
+        error = await self._write(resource, verb, typed)
+        if error is not None:
             applied = original if verb == "apply" else None
             assert self._may_raise(error, edit, wanted.status, view, applied), f"{error}\n{told}"
             now = await self._api.do("GET", self._path(kind, name))
@@ -102,6 +98,20 @@ class Campaign:
         now = await self._api.do("GET", self._path(kind, name))
         assert _plain(kind, now) == _plain(kind, wanted.body), f"{json.dumps(now)}\n{told}"
         return "changed" if _plain(kind, now) != _plain(kind, original) else "unchanged"
+
+    @staticmethod
+    async def _write(resource: Written[Any], verb: str, typed: Any) -> Exception | None:
+        """Write an object, and return why it was refused."""
+        try:
+            if verb == "apply":
+                await resource.apply(typed, force=True)
+            elif verb == "status":
+                await resource.update_status(typed)
+            else:
+                await resource.update(typed)
+        except (ConfigError, ApiError) as error:
+            return error
+        return None
 
     @staticmethod
     def _may_raise(error: Exception, edit: Edit, status: int, view: View, applied: Value | None) -> bool:

@@ -113,7 +113,8 @@ class Edit:
         return typed
 
     def _map(self, view: View, typed: dict[str, Any], whole: dict[str, Any], path: str) -> None:
-        assert isinstance(view.node, MapOf) and view.inner is not None
+        assert isinstance(view.node, MapOf)
+        assert view.inner is not None
         name = self.random.choice([*whole, ""])
         if not name:
             if ADD not in self.steps:
