@@ -319,7 +319,11 @@ class AmbiguousEditError(ConfigError):
         self.request = ""
 
     def __str__(self) -> str:
-        return f"{self.request}: {self.field}: {self.message}" if self.request else f"{self.field}: {self.message}"
+        return (
+            f"{self.request}: {self.field}: {self.message}"
+            if self.request
+            else f"{self.field}: {self.message}"
+        )
 
 
 class SelectorError(AioInformerError):

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 
 from ..errors import AmbiguousEditError
+from ..objects.decoders import decoder_of
 from ..objects.encoding import fields_of
 from ..objects.json_values import frozen, same
 from ..objects.keys import resource_version_of
 from ..objects.kube_object import KubeObject
+from ..objects.nesting import decode_any
 from ..objects.shapes import WHOLE, Fields, Items, Members, Positions, Shape, Values, is_whole, shape_of
 from .list_items import key_of, match_items
 
@@ -28,19 +30,25 @@ def is_partial(obj: Any) -> bool:
     return bool(resource_version_of(obj)) or not is_whole(type(obj))
 
 
-def with_unknown_fields(original: dict[str, Any], known: Any, edited: Any) -> dict[str, Any]:
+def with_unknown_fields(
+    body: bytes, edited: Any, *, original: dict[str, Any] | None = None, known: Any = None
+) -> dict[str, Any]:
     """Return an object with the fields of an edited one, and all fields that its class does not have.
 
     Values that the edit does not change are those of the original, not copies.
 
     Args:
-        original: The object at the server.
-        known: The same, as the class reads it.
-        edited: An object of the same class.
+        body: The object at the server.
+        edited: An object of a class.
+        original: The body, decoded; None to decode it.
+        known: The body as the class reads it; None to decode it.
 
     Raises:
+        DecodeError: The object does not fit the class.
         AmbiguousEditError: The edit of a list does not say which of its items was changed.
     """
+    original = decode_any(body) if original is None else original
+    known = decoder_of(type(edited))(body, None) if known is None else known
     shape = WHOLE
     if isinstance(edited, msgspec.Struct) and not isinstance(edited, KubeObject):
         shape = shape_of(type(edited), str(original.get("apiVersion", "")), str(original.get("kind", "")))

@@ -333,9 +333,9 @@ class Writes(Generic[T]):
             )
         body = await endpoint.read(key)
         with endpoint.asking("get", key):
-            endpoint.seen(key, body)
-            original, known = decode_any(body), self._as_read(key, body, type(obj))
-        if version != (current := resource_version_of(original)):  # others' changes would look like edits
+            current = endpoint.seen(key, body).version
+            known = self._as_read(key, body, type(obj))
+        if version != current:  # others' changes would look like edits
             with refusing("update", str(endpoint), key):
                 raise ApiError(
                     409,
@@ -343,7 +343,7 @@ class Writes(Generic[T]):
                     f"the object has changed: it is at version {current}, and was read at {version}",
                 )
         try:
-            return with_unknown_fields(original, known, obj)
+            return with_unknown_fields(body, obj, known=known)
         except AmbiguousEditError as error:
             error.request = f"update {endpoint} {key}"
             raise

@@ -141,7 +141,7 @@ def edit(original: Object, change: Any, kind: type[Any] = Gate) -> Object:
     raw = msgspec.json.encode(original)
     edited = msgspec.json.decode(raw, type=kind)
     change(edited.spec)
-    merged = with_unknown_fields(original, msgspec.json.decode(raw, type=kind), edited)
+    merged = with_unknown_fields(raw, edited)
     patched = msgspec.json.decode(raw)
     apply_patch(patched, json_patch(raw, edited))
     assert msgspec.json.encode(patched, order="sorted") == msgspec.json.encode(merged, order="sorted")
@@ -302,12 +302,12 @@ class TestKeys:
         original["status"] = {"conditions": conditions}
         original["metadata"]["ownerReferences"] = owners
         raw = msgspec.json.encode(original)
-        known, edited = (msgspec.json.decode(raw, type=Door) for _ in range(2))
+        edited = msgspec.json.decode(raw, type=Door)
         assert edited.status is not None
         edited.status.conditions[1].status = "False"
         edited.status.conditions.reverse()
         edited.metadata.owner_references.reverse()
-        merged = with_unknown_fields(original, known, edited)
+        merged = with_unknown_fields(raw, edited)
         assert merged["status"]["conditions"] == [{**conditions[1], "status": "False"}, conditions[0]]
         assert merged["metadata"]["ownerReferences"] == owners[::-1]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
 from ...objects.json_values import same
 from ...objects.kube_object import KubeObject
@@ -30,7 +29,7 @@ def json_patch(raw: bytes, wanted: Any) -> list[Step]:
     """
     original = decode_any(raw)
     if isinstance(wanted, msgspec.Struct) and not isinstance(wanted, KubeObject):
-        fields = with_unknown_fields(original, decoder_of(type(wanted))(raw, None), wanted)
+        fields = with_unknown_fields(raw, wanted, original=original)
     else:
         fields = fields_of(wanted)
     return [*_steps("", original, fields)]
