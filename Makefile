@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz simulate mutants schema docs-tables clean
+.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ conformance: $(STAMP) ## Compare the embedded server with the real one in ten mi
 
 fuzz: $(STAMP)   ## Compare client-go and aioinformer on random scripts for MINUTES (1), from SEED.
 	$(BIN)/python -m tests.oracle.fuzz fuzz --minutes $(or $(MINUTES),1) $(if $(SEED),--seed '$(SEED)')
+
+edits: $(STAMP)  ## Make EDITS (10000) random edits through random classes on a real kube-apiserver, FROM a seed (0).
+	$(BIN)/python -m tests.edits $(or $(EDITS),10000) $(or $(FROM),0)
 
 simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), JOBS (1) at once; or print the history of SEED.
 	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000) \

@@ -14,7 +14,8 @@ AioInformerError
 │   └── DamagedError            bytes were changed on their way
 ├── VeryShortWatchError         a watch ended at once, without an event
 ├── ConfigError                 kubeconfig, in-cluster files or arguments cannot work
-│   └── ClientClosedError       a request through a closed client
+│   ├── ClientClosedError       a request through a closed client
+│   └── AmbiguousEditError      an edited list does not say which of its items was changed
 ├── SelectorError               a label selector cannot be parsed
 ├── DecodeError                 bytes or a value do not fit the object type
 ├── RejectedObjectError         one object was rejected; the others of the call were accepted
@@ -59,6 +60,7 @@ __all__ = [
     "AioInformerError",
     "AlreadyExistsError",
     "AlreadyStartedError",
+    "AmbiguousEditError",
     "ApiError",
     "CacheMutatedError",
     "ClientClosedError",
@@ -297,6 +299,33 @@ class ConfigError(AioInformerError):
 
 class ClientClosedError(ConfigError):
     """The client was closed. Reflectors and others that use it do not retry: they end with this error."""
+
+
+class AmbiguousEditError(ConfigError):
+    """An edited list does not say which of its items was changed, and its class lacks some of their fields.
+
+    Nothing was written: these fields would have been lost, or got by another item.
+
+    Args:
+        field: The list, such as ``"spec.rules"``.
+        message: Why, and what to do.
+
+    Attributes:
+        request: The request that was not sent; ``""`` in a webhook.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(field, message)
+        self.field = field
+        self.message = message
+        self.request = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.request}: {self.field}: {self.message}"
+            if self.request
+            else f"{self.field}: {self.message}"
+        )
 
 
 class SelectorError(AioInformerError):

@@ -312,6 +312,11 @@ class SharedIndexInformer(Running, Generic[T]):
         require_plain("transform", transform)
         self._transform = transform
 
+    @property
+    def transformer(self) -> Transformer[T] | None:
+        """The function that ``set_transform`` got; None for none."""
+        return self._transform
+
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Set ``handler(reflector, error)``, called for every error of a list or watch, which is then not logged.
 

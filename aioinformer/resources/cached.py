@@ -11,13 +11,15 @@ import asyncio
 import builtins
 import logging
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .._core.checks import require_seconds
 from ..errors import AioInformerError, ConfigError, NotFoundError, VersionTimeout
+from ..fifo.user_callbacks import transformed
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
 from ..listwatch.collection import Collection
+from ..objects.codec import codec_for
 from ..objects.decoders import class_of
 from ..objects.keys import (
     deletion_handling_meta_namespace_key_func,
@@ -218,6 +220,20 @@ class CachedResource(Writes[T]):
     def _forget(self, goal: Goal) -> None:
         if self._written.get(goal.key or "") is goal:
             del self._written[goal.key or ""]
+
+    def _is_partial(self, obj: Any) -> bool:
+        """Also an object that was read from the cache: the informer's transformer may have removed fields."""
+        return super()._is_partial(obj) or (
+            self._is_transformed(type(obj)) and bool(resource_version_of(obj))
+        )
+
+    def _as_read(self, key: str, body: bytes, object_type: type[Any]) -> Any:
+        if not self._is_transformed(object_type):
+            return super()._as_read(key, body, object_type)
+        return transformed(self.informer.transformer, key, codec_for(object_type).decode(body))
+
+    def _is_transformed(self, object_type: type[Any]) -> bool:
+        return self.informer.transformer is not None and object_type is class_of(self.informer.object_type)
 
     def _record_written(self, obj: T | UndecodableObject) -> None:
         waits, said = self.informer.version_waits, resource_version_of(obj)

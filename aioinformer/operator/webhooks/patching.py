@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ...objects.encoding import fields_of
+from ...objects.json_values import same
 from ...objects.kube_object import KubeObject
 from ...objects.nesting import decode_any
 from ...resources.merging import with_unknown_fields
@@ -24,10 +25,14 @@ def json_patch(raw: bytes, wanted: Any) -> list[Step]:
 
     Raises:
         DecodeError: The object does not fit the Struct.
+        AmbiguousEditError: A Struct does not say which item of a list was changed.
     """
-    is_struct = isinstance(wanted, msgspec.Struct) and not isinstance(wanted, KubeObject)
-    fields = with_unknown_fields(raw, wanted) if is_struct else fields_of(wanted)
-    return [*_steps("", decode_any(raw), fields)]
+    original = decode_any(raw)
+    if isinstance(wanted, msgspec.Struct) and not isinstance(wanted, KubeObject):
+        fields = with_unknown_fields(raw, wanted, original=original)
+    else:
+        fields = fields_of(wanted)
+    return [*_steps("", original, fields)]
 
 
 def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
@@ -45,8 +50,10 @@ def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
 
 def _steps(path: str, old: Any, new: Any) -> Iterator[Step]:
     """Yield the steps for one value. A list that differs is replaced, because its indexes would move."""
+    if old is new:
+        return
     if not (isinstance(old, dict) and isinstance(new, dict)):
-        if old != new or isinstance(old, bool) != isinstance(new, bool):
+        if not same(old, new):
             yield {"op": "replace", "path": path, "value": new}
         return
     for name in old:
