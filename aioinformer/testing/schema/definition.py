@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.schema.cel_rules import Refusal, compile_rules, has_rules, rule_faults
-from aioinformer.testing.schema.coerce import coerced
+from aioinformer.testing.schema.coerce import coerced, pruned
 from aioinformer.testing.schema.constraints import MISSING, faults_of
 from aioinformer.testing.schema.faults import BLOCKING, Fault
 from aioinformer.testing.schema.list_types import embedded_faults, list_faults
@@ -50,6 +50,11 @@ class Schema:
         """Return an object with its defaults and without unknown fields, and the paths of those."""
         unknown: list[str] = []
         return coerced(self.node, obj, unknown), sorted(unknown)
+
+    def pruned(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return an object of another version without the fields that this one does not know."""
+        shown: dict[str, Any] = pruned(self.node, obj)
+        return shown
 
     def faults(
         self,
