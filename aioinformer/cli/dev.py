@@ -60,7 +60,7 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> N
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
             cert, key, authority = write_certificate(trustme.CA(), Path(folder))
             certificate = (f"--tls-cert={cert}", f"--tls-key={key}", f"--webhook-ca={authority}")
-            options = ("--kubeconfig", str(kubeconfig), *certificate, "--install-crds", *arguments)
+            options = ("--kubeconfig", str(kubeconfig), *certificate, "--force-crds", *arguments)
             while True:
                 child = await _start(target, options)
                 try:

@@ -92,7 +92,16 @@ def run_command(
     ] = None,
     install_crds: Annotated[
         bool,
-        typer.Option("--install-crds", help="First create or update the CustomResourceDefinitions."),
+        typer.Option(
+            "--install-crds",
+            help="Create or update the CustomResourceDefinitions, unless the server's are newer.",
+        ),
+    ] = False,
+    force_crds: Annotated[
+        bool,
+        typer.Option(
+            "--force-crds", help="As --install-crds, and replace newer ones: their fields are lost."
+        ),
     ] = False,
     dev: Annotated[
         bool,
@@ -139,7 +148,8 @@ def run_command(
         host=host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1"),
         grace_period=grace_period,
         trace=trace,
-        install_crds=install_crds,
+        install_crds=install_crds or force_crds,
+        force_crds=force_crds,
     )
     loop_factory = uvloop_factory("--uvloop") if uvloop else None
     with reporting_errors():

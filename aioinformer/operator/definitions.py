@@ -81,23 +81,23 @@ async def install(
         await _served(definitions, each["metadata"]["name"])
 
 
-async def keep_installed(
-    client: Client, operator: Operator, *, force: bool = False, **reached: Unpack[Reached]
-) -> None:
+async def keep_installed(client: Client, operator: Operator, **reached: Unpack[Reached]) -> None:
     """Install the definitions again whenever one is deleted, until cancelled. Arguments: see ``install``."""
     definitions = _definitions(client, operator)
     names = [each["metadata"]["name"] for each in operator.definitions()]
+    logged = ""
     while True:
         await asyncio.sleep(CHECK_EVERY)
         try:
             missing = [name for name in names if await _read(definitions, name) is None]
             if missing:
-                logger.warning(
-                    "%s was deleted while the operator runs: installing it again", " and ".join(missing)
-                )
-                await install(client, operator, force=force, **reached)
+                logger.warning("%s: deleted while the operator runs; installing it again", ", ".join(missing))
+                await install(client, operator, **reached)
+            logged = ""
         except AioInformerError as error:
-            logger.warning("the CustomResourceDefinitions are not checked: %s", said(error))
+            if (text := said(error)) != logged:
+                logger.warning("the CustomResourceDefinitions cannot be checked or installed: %s", text)
+            logged = text
 
 
 def unconverted(operator: Operator) -> list[str]:

@@ -53,13 +53,13 @@ def _dropped(old: Schema, new: Schema | None, path: str) -> Iterator[str]:
     if new is None:
         yield path
         return
-    if isinstance(items := old.get("items"), Mapping) and isinstance(of_new := new.get("items"), Mapping):
+    if isinstance(items := old.get("items"), dict) and isinstance(of_new := new.get("items"), dict):
         yield from _dropped(items, of_new, f"{path}[]")
     for name, schema in _properties(old).items():
         yield from _dropped(schema, _at(new, name), f"{path}.{name}")
     keeps_all = bool(new.get(_PRESERVES))
     values = old.get("additionalProperties")
-    if isinstance(values, Mapping) and isinstance(of_new := new.get("additionalProperties"), Mapping):
+    if isinstance(values, dict) and isinstance(of_new := new.get("additionalProperties"), dict):
         yield from _dropped(values, of_new, f"{path}.*")
     elif (values or old.get(_PRESERVES)) and not (keeps_all or new.get("additionalProperties")):
         yield f"{path}.*"
@@ -70,8 +70,8 @@ def _at(schema: Schema, name: str) -> Schema | None:
     if (known := _properties(schema).get(name)) is not None:
         return known
     values = schema.get("additionalProperties")
-    if isinstance(values, Mapping):
-        return dict(values)
+    if isinstance(values, dict):
+        return values
     return {_PRESERVES: True} if values or schema.get(_PRESERVES) else None
 
 
