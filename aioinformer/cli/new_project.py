@@ -8,10 +8,12 @@ import sys
 from importlib import metadata, resources
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import msgspec
 
 from .. import __version__
+from .._core.yaml_text import dump_yaml
 from ..errors import ConfigError
 from ..operator.manifests.installation import LONGEST_NAME
 from ..typed.declaration import Declaration, mistakes_error, plural_of
@@ -31,7 +33,6 @@ _FILES = {
     "gitignore": ".gitignore",
     "workflow.yml": ".github/workflows/test.yml",
     "README.md": "README.md",
-    "example.yaml": "example.yaml",
 }
 """Where the text of each template goes."""
 
@@ -104,8 +105,17 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
                 target = folder / _Template(path).substitute(values)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(_Template(_template(name)).substitute(values), encoding="utf-8")
+            (folder / "example.yaml").write_text(dump_yaml([self._example()]), encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot write the project into {folder}: {error.strerror}") from error
+
+    def _example(self) -> dict[str, Any]:
+        return {
+            "apiVersion": f"{self.group}/v1",
+            "kind": self.kind,
+            "metadata": {"name": "hello", "namespace": "default"},
+            "spec": {"message": "Hello, world"},
+        }
 
     def _name_mistake(self) -> str:
         if not _NAME.fullmatch(self.name):
