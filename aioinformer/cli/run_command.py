@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +15,15 @@ from .._core.checks import require_namespace
 from ..client import Client
 from .logs import set_up
 from .options import Context, Kubeconfig, Verbose, find_target
-from .parent import OPTION, end_with_stdin
+from .parent import OPTION as END_WITH_STDIN
+from .parent import end_with_stdin
 from .reporting import fail, reporting_errors, usage, uvloop_factory
+from .sources import OPTION as REPORT_SOURCES
+from .sources import report_sources
 
 if TYPE_CHECKING:
+    from ..operator import Operator
+    from .loading import Factory
     from .run import Run
 
 
@@ -108,7 +114,8 @@ def run_command(
         typer.Option("--dev", help="Run on an embedded API server, and restart when the source changes."),
     ] = False,
     verbose: Verbose = False,
-    until_stdin_ends: Annotated[bool, typer.Option(OPTION, hidden=True)] = False,
+    until_stdin_ends: Annotated[bool, typer.Option(END_WITH_STDIN, hidden=True)] = False,
+    sources: Annotated[Path | None, typer.Option(REPORT_SOURCES, hidden=True)] = None,  # of --dev
 ) -> None:
     """Run an operator until SIGTERM or Ctrl-C; a second signal cancels running reconciles.
 
@@ -131,8 +138,7 @@ def run_command(
         for option, value in (("-n", namespace), ("--lease-namespace", lease_namespace)):
             if value is not None:
                 require_namespace(option, value)
-    from .loading import load  # these need half as long again as the other commands
-    from .run import Run, run
+    from .run import Run, run  # this needs half as long again as the other commands
 
     asked = Run(
         target=target,
@@ -157,9 +163,23 @@ def run_command(
             _run_dev(asked, uvloop=uvloop, log_format=log_format, verbose=verbose)
             return
         client = find_target(server, kubeconfig, context).client() if elsewhere else Client.from_environment()
-        found = load(target)
+        found = _load(target, sources)
         with asyncio.Runner(loop_factory=loop_factory) as runner:
             runner.run(run(found, asked, client))
+
+
+def _load(target: str, sources: Path | None) -> Operator | Factory:
+    """Load the operator; for ``--dev``, report the project's files, also if that fails."""
+    from .loading import load
+
+    is_loaded = False
+    try:
+        loaded = load(target)
+        is_loaded = True
+    finally:
+        if sources is not None:
+            report_sources(sources, is_loaded=is_loaded)
+    return loaded
 
 
 def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) -> None:
