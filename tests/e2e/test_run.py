@@ -458,6 +458,22 @@ async def test_definitions_are_installed_required_and_compared(server: APIServer
     assert "has no sites.example.com in example.com/v2; it serves example.com/v1. Install it" in ended.errors
 
 
+async def test_a_definition_that_is_deleted_is_installed_again(server: APIServer, folder: Path) -> None:
+    definitions = ("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    async with aioinformer(folder, "sites", *on(server), "--install-crds") as program:
+        await line_with(program.errors, "starts its controllers")
+        server.delete(*definitions, "sites.example.com")
+        await line_with(
+            program.errors, "sites.example.com: deleted while the operator runs; installing it again"
+        )
+        await eventually(lambda: server.get(*definitions, "sites.example.com"))
+        site = {"metadata": {"name": "a"}, "spec": {"text": "four"}}
+        await eventually(lambda: server.create("example.com/v1", "sites", site), within=30)
+        await eventually(lambda: "status" in server.get("example.com/v1", "sites", "a"), within=30)
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
 @pytest.mark.kubernetes
 @pytest.mark.xdist_group("kubernetes")
 async def test_definitions_that_differ_at_the_real_server_say_what_to_do(real: Cluster, folder: Path) -> None:
