@@ -30,9 +30,11 @@ AioInformerError
 ├── NotFoundError               no such object in a cache, or on the server
 ├── WorkQueueError              done() for an item that the work queue has not handed out
 │   └── QueueShutDownError      get from a work queue that is shut down and empty
+├── AlreadyOwnedError           an object exists that another owner controls, or that others made
 ├── ReconcileError              a reconciler failed
 │   ├── TerminalError           raised *by* a reconciler: do not retry
-│   │   └── UndecodableError    the object to reconcile does not fit its type; also a DecodeError
+│   │   ├── UndecodableError    the object to reconcile does not fit its type; also a DecodeError
+│   │   └── OwnerError          an object cannot have this owner; also a ConfigError
 │   ├── InvalidResultError      the reconciler did not return a Result
 │   └── ReconcileTimeout        the reconciler took too long
 ├── Denied                      raised *by* a webhook: refuse the request
@@ -59,6 +61,7 @@ from ._core.difference import difference
 __all__ = [
     "AioInformerError",
     "AlreadyExistsError",
+    "AlreadyOwnedError",
     "AlreadyStartedError",
     "AmbiguousEditError",
     "ApiError",
@@ -81,6 +84,7 @@ __all__ = [
     "LeadershipLostError",
     "NotFoundError",
     "ObjectNotFoundError",
+    "OwnerError",
     "QueueHeldError",
     "QueueShutDownError",
     "ReconcileError",
@@ -464,6 +468,31 @@ class QueueShutDownError(WorkQueueError):
     """The work queue is shut down and has handed out all its items."""
 
 
+class AlreadyOwnedError(AioInformerError):
+    """An object exists that another owner controls, or that others made (controllerutil ``AlreadyOwnedError``).
+
+    Args:
+        key: The object's key.
+        kind: Its kind.
+        controller: The owner that controls it; None if it has no controller.
+        advice: What to do.
+    """
+
+    def __init__(self, key: str, kind: str, controller: Any, advice: str) -> None:
+        super().__init__(key, kind, controller, advice)
+        self.key = key
+        self.kind = kind
+        self.controller = controller
+        self.advice = advice
+
+    def __str__(self) -> str:
+        owner = self.controller
+        state = "exists without a controller"
+        if owner is not None:
+            state = f"is controlled by {owner.kind} {owner.name} (uid {owner.uid})"
+        return f"{self.kind} {self.key} {state}; {self.advice}"
+
+
 class ReconcileError(AioInformerError):
     """A reconciler failed."""
 
@@ -474,6 +503,10 @@ class TerminalError(ReconcileError):
 
 class UndecodableError(TerminalError, DecodeError):
     """The object to reconcile does not fit its type. It is reconciled again when it changes."""
+
+
+class OwnerError(TerminalError, ConfigError):
+    """An object cannot have this owner: it is in another namespace, or cluster-scoped and its owner is not."""
 
 
 class InvalidResultError(ReconcileError):

@@ -6,19 +6,20 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import msgspec
 
 from .._core.signals import STOP_SIGNALS, run_until_signal
+from .._core.tasks import finish, raise_failures
 from ..client import Client
 from ..errors import AioInformerError, ConfigError, said
 from ..leaderelection import LeaderElector
 from ..operator import Manager, Operator, WebhookServer
-from ..operator.definitions import differences, install, register
+from ..operator.definitions import BeingDeletedError, differences, install, keep_installed, register
 from ..operator.preflight import (
     Needed,
     in_words,
@@ -60,7 +61,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         tls_key: The file of its private key.
         webhook_ca: The file of the authority of the webhooks' certificate, to register them at the API server by this
             machine's address; None to leave that to you.
-        install_crds: Whether to create the operator's CustomResourceDefinitions first.
+        install_crds: Whether to create the operator's CustomResourceDefinitions, first and again when one is deleted.
+        force_crds: Whether to replace newer ones, too.
     """
 
     target: str
@@ -77,6 +79,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: str | None = None
     webhook_ca: str | None = None
     install_crds: bool = False
+    force_crds: bool = False
 
 
 async def run(found: Operator | Factory, asked: Run, client: Client) -> None:
@@ -104,7 +107,7 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
         stages = StageTimes(TRACES) if asked.trace else None
         if isinstance(found, Operator):
             if asked.install_crds:
-                await install(client, found, **_reached(found, asked))
+                await _install(client, found, asked)
             await found.discover(client)
         manager = await _manager(found, asked, client, elector, stages)
         debug = Debug(manager, name, elector=elector, stages=stages)
@@ -118,7 +121,29 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
             logger.info("%s runs on %s", name, client.server)
             if asked.host and asked.metrics_port:
                 logger.info("the debug page: http://%s:%d/debug", asked.host, asked.metrics_port)
-            await manager.run()
+            async with _keeping_installed(found, asked, client):
+                await manager.run()
+
+
+async def _install(client: Client, found: Operator, asked: Run) -> None:
+    try:
+        await install(client, found, force=asked.force_crds, **_reached(found, asked))
+    except BeingDeletedError as error:
+        logger.warning("%s. The operator starts, and installs it again when it is gone", said(error))
+
+
+@asynccontextmanager
+async def _keeping_installed(found: Operator | Factory, asked: Run, client: Client) -> AsyncIterator[None]:
+    """Install the operator's CustomResourceDefinitions again when they are deleted, if they are to be installed."""
+    if not isinstance(found, Operator) or not asked.install_crds:
+        yield
+        return
+    task = asyncio.create_task(keep_installed(client, found, **_reached(found, asked)))
+    try:
+        yield
+    finally:
+        await finish(task)
+        raise_failures("the CustomResourceDefinitions are not checked", task)
 
 
 def _serves_webhooks(found: Operator | Factory, asked: Run) -> TypeGuard[Operator]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from ..errors import said
+from ..errors import ApiError, said
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import MIN_WATCH_TIMEOUT
 from ..reflector.state import POLLING, has_no_watches
@@ -73,8 +73,13 @@ def readiness_problems(informer: InformerState, stalled_after: float) -> Iterato
         yield f"{informer.name} has not synced: {informer}"
     for reflector in informer.reflectors:
         idle = reflector.idle_seconds
-        if reflector.phase is not Phase.WATCHING and idle is not None and idle > stalled_after:
+        is_watching, error = reflector.phase is Phase.WATCHING, reflector.last_error
+        if not is_watching and idle is not None and idle > stalled_after:
             yield f"{reflector.name} is out of date: {reflector}"
+        elif (
+            informer.synced and not is_watching and isinstance(error, ApiError) and error.is_missing_resource
+        ):
+            yield f"{reflector.name} is not served any more: {said(error)}"
         elif reflector.polling:
             refusal = reflector.watch_refusal
             # A collection without watches can only be polled.

@@ -25,6 +25,7 @@ from ..objects.keys import (
 from ..objects.kube_object import OwnerReference
 from ..objects.undecodable import UndecodableObject
 from ..workqueue import WorkQueue
+from .finalizing import selection_of
 from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_recreated, reads_of, require_predicate
 from .protocols import WrittenResource
@@ -268,6 +269,8 @@ class Primary(InformerTrigger):
         if super()._passes(predicate, change):
             return True
         if change.new is None:
+            if self._cleans_up and selection_of(self.informer):
+                return True  # it may have left the selection, and keep the finalizer
             self._forget(self._key_of(change.obj))
             return False
         if not self._cleans_up or not is_deleting(change.new):

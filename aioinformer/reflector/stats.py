@@ -20,6 +20,12 @@ POLLING_REMINDER = 600.0
 """Seconds between two WARNINGs that a collection cannot be watched."""
 
 
+REMOVED = (
+    ". It was served before, so its definition was deleted; the cache is current again once it is installed"
+)
+"""Added to the log line about a resource that the server has no more."""
+
+
 class _LimitedLog:
     """Logs the first LOGGED lines about single objects after each list.
 
@@ -171,6 +177,8 @@ class ReflectorStats:
         refused = isinstance(error, ApiError) and 400 <= error.status < 500
         if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
             return
+        if isinstance(error, ApiError) and error.is_missing_resource:
+            return  # nothing is left to poll
         self._polls += 1
         if not refused and self._polls < 2:
             return
@@ -224,8 +232,9 @@ class ReflectorStats:
         """Log an error, at DEBUG if it is not new."""
         expected = isinstance(error, ApiError) and error.is_expired
         level = logging.DEBUG if not is_new else logging.INFO if expected else logging.WARNING
+        removed = isinstance(error, ApiError) and error.is_missing_resource and version
         logger.log(
-            level, "%s: %s", self._read_to(version), said(error),
+            level, "%s: %s%s", self._read_to(version), said(error), REMOVED if removed else "",
             exc_info=traceback_of(error) if is_new else None,
         )  # fmt: skip
 

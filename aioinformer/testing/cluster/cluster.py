@@ -301,6 +301,11 @@ class Cluster:
             synchronize(result, applied)
         result = decoded(resource, result)
         if stored is None or old is None:
+            if uid := result["metadata"].get("uid"):
+                why = (
+                    f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                )
+                raise errors.conflict(resource, name, why)
             return await self.create_async(resource, namespace, result, options), True
         return await self._replace(resource, stored, old, result, options), False
 

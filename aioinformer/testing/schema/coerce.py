@@ -58,5 +58,24 @@ def _number(value: float) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
+def pruned(node: Node, value: Any) -> Any:
+    """Return a copy of a value without unknown fields, as of an object that another version of its kind shows."""
+    if isinstance(value, list):
+        item = node.items or (_ANYTHING if node.preserves_unknown else _NOTHING)
+        return [pruned(item, each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for name, entry in value.items():
+        known = node.properties.get(name, node.items)
+        if node.is_embedded and name in OF_EVERY_OBJECT:
+            kept[name] = entry
+        elif known is not None:
+            kept[name] = pruned(known, entry)
+        elif node.preserves_unknown:
+            kept[name] = entry
+    return kept
+
+
 def _default(node: Node) -> Any:
     return None if node.default is msgspec.UNSET else copy.deepcopy(node.default)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.schema.cel_rules import Refusal, compile_rules, has_rules, rule_faults
-from aioinformer.testing.schema.coerce import coerced
+from aioinformer.testing.schema.coerce import coerced, pruned
 from aioinformer.testing.schema.constraints import MISSING, faults_of
 from aioinformer.testing.schema.faults import BLOCKING, Fault
 from aioinformer.testing.schema.list_types import embedded_faults, list_faults
@@ -56,6 +56,11 @@ class Schema:
         status = self.node.properties.get("status")
         if "status" not in obj and status is not None and status.default is not msgspec.UNSET:
             obj["status"] = coerced(status, status.default, [])
+
+    def pruned(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return an object of another version without the fields that this one does not know."""
+        shown: dict[str, Any] = pruned(self.node, obj)
+        return shown
 
     def faults(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 from ..api import JSON_PATCH, MERGE, Object
 from ..definitions import definition
 from ..recording import Recorder
+from .common import version_of
 
 APPLY = "application/apply-patch+yaml"
 TEXT = {"type": "string"}
@@ -471,6 +472,44 @@ async def refused_schemas(server: Recorder) -> None:
     for schema in INVALID_SCHEMAS:
         made = _defined(group, schema)
         await server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", made)
+
+
+async def differing_versions(server: Recorder) -> None:
+    """Two versions with other fields and no conversion: each drops what it does not know, on reads and on writes."""
+    group = f"differing.{server.namespace}.example.com"
+    newer, older = (f"/apis/{group}/{version}/namespaces/NS/relics" for version in ("v1", "v1beta1"))
+    shared = {"size": NUMBER | {"default": 1}}
+    made = _defined(
+        group,
+        struct(spec=struct(host=TEXT | {"default": "h"}, **shared), status=struct(n=NUMBER)),
+        status=True,
+    )
+    (v1,) = made["spec"]["versions"]
+    fields = struct(domain=TEXT | {"default": "d"}, parts=struct(a=TEXT), **shared)
+    beta = {"openAPIV3Schema": struct(spec=fields, status=struct(phase=TEXT, n=NUMBER))}
+    made["spec"]["versions"].append({**v1, "name": "v1beta1", "storage": False, "schema": beta})
+    await server.define(made)
+    await server.until(200, older)
+    first = _relic(group, "older", {"domain": "x", "size": 3, "parts": {"a": "b"}})
+    created = await server.ask("POST", older, {**first, "apiVersion": f"{group}/v1beta1"})
+    await server.ask("POST", newer, _relic(group, "newer", {"host": "y", "size": 4}))
+    for path in (older, newer):
+        for name in ("older", "newer"):
+            await server.ask("GET", f"{path}/{name}")
+        await server.ask("GET", path)
+    for size, path in enumerate((older, newer), 5):
+        for name in ("older", "newer"):
+            await server.ask("PATCH", f"{path}/{name}", {"spec": {"size": size}}, content_type=MERGE)
+            await server.ask("PATCH", f"{path}/{name}", {"spec": {"domain": "z"}}, content_type=MERGE)
+        await server.ask(
+            "PATCH", f"{path}/newer/status", {"status": {"n": size, "phase": "p"}}, content_type=MERGE
+        )
+        await server.ask("GET", f"{path}/newer")
+    await server.ask("PUT", f"{older}/older", {**created.body, "spec": {"domain": "w"}})
+    for path in (older, newer):
+        await server.watch(path, {"resourceVersion": version_of(created)})
+    await server.ask("DELETE", f"{older}/newer")
+    await server.ask("GET", newer)
 
 
 def _defined(group: str, schema: Object, *, status: bool = False) -> Object:
