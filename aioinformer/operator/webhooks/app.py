@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
@@ -15,10 +16,12 @@ import msgspec
 from ..._core.failure_log import FailureLog
 from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ...errors import said
-from ..webhook_counts import WebhookCounts
+from ...objects.nesting import DECODE_ERRORS
+from ..webhook_counts import CONVERT, WebhookCounts
 from .admission import Admission
 from .conversion import ConversionRequest, Converter
 from .review import AdmissionRequest
+from .review_bytes import decode_review
 
 logger = logging.getLogger(__name__)
 
@@ -75,10 +78,6 @@ class _Endpoint(NamedTuple):
     slow: SlowCalls
 
 
-CONVERT = "CONVERT"
-"""The operation of conversions, as metrics name it."""
-
-
 class WebhookApp:
     """Answers the API server's reviews. An ASGI application; ``WebhookServer`` serves it with TLS.
 
@@ -118,7 +117,7 @@ class WebhookApp:
                 title,
                 msgspec.json.Decoder(_ConversionReview),
                 "apiextensions.k8s.io/v1 ConversionReview",
-                converter.answer,
+                partial(converter.answer, on_unfit=partial(self._record_unconverted, title, converter.path)),
                 CONVERSION_TIMEOUT,
                 LARGEST_CONVERSION,
                 SlowCalls(title, logger),
@@ -136,6 +135,14 @@ class WebhookApp:
         if found is None:
             found = self._counts[key] = WebhookCounts(*key)
         return found
+
+    def _record_unconverted(self, title: str, path: str, key: str, error: Exception) -> None:
+        self._counted(path, CONVERT).unconverted += 1
+        self._log.log(
+            error,
+            "%s keeps the fields of %s as they are: it does not fit its class, and the function cannot convert it: %s",
+            title, key, said(error), level=logging.WARNING,
+        )  # fmt: skip
 
     @property
     def paths(self) -> list[str]:
@@ -189,8 +196,8 @@ class WebhookApp:
         except ConnectionError:
             return Answer.text(400, f"{endpoint.title}: the connection was lost before the review was read")
         try:
-            review = endpoint.review.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            review = decode_review(endpoint.review, body)
+        except DECODE_ERRORS as error:
             return Answer.text(400, f"{endpoint.title} cannot read the review: {error}")
         if review.api_version != endpoint.kind.split()[0]:
             return Answer.text(400, f"{endpoint.title} reads {endpoint.kind}, not {review.api_version}")

@@ -9,6 +9,7 @@ import msgspec
 
 from ...objects.encoding import fields_of
 from ...objects.kube_object import KubeObject
+from ...objects.nested_encoding import is_equal
 from ...objects.nesting import decode_any
 from ...resources.merging import with_unknown_fields
 
@@ -27,7 +28,7 @@ def json_patch(raw: bytes, wanted: Any) -> list[Step]:
     """
     is_struct = isinstance(wanted, msgspec.Struct) and not isinstance(wanted, KubeObject)
     fields = with_unknown_fields(raw, wanted) if is_struct else fields_of(wanted)
-    return [*_steps("", decode_any(raw), fields)]
+    return [*_steps(decode_any(raw), fields)]
 
 
 def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
@@ -43,21 +44,24 @@ def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
             at[last] = step["value"]
 
 
-def _steps(path: str, old: Any, new: Any) -> Iterator[Step]:
-    """Yield the steps for one value. A list that differs is replaced, because its indexes would move."""
-    if not (isinstance(old, dict) and isinstance(new, dict)):
-        if old != new or isinstance(old, bool) != isinstance(new, bool):
-            yield {"op": "replace", "path": path, "value": new}
-        return
-    for name in old:
-        at = f"{path}/{_escaped(name)}"
-        if name in new:
-            yield from _steps(at, old[name], new[name])
-        else:
-            yield {"op": "remove", "path": at}
-    for name in new:
-        if name not in old:
-            yield {"op": "add", "path": f"{path}/{_escaped(name)}", "value": new[name]}
+def _steps(before: Any, after: Any) -> Iterator[Step]:
+    """Yield the steps, at any nesting. A list that differs is replaced, because its indexes would move."""
+    remaining = [("", before, after)]
+    while remaining:
+        path, old, new = remaining.pop()
+        if not (isinstance(old, dict) and isinstance(new, dict)):
+            if not is_equal(old, new):
+                yield {"op": "replace", "path": path, "value": new}
+            continue
+        for name in old:
+            at = f"{path}/{_escaped(name)}"
+            if name in new:
+                remaining.append((at, old[name], new[name]))
+            else:
+                yield {"op": "remove", "path": at}
+        for name in new:
+            if name not in old:
+                yield {"op": "add", "path": f"{path}/{_escaped(name)}", "value": new[name]}
 
 
 def _escaped(name: str) -> str:
