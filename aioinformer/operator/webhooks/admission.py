@@ -226,7 +226,9 @@ class Admission:
         if not self.mutates:
             if returned is None:
                 return None
-            raise InvalidResultError(f"{self.title} returned {returned!r:.200}, not None: to refuse, raise Denied")
+            raise InvalidResultError(
+                f"{self.title} returned {returned!r:.200}, not None: to refuse, raise Denied"
+            )
         if returned is None and not review.was_read:
             return None
         return json_patch(review.raw, self._wanted(review, returned))
@@ -278,9 +280,13 @@ def _denial_of(error: DecodeError, which: str) -> Denied:
         which: ``"old"`` for the stored object.
     """
     cause = error.__cause__
-    text, _, path = str(cause).partition(" - at `$") if isinstance(cause, msgspec.ValidationError) else ("", "", "")
+    text, _, path = (
+        str(cause).partition(" - at `$") if isinstance(cause, msgspec.ValidationError) else ("", "", "")
+    )
     field = path.strip(".`")
     if missing := _MISSING.match(text):
         field, text = f"{field}.{missing[1]}".strip("."), "is required"
-    text = _QUOTED_VALUE.sub(r"\1", text) or "the object does not fit the class by which this webhook reads it"
+    text = (
+        _QUOTED_VALUE.sub(r"\1", text) or "the object does not fit the class by which this webhook reads it"
+    )
     return Denied(f"{text} (in the object as it is stored)" if which else text, field=field)

@@ -113,11 +113,12 @@ class WebhookApp:
                 self._counted(each.path, operation)
         for converter in converters:
             title = f"the conversion of {converter.name}"
+            converter.on_unfit = partial(self._record_unconverted, title, converter.path)
             self._endpoints[converter.path] = _Endpoint(
                 title,
                 msgspec.json.Decoder(_ConversionReview),
                 "apiextensions.k8s.io/v1 ConversionReview",
-                partial(converter.answer, on_unfit=partial(self._record_unconverted, title, converter.path)),
+                converter.answer,
                 CONVERSION_TIMEOUT,
                 LARGEST_CONVERSION,
                 SlowCalls(title, logger),

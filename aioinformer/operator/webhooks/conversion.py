@@ -89,12 +89,14 @@ class Converter:
 
     Attributes:
         path: Where the API server calls it.
+        on_unfit: Called for objects that stay as they are.
 
     Raises:
         ConfigError: There is no way between two versions.
     """
 
     def __init__(self, conversions: Sequence[Conversion]) -> None:
+        self.on_unfit: OnUnfit = lambda key, error: None
         resource = resource_of_class(conversions[0].old)
         self.name = str(resource)
         self.path = f"/convert/{self.name}"
@@ -126,20 +128,20 @@ class Converter:
                     waiting.append(step.new)
         return ways.get(new)
 
-    async def answer(self, request: ConversionRequest, on_unfit: OnUnfit) -> dict[str, Any]:
+    async def answer(self, request: ConversionRequest) -> dict[str, Any]:
         """Return the ConversionResponse."""
         budget = Budget()
         converted = []
         try:
             for raw in request.objects:
-                converted.append(await self._converted(bytes(raw), request.desired, on_unfit))
+                converted.append(await self._converted(bytes(raw), request.desired))
                 if budget.is_spent():
                     await budget.pause()
         except Denied as denial:
             return {"uid": request.uid, "result": {"status": "Failure", "message": str(denial)}}
         return {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
 
-    async def _converted(self, raw: bytes, desired: str, on_unfit: OnUnfit) -> msgspec.Raw:
+    async def _converted(self, raw: bytes, desired: str) -> msgspec.Raw:
         head = decode_typed(_head, raw)
         old, new = self._classes.get(head.api_version), self._classes.get(desired)
         if old is None or new is None:
@@ -151,19 +153,17 @@ class Converter:
         try:
             obj: Any = decoder_of(old)(raw, None)
         except DecodeError:
-            fields = await self._unfit(decode_any(raw), old, way, on_unfit)
+            fields = await self._unfit(decode_any(raw), old, way)
         else:
             fields = _fields(await _through(way, obj))
         whole = {**fields, "apiVersion": desired, "metadata": _metadata(head.metadata, fields)}
         return msgspec.Raw(encode_nested(whole))
 
-    async def _unfit(
-        self, fields: dict[str, Any], old: Kind, way: Sequence[Conversion], on_unfit: OnUnfit
-    ) -> dict[str, Any]:
+    async def _unfit(self, fields: dict[str, Any], old: Kind, way: Sequence[Conversion]) -> dict[str, Any]:
         """Return an object that its class cannot hold, converted as far as it is there.
 
-        The server sends partial objects in a server-side apply. An object that a function cannot convert without what is
-        missing keeps its fields: it must not fail the others of a list, and no field is guessed.
+        The server sends partial objects in a server-side apply. An object that a function cannot convert without what
+        is missing keeps its fields: it must not fail the others of a list, and no field is guessed.
         """
         stand_ins = StandIns()
         try:
@@ -172,7 +172,7 @@ class Converter:
             raise
         except Exception as error:  # of the user's function, which got stand-ins
             metadata = fields.get("metadata") or {}
-            on_unfit("/".join(filter(None, map(metadata.get, ("namespace", "name")))), error)
+            self.on_unfit("/".join(filter(None, map(metadata.get, ("namespace", "name")))), error)
             return fields
 
 

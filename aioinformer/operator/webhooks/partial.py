@@ -111,7 +111,9 @@ class StandIns:
             return self._stands_in(_Unheld(1970, 1, 1, tzinfo=UTC), value)
         if type(value) in _PLAIN.get(type(kind), ()):
             return value  # only a limit refuses it, which the server has checked
-        raise DecodeError(f"a {type(value).__name__} is no {kind.__class__.__name__.removesuffix('Type').lower()}")
+        raise DecodeError(
+            f"a {type(value).__name__} is no {kind.__class__.__name__.removesuffix('Type').lower()}"
+        )
 
     def _read_member(self, value: Any, annotation: Any) -> Any:
         for member in get_args(annotation):
