@@ -17,6 +17,7 @@ from ...objects.api_resources import APIResource
 from ...objects.codec import Codec, codec_for
 from ...objects.kube_object import KubeObject
 from ...objects.nested_encoding import encode_nested
+from ...typed import CustomResource
 from ..context import Context
 from ..declarations import require_handler, takes_context, with_context
 from ..kinds import Kind, Named, declared, resource_of, shown
@@ -29,6 +30,11 @@ T = TypeVar("T")
 
 OTHER_KINDS = ("scale", "eviction", "binding", "token")
 """Subresources whose objects are of another kind than the resource's."""
+SCALED = {
+    ("", "replicationcontrollers"),
+    *(("apps", plural) for plural in ("deployments", "replicasets", "statefulsets")),
+}
+"""Kubernetes' own kinds that have a scale subresource."""
 OPERATIONS: tuple[Operation, ...] = ("CREATE", "UPDATE", "DELETE")
 LONGEST_TIMEOUT = 30
 """Seconds that the API server allows."""
@@ -50,6 +56,8 @@ class AdmissionOptions(TypedDict, total=False):
         match_conditions: CEL expressions by name: it is called if all are true.
         deleting: Whether it is also called for updates of objects that are being deleted that change only the metadata.
             Otherwise it allows them, so that finalizers can be removed from objects that it would refuse.
+        kube_system: Whether it is also called in the namespace ``kube-system``. Webhooks for Kubernetes' own kinds are
+            not, so that the cluster's own pods start while the webhook is down; those for other kinds are.
     """
 
     operations: Sequence[Operation]
@@ -62,6 +70,7 @@ class AdmissionOptions(TypedDict, total=False):
     namespace_selector: Mapping[str, Any] | None
     match_conditions: Mapping[str, str]
     deleting: bool
+    kube_system: bool | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -82,11 +91,30 @@ class Admission:
     namespace_selector: Mapping[str, Any] | None = None
     match_conditions: Mapping[str, str] = field(default_factory=dict)
     deleting: bool = False
+    kube_system: bool | None = None
 
     @property
     def of(self) -> APIResource:
         """The resource that it is called for."""
         return resource_of(self.resource)
+
+    @property
+    def excludes_kube_system(self) -> bool:
+        """Whether it is not called in the namespace kube-system."""
+        if self.kube_system is None:
+            group = self.of.group
+            return "." not in group or group.endswith(".k8s.io")
+        return not self.kube_system
+
+    @property
+    def misses_scale(self) -> bool:
+        """Whether the kind has a scale subresource whose updates it is not called for."""
+        if self.subresource or "UPDATE" not in self.operations:
+            return False
+        if isinstance(self.resource, type) and issubclass(self.resource, CustomResource):
+            declaration = self.resource.__declaration__
+            return declaration is not None and declaration.scale is not None
+        return (self.of.group, self.of.plural) in SCALED
 
     @property
     def verb(self) -> str:
@@ -124,6 +152,8 @@ class Admission:
             self._check_resource(mistakes, resource, others)
         mistakes.of(require_flag, "side_effects", self.side_effects)
         mistakes.of(require_flag, "deleting", self.deleting)
+        if self.kube_system is not None:
+            mistakes.of(require_flag, "kube_system", self.kube_system)
         if self.failure_policy not in ("Fail", "Ignore"):
             mistakes.add(f"failure_policy must be 'Fail' or 'Ignore', not {self.failure_policy!r}")
         if type(self.timeout) is not int or not 1 <= self.timeout <= LONGEST_TIMEOUT:

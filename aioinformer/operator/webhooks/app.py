@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 
 LARGEST_ADMISSION = 7 * 1024 * 1024
 """Bytes of a review: the API server takes objects of 3 MiB, and an update sends two (controller-runtime)."""
-LARGEST_CONVERSION = 256 * 1024 * 1024
-"""Bytes of a review: the server converts all objects of a list at once."""
+LARGEST_CONVERSION = 128 * 1024 * 1024
+"""Bytes of a review: the server converts all objects of a page of a list at once."""
 SHARE = 0.9
 """The part of the API server's timeout that a function gets."""
 CONVERSION_TIMEOUT = 30.0
@@ -166,7 +166,13 @@ class WebhookApp:
         if endpoint is None:
             return Answer.text(404, f"no webhook is at {path}")
         began = monotonic()
-        found = await self._review(endpoint, method, content_type, chunks)
+        deadline = SHARE * min(endpoint.timeout, _timeout(query))
+        end = asyncio.get_running_loop().time() + deadline
+        try:
+            async with asyncio.timeout_at(end):
+                found = await self._review(endpoint, method, content_type, chunks)
+        except TimeoutError:
+            found = Answer.text(408, f"{endpoint.title}: the review was not read within {deadline:.3g} s")
         if isinstance(found, Answer):
             counts = self._counted(path, "")
             counts.record_failure(found.body.decode().strip())
@@ -175,7 +181,7 @@ class WebhookApp:
         counts = self._counted(path, getattr(found, "operation", CONVERT))
         counts.running += 1
         try:
-            return await self._handled(endpoint, found, query, counts)
+            return await self._handled(endpoint, found, deadline, end, counts)
         finally:
             counts.running -= 1
             counts.seconds.observe(monotonic() - began)
@@ -204,11 +210,12 @@ class WebhookApp:
             return Answer.text(400, f"{endpoint.title} reads {endpoint.kind}, not {review.api_version}")
         return review.request
 
-    async def _handled(self, endpoint: _Endpoint, request: Any, query: str, counts: WebhookCounts) -> Answer:
-        deadline = SHARE * min(endpoint.timeout, _timeout(query))
+    async def _handled(
+        self, endpoint: _Endpoint, request: Any, deadline: float, end: float, counts: WebhookCounts
+    ) -> Answer:
         task = asyncio.current_task()
         assert task is not None
-        limit = asyncio.timeout(deadline)
+        limit = asyncio.timeout_at(end)
         call = StepTimer(endpoint.handle(request))
         try:
             async with limit:

@@ -1,0 +1,267 @@
+"""An HTTP server for strangers: limits of connections, of time, and of bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from .._core.failure_log import FailureLog
+from .._core.http_server import HTTPServer
+from .._core.tasks import finish
+from .listening import bind, most_connections
+
+logger = logging.getLogger(__name__)
+
+HANDSHAKE = 10.0
+"""Seconds for a TLS handshake."""
+HEADERS = 10.0
+"""Seconds until a new connection has sent the headers of a request."""
+BODY = 30.0
+"""Seconds for the body of a request, and for the client to read an answer."""
+IDLE = 120.0
+"""Seconds that a connection may wait for its next request; Go's clients close it after 90."""
+
+Body = AsyncGenerator[bytes, None]
+Handle = Callable[[web.BaseRequest, Body], Awaitable[web.Response]]
+
+
+class _Connection:
+    """A connection, from its acceptance to its end.
+
+    Attributes:
+        sock: Its socket.
+        transport: Its transport, after the TLS handshake.
+        timer: Closes it if its client is too slow; None while the server works.
+        held: Bytes of its request and its answer.
+    """
+
+    __slots__ = ("held", "sock", "timer", "transport")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.transport: asyncio.Transport | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.held = 0
+
+    def abort(self) -> None:
+        """Close it now."""
+        if self.transport is not None:
+            self.transport.abort()
+        else:
+            with suppress(OSError):  # the other end may be gone
+                self.sock.shutdown(socket.SHUT_RDWR)  # the handshake fails
+
+
+class BoundedServer(HTTPServer):
+    """A server whose clients cannot use up the process.
+
+    A connection waits for its client for a limited time only. At the limit of connections, a new one takes the place of
+    the one that has waited longest for its client, so silent clients do not keep others out. At the limit of bytes, the
+    largest body that is still being read gives way.
+
+    Args:
+        handle: Answers a request. Its body may be read once.
+        name: What logs call it.
+        connections: How many connections it has at most; half of the process's file descriptors if that is less.
+        most_bytes: Bytes of all requests and answers that it holds at most.
+    """
+
+    def __init__(self, handle: Handle, *, name: str, connections: int, most_bytes: int) -> None:
+        super().__init__(
+            self._handle, access_log=None, auto_decompress=False, keepalive_timeout=IDLE, lingering_time=1.0
+        )
+        self._answer = handle
+        self._connections_limit = connections
+        self._most_bytes = most_bytes
+        self._held = 0
+        self._open: set[_Connection] = set()
+        self._waiting: dict[_Connection, None] = {}
+        """Connections that wait for their clients; the one that has waited longest first."""
+        self._by_handler: dict[web.RequestHandler[Any], _Connection] = {}
+        self._sockets: list[socket.socket] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._log = FailureLog(name, logger)
+        self._name = name
+
+    # -- listening -----------------------------------------------------------------------------------------
+
+    async def listen(
+        self,
+        host: str | None,
+        port: int,
+        options: str,
+        *,
+        note: str = "",
+        tls: Callable[[], ssl.SSLContext] | None = None,
+    ) -> int:
+        """Start to listen, and return the port.
+
+        Args:
+            host: The address; None for all.
+            port: The port; 0 for any free one.
+            options: The options that set the port, for the message.
+            note: What to add to them, for the message.
+            tls: Returns the TLS context of each new connection; None for plain HTTP.
+
+        Raises:
+            ConfigError: The port is in use, or the system refuses it.
+        """
+        self._sockets = await bind(host, port, options, note=note)
+        for sock in self._sockets:
+            self._start(self._accept(sock, tls))
+        found: int = self._sockets[0].getsockname()[1]
+        return found
+
+    async def close(self, timeout: float) -> None:
+        """Stop to listen, let requests end for a time, and close all connections."""
+        self.has_ended = True
+        await finish(*self._tasks)
+        for sock in self._sockets:
+            sock.close()
+        for connection in [*self._open]:
+            if connection.transport is None:
+                connection.sock.close()
+                self._forget(connection)
+        self.pre_shutdown()
+        await self.shutdown(timeout)
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, listening: socket.socket, tls: Callable[[], ssl.SSLContext] | None) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                sock, _ = await loop.sock_accept(listening)
+            except OSError as error:  # such as no file descriptors
+                self._log.log(error, "%s: a connection cannot be accepted: %s", self._name, error)
+                self._make_room()
+                await asyncio.sleep(0.05)
+                continue
+            if len(self._open) >= most_connections(self._connections_limit) and not self._make_room():
+                sock.close()
+                continue
+            sock.setblocking(False)
+            connection = _Connection(sock)
+            self._open.add(connection)
+            self._wait(connection, HANDSHAKE)
+            self._start(self._connect(connection, tls() if tls is not None else None))
+
+    async def _connect(self, connection: _Connection, context: ssl.SSLContext | None) -> None:
+        limits = {} if context is None else {"ssl_handshake_timeout": HANDSHAKE, "ssl_shutdown_timeout": 1.0}
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                partial(self._handler, connection), connection.sock, ssl=context, **limits
+            )
+        except OSError:  # a handshake that fails or takes too long, among them
+            connection.sock.close()
+            self._forget(connection)
+
+    def _make_room(self) -> bool:
+        """Close the connection that has waited longest for its client; return whether there is one."""
+        connection = next(iter(self._waiting), None)
+        if connection is None:
+            return False
+        self._work(connection)
+        connection.abort()
+        return True
+
+    # -- connections ---------------------------------------------------------------------------------------
+
+    def _handler(self, connection: _Connection) -> web.RequestHandler[Any]:
+        handler = self()
+        self._by_handler[handler] = connection
+        return handler
+
+    def connection_made(self, handler: web.RequestHandler[Any], transport: asyncio.Transport) -> None:
+        connection = self._by_handler[handler]
+        connection.transport = transport
+        self._wait(connection, HEADERS)
+        super().connection_made(handler, transport)
+
+    def connection_lost(self, handler: web.RequestHandler[Any], exc: BaseException | None = None) -> None:
+        super().connection_lost(handler, exc)
+        if (connection := self._by_handler.pop(handler, None)) is not None:
+            self._forget(connection)
+
+    def _wait(self, connection: _Connection, seconds: float) -> None:
+        """Let a connection wait for its client, for a time."""
+        self._work(connection)
+        self._waiting[connection] = None
+        connection.timer = asyncio.get_running_loop().call_later(seconds, connection.abort)
+
+    def _work(self, connection: _Connection) -> None:
+        """Let the server work for a connection, whose client need not do anything."""
+        self._waiting.pop(connection, None)
+        if connection.timer is not None:
+            connection.timer.cancel()
+            connection.timer = None
+
+    def _forget(self, connection: _Connection) -> None:
+        self._work(connection)
+        self._hold(connection, 0)
+        self._open.discard(connection)
+
+    def _hold(self, connection: _Connection, held: int) -> None:
+        self._held += held - connection.held
+        connection.held = held
+
+    # -- requests ------------------------------------------------------------------------------------------
+
+    async def _handle(self, request: web.BaseRequest) -> web.Response:
+        connection = self._by_handler[request.protocol]
+        self._wait(connection, BODY)
+        encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding == "identity":
+            if not request.body_exists:
+                self._work(connection)
+            async with aclosing(self._body(request, connection)) as body:
+                response = await self._answer(request, body)
+        else:
+            response = web.Response(status=415, text="a request must not be compressed\n")
+        if not request.content.is_eof():
+            response.force_close()  # the rest of the body is not read
+        self._hold(
+            connection, connection.held + len(response.body if isinstance(response.body, bytes) else b"")
+        )
+        self._wait(connection, BODY)
+        with suppress(ConnectionError):  # aiohttp notices it, too
+            await response.prepare(request)
+            await response.write_eof()
+        if connection in self._open:
+            self._hold(connection, 0)
+            self._wait(connection, IDLE)
+        return response
+
+    async def _body(self, request: web.BaseRequest, connection: _Connection) -> Body:
+        async for chunk in request.content.iter_any():
+            self._hold(connection, connection.held + len(chunk))
+            if self._held > self._most_bytes:
+                self._shed(connection)
+            yield chunk
+        self._work(connection)
+
+    def _shed(self, reading: _Connection) -> None:
+        """Close the connection with the largest body that is being read.
+
+        Raises:
+            ConnectionAbortedError: It is the one that reads now.
+        """
+        largest = max(self._waiting, key=lambda connection: connection.held)
+        text = f"requests of more than {self._most_bytes:,} bytes are being read: the largest is not read on"
+        error = ConnectionAbortedError(text)
+        self._log.log(error, "%s: %s", self._name, text, level=logging.WARNING)
+        largest.abort()
+        self._forget(largest)
+        if largest is reading:
+            raise error
