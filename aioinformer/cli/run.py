@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -140,14 +140,18 @@ async def _run(found: Operator | Factory, asked: Run, client: Client, drain: _Dr
             webhooks=_serves_webhooks(found, asked),
         )
         # First the webhooks: a pod that is ready serves them.
-        async with _webhooks(found, asked, manager, drain), serving:
+        async with _webhooks(found, asked, manager) or nullcontext(), serving:
             if isinstance(found, Operator) and (reached := _reached(found, asked)):
                 await register(client, found, **reached)
             await _check(found, asked, client, manager, elector)
             logger.info("%s runs on %s", name, client.server)
             if asked.host and asked.metrics_port:
                 logger.info("the debug page: http://%s:%d/debug", asked.host, asked.metrics_port)
-            await manager.run()
+            try:
+                await manager.run()
+            finally:
+                if _serves_webhooks(found, asked):
+                    await drain.wait()
 
 
 def _serves_webhooks(found: Operator | Factory, asked: Run) -> TypeGuard[Operator]:
@@ -164,22 +168,20 @@ def _require_certificate(found: Operator | Factory, asked: Run) -> None:
         )
 
 
-@asynccontextmanager
-async def _webhooks(
-    found: Operator | Factory, asked: Run, manager: Manager, drain: _Drain
-) -> AsyncIterator[None]:
-    """Serve the operator's webhooks during the block, and a little longer; nothing if it has none, or no port."""
+def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> WebhookServer | None:
+    """Return the server of the operator's webhooks; None if it has none, or no port."""
     if not _serves_webhooks(found, asked):
-        yield
-        return
+        return None
     assert asked.tls_cert is not None
     assert asked.tls_key is not None
-    app, cert, key = found.webhook_app(manager), asked.tls_cert, asked.tls_key
-    async with WebhookServer(app, port=asked.webhook_port, cert=cert, key=key, host=asked.host, drain=0.0):
-        try:
-            yield
-        finally:
-            await drain.wait()
+    return WebhookServer(
+        found.webhook_app(manager),
+        port=asked.webhook_port,
+        cert=asked.tls_cert,
+        key=asked.tls_key,
+        host=asked.host,
+        drain=0.0,  # the seconds count from the signal
+    )
 
 
 def _reached(found: Operator, asked: Run) -> Reached:

@@ -12,6 +12,8 @@ from ...objects.kube_object import KubeObject
 from ...objects.nested_encoding import is_equal
 from ...objects.nesting import decode_any
 from ...resources.merging import with_unknown_fields
+from .deep_texts import DeepTexts
+from .partial import StandIns
 
 Step = dict[str, Any]
 
@@ -26,9 +28,21 @@ def json_patch(raw: bytes, wanted: Any) -> list[Step]:
     Raises:
         DecodeError: The object does not fit the Struct.
     """
-    is_struct = isinstance(wanted, msgspec.Struct) and not isinstance(wanted, KubeObject)
-    fields = with_unknown_fields(raw, wanted) if is_struct else fields_of(wanted)
-    return [*_steps(decode_any(raw), fields)]
+    if not isinstance(wanted, msgspec.Struct) or isinstance(wanted, KubeObject):
+        return [*_steps(decode_any(raw), fields_of(wanted))]
+    try:
+        return [*_steps(decode_any(raw), with_unknown_fields(raw, wanted))]
+    except RecursionError:
+        return _deep_patch(raw, wanted)
+
+
+def _deep_patch(raw: bytes, wanted: msgspec.Struct) -> list[Step]:
+    """As ``json_patch``, with texts in place of what is nested deeply, in fields whose type is open."""
+    texts = DeepTexts()
+    before = texts.cut(decode_any(raw))
+    struct = msgspec.convert(texts.cut(StandIns().write(wanted)), type(wanted), str_keys=True)
+    steps = _steps(before, with_unknown_fields(msgspec.json.encode(before), struct))
+    return [{name: texts.restore(part) if name == "value" else part for name, part in step.items()} for step in steps]
 
 
 def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
