@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import msgspec
 from aiohttp import web
 
+from ..._core.bounded_server import Body, BoundedServer
 from ..._core.checks import require_count
 from ...errors import ConfigError
 from ...informer import Health
-from ..bounded_server import Body, BoundedServer
 from .snapshot import LISTED, MOST_LISTED, Debug, shortened
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"

@@ -189,12 +189,15 @@ class StandIns:
         for field in msgspec.structs.fields(type(struct)):
             value = getattr(struct, field.name, None)
             stands_in = id(value) in self._originals
+            if not value and not stands_in and struct.__struct_config__.omit_defaults:
+                continue  # msgspec leaves it out, if it is the default
             if stands_in or self._is_partial or (value and isinstance(value, _WITH_PARTS)):
                 msgspec.structs.force_setattr(shell, field.name, msgspec.UNSET)
                 if value is not None and value is not msgspec.UNSET:
                     part = parts[field.encode_name] = self._write(value, depth + 1)
                     if part is not _LEFT_OUT:
-                        has_own |= stands_in or value != field.default or self._is_there(value)
+                        is_plain = not (stands_in or isinstance(value, _WITH_PARTS))
+                        has_own |= not is_plain or value != field.default or self._is_there(value)
         plain = {name: value for name, value in msgspec.to_builtins(shell).items() if value is not None}
         if self._is_partial and parts and not has_own and not plain:
             return _LEFT_OUT  # only defaults remain

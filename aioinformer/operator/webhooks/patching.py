@@ -42,7 +42,10 @@ def _deep_patch(raw: bytes, wanted: msgspec.Struct) -> list[Step]:
     before = texts.cut(decode_any(raw))
     struct = msgspec.convert(texts.cut(StandIns().write(wanted)), type(wanted), str_keys=True)
     steps = _steps(before, with_unknown_fields(msgspec.json.encode(before), struct))
-    return [{name: texts.restore(part) if name == "value" else part for name, part in step.items()} for step in steps]
+    return [
+        {name: texts.restore(part) if name == "value" else part for name, part in step.items()}
+        for step in steps
+    ]
 
 
 def apply_patch(fields: Step, steps: Iterable[Step]) -> None:

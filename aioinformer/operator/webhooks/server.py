@@ -14,9 +14,9 @@ from typing import Self
 
 from aiohttp import web
 
+from ..._core.bounded_server import Body, BoundedServer
 from ..._core.tasks import finish
 from ...errors import ConfigError
-from ..bounded_server import Body, BoundedServer
 from .app import LARGEST_CONVERSION, WebhookApp
 
 logger = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from typing import Any
 
 from aiohttp import web
 
-from .._core.failure_log import FailureLog
-from .._core.http_server import HTTPServer
-from .._core.tasks import finish
+from .failure_log import FailureLog
+from .http_server import HTTPServer
 from .listening import bind, most_connections
+from .tasks import finish
 
 logger = logging.getLogger(__name__)
 
