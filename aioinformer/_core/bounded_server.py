@@ -6,12 +6,12 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from .failure_log import FailureLog
 from .http_server import HTTPServer
@@ -29,7 +29,7 @@ BODY = 30.0
 IDLE = 120.0
 """Seconds that a connection may wait for its next request; Go's clients close it after 90."""
 
-Body = AsyncGenerator[bytes, None]
+Body = AsyncIterator[bytes]
 Handle = Callable[[web.BaseRequest, Body], Awaitable[web.Response]]
 
 
@@ -39,15 +39,17 @@ class _Connection:
     Attributes:
         sock: Its socket.
         transport: Its transport, after the TLS handshake.
-        timer: Closes it if its client is too slow; None while the server works.
+        deadline: When it is closed, unless its client does what it waits for.
+        timer: Looks at the deadline.
         held: Bytes of its request and its answer.
     """
 
-    __slots__ = ("held", "sock", "timer", "transport")
+    __slots__ = ("deadline", "held", "sock", "timer", "transport")
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.transport: asyncio.Transport | None = None
+        self.deadline = 0.0
         self.timer: asyncio.TimerHandle | None = None
         self.held = 0
 
@@ -196,19 +198,34 @@ class BoundedServer(HTTPServer):
 
     def _wait(self, connection: _Connection, seconds: float) -> None:
         """Let a connection wait for its client, for a time."""
-        self._work(connection)
+        self._waiting.pop(connection, None)
         self._waiting[connection] = None
-        connection.timer = asyncio.get_running_loop().call_later(seconds, connection.abort)
+        loop = asyncio.get_running_loop()
+        connection.deadline = loop.time() + seconds
+        timer = connection.timer
+        if timer is None or timer.when() > connection.deadline:  # an earlier one looks at the deadline
+            if timer is not None:
+                timer.cancel()
+            connection.timer = loop.call_at(connection.deadline, self._close_if_late, connection)
+
+    def _close_if_late(self, connection: _Connection) -> None:
+        connection.timer = None
+        if connection not in self._waiting:
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < connection.deadline:
+            connection.timer = loop.call_at(connection.deadline, self._close_if_late, connection)
+        else:
+            connection.abort()
 
     def _work(self, connection: _Connection) -> None:
         """Let the server work for a connection, whose client need not do anything."""
         self._waiting.pop(connection, None)
-        if connection.timer is not None:
-            connection.timer.cancel()
-            connection.timer = None
 
     def _forget(self, connection: _Connection) -> None:
         self._work(connection)
+        if connection.timer is not None:
+            connection.timer.cancel()
         self._hold(connection, 0)
         self._open.discard(connection)
 
@@ -221,19 +238,13 @@ class BoundedServer(HTTPServer):
     async def _handle(self, request: web.BaseRequest) -> web.Response:
         connection = self._by_handler[request.protocol]
         self._wait(connection, BODY)
-        encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-        if encoding == "identity":
-            if not request.body_exists:
-                self._work(connection)
-            async with aclosing(self._body(request, connection)) as body:
-                response = await self._answer(request, body)
+        if request.headers.get("Content-Encoding", "identity") == "identity":
+            response = await self._answer(request, _Body(self, connection, request.content))
         else:
             response = web.Response(status=415, text="a request must not be compressed\n")
         if not request.content.is_eof():
             response.force_close()  # the rest of the body is not read
-        self._hold(
-            connection, connection.held + len(response.body if isinstance(response.body, bytes) else b"")
-        )
+        self._hold(connection, connection.held + len(response.body if isinstance(response.body, bytes) else b""))
         self._wait(connection, BODY)
         with suppress(ConnectionError):  # aiohttp notices it, too
             await response.prepare(request)
@@ -243,13 +254,18 @@ class BoundedServer(HTTPServer):
             self._wait(connection, IDLE)
         return response
 
-    async def _body(self, request: web.BaseRequest, connection: _Connection) -> Body:
-        async for chunk in request.content.iter_any():
-            self._hold(connection, connection.held + len(chunk))
-            if self._held > self._most_bytes:
-                self._shed(connection)
-            yield chunk
-        self._work(connection)
+    def read(self, connection: _Connection, chunk: bytes) -> None:
+        """Count a part of a body; an empty one ends it.
+
+        Raises:
+            ConnectionAbortedError: It is part of the largest body, and the bodies are too large.
+        """
+        if not chunk:
+            self._work(connection)
+            return
+        self._hold(connection, connection.held + len(chunk))
+        if self._held > self._most_bytes:
+            self._shed(connection)
 
     def _shed(self, reading: _Connection) -> None:
         """Close the connection with the largest body that is being read.
@@ -265,3 +281,24 @@ class BoundedServer(HTTPServer):
         self._forget(largest)
         if largest is reading:
             raise error
+
+
+class _Body:
+    """The parts of a body as they come."""
+
+    __slots__ = ("_connection", "_content", "_server")
+
+    def __init__(self, server: BoundedServer, connection: _Connection, content: StreamReader) -> None:
+        self._server = server
+        self._connection = connection
+        self._content = content
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await self._content.readany()
+        self._server.read(self._connection, chunk)
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
