@@ -87,7 +87,7 @@ class BoundedServer(HTTPServer):
         self._open: set[_Connection] = set()
         self._waiting: dict[_Connection, None] = {}
         """Connections that wait for their clients; the one that has waited longest first."""
-        self._by_handler: dict[web.RequestHandler[Any], _Connection] = {}
+        self._by_handler: dict[web.RequestHandler, _Connection] = {}
         self._sockets: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._log = FailureLog(name, logger)
@@ -180,18 +180,18 @@ class BoundedServer(HTTPServer):
 
     # -- connections ---------------------------------------------------------------------------------------
 
-    def _handler(self, connection: _Connection) -> web.RequestHandler[Any]:
+    def _handler(self, connection: _Connection) -> web.RequestHandler:
         handler = self()
         self._by_handler[handler] = connection
         return handler
 
-    def connection_made(self, handler: web.RequestHandler[Any], transport: asyncio.Transport) -> None:
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         connection = self._by_handler[handler]
         connection.transport = transport
         self._wait(connection, HEADERS)
         super().connection_made(handler, transport)
 
-    def connection_lost(self, handler: web.RequestHandler[Any], exc: BaseException | None = None) -> None:
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
         if (connection := self._by_handler.pop(handler, None)) is not None:
             self._forget(connection)
@@ -244,7 +244,9 @@ class BoundedServer(HTTPServer):
             response = web.Response(status=415, text="a request must not be compressed\n")
         if not request.content.is_eof():
             response.force_close()  # the rest of the body is not read
-        self._hold(connection, connection.held + len(response.body if isinstance(response.body, bytes) else b""))
+        self._hold(
+            connection, connection.held + len(response.body if isinstance(response.body, bytes) else b"")
+        )
         self._wait(connection, BODY)
         with suppress(ConnectionError):  # aiohttp notices it, too
             await response.prepare(request)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import sys
 
 from ..errors import ConfigError
 
-try:
+if sys.platform != "win32":
     import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
 
 _BACKLOG = 128
 
@@ -58,7 +57,7 @@ async def _addresses(host: str | None, port: int) -> list[tuple[int, tuple[str, 
 
 def most_connections(wanted: int) -> int:
     """Return how many connections a port may have: at most half of the file descriptors that the process may have."""
-    if resource is None:
+    if sys.platform == "win32":
         return wanted
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft // 2))

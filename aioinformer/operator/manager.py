@@ -459,7 +459,7 @@ class Manager(Running):
         They should until the manager stops. Its caches do not count: they may wait for a conversion by these webhooks.
         """
         is_over = self._is_stopping or self._has_ended
-        return Health.of(("the manager is stopping",) if is_over else ())
+        return Health.of(iter(("the manager is stopping",) if is_over else ()))
 
     @property
     def state(self) -> ManagerState:

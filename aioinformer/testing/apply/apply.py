@@ -137,8 +137,8 @@ async def apply_configuration(
         kept = with_parents(path for owned in owners.fields.values() for path in owned)
         result = remove(node, merged, fields_before - wanted - kept, kept) or {}
     else:
-        owned = [(owner.api_version, fields) for owner, fields in owners.fields.items()]
-        result = await versions.prune(resource, merged, (former, fields_before), owned)
+        by_version = [(owner.api_version, fields) for owner, fields in owners.fields.items()]
+        result = await versions.prune(resource, merged, (former, fields_before), by_version)
     changes = await _changes(resource, node, live, result, owners, versions, me)
     # A value in place of fields conflicts with their owners, too.
     touched = {each: change.modified for each, change in changes.items()}

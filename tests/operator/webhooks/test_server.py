@@ -129,11 +129,10 @@ async def test_a_renewed_certificate_of_another_type_of_key_is_served(
         denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
     ) as server:
         served = {await served_by(server.port, files.client_context())}
-        for number, key_type in enumerate((trustme.KeyType.RSA, trustme.KeyType.ECDSA), 1):
+        for key_type in (trustme.KeyType.RSA, trustme.KeyType.ECDSA):
+            caplog.clear()
             files.renew(key_type=key_type)
-            await eventually(
-                lambda number=number: caplog.text.count("has changed: new connections") == number
-            )
+            await eventually(lambda: "has changed: new connections" in caplog.text)
             served.add(await served_by(server.port, files.client_context()))
     assert len(served) == 3
 
