@@ -162,10 +162,13 @@ class BoundedServer(HTTPServer):
     async def _connect(self, connection: _Connection, context: ssl.SSLContext | None) -> None:
         limits = {} if context is None else {"ssl_handshake_timeout": HANDSHAKE, "ssl_shutdown_timeout": 1.0}
         try:
+            if context is not None:
+                await _until_readable(connection.sock)  # a TLS connection takes a third of a megabyte
             await asyncio.get_running_loop().connect_accepted_socket(
                 partial(self._handler, connection), connection.sock, ssl=context, **limits
             )
-        except OSError:  # a handshake that fails or takes too long, among them
+        except OSError as error:  # a handshake that fails or takes too long, among them
+            error.__traceback__ = None  # its frames are a cycle that keeps the buffers of TLS
             connection.sock.close()
             self._forget(connection)
 
@@ -236,7 +239,9 @@ class BoundedServer(HTTPServer):
     # -- requests ------------------------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.Response:
-        connection = self._by_handler[request.protocol]
+        connection = self._by_handler.get(request.protocol)
+        if connection is None:  # it was lost, and none will read this
+            return web.Response(status=400)
         self._wait(connection, BODY)
         if request.headers.get("Content-Encoding", "identity") == "identity":
             response = await self._answer(request, _Body(self, connection, request.content))
@@ -266,23 +271,41 @@ class BoundedServer(HTTPServer):
             self._work(connection)
             return
         self._hold(connection, connection.held + len(chunk))
-        if self._held > self._most_bytes:
-            self._shed(connection)
+        if self._held > self._most_bytes and self._shed() is connection:
+            raise ConnectionAbortedError
 
-    def _shed(self, reading: _Connection) -> None:
-        """Close the connection with the largest body that is being read.
+    def _shed(self) -> _Connection | None:
+        """Close and return the connection with the largest body that is being read, or answer that is."""
+        largest = max(self._waiting, key=lambda connection: connection.held, default=None)
+        if largest is not None:
+            self._log.log(
+                ConnectionAbortedError(),
+                "%s: requests and answers of more than %s bytes are under way: the largest is cut off",
+                self._name, f"{self._most_bytes:,}", level=logging.WARNING,
+            )  # fmt: skip
+            largest.abort()
+            self._forget(largest)
+        return largest
 
-        Raises:
-            ConnectionAbortedError: It is the one that reads now.
-        """
-        largest = max(self._waiting, key=lambda connection: connection.held)
-        text = f"requests of more than {self._most_bytes:,} bytes are being read: the largest is not read on"
-        error = ConnectionAbortedError(text)
-        self._log.log(error, "%s: %s", self._name, text, level=logging.WARNING)
-        largest.abort()
-        self._forget(largest)
-        if largest is reading:
-            raise error
+
+async def _until_readable(sock: socket.socket) -> None:
+    """Wait until a socket has bytes. On an event loop that watches no sockets it returns at once.
+
+    Raises:
+        OSError: The connection has ended.
+    """
+    loop = asyncio.get_running_loop()
+    is_readable = loop.create_future()
+    try:
+        loop.add_reader(sock.fileno(), lambda: is_readable.done() or is_readable.set_result(None))
+    except NotImplementedError:
+        return
+    try:
+        await is_readable
+    finally:
+        loop.remove_reader(sock.fileno())
+    if not sock.recv(1, socket.MSG_PEEK):
+        raise ConnectionResetError
 
 
 class _Body:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -185,6 +187,27 @@ async def test_half_of_the_file_descriptors_stay_free(monkeypatch: pytest.Monkey
         await eventually(lambda: 0 < len(served.server.connections) <= 4)
         assert await served.get() == "0"
         await end(*(writer for _, writer in silent))
+
+
+@pytest.mark.asyncio(loop_factories=["asyncio"])
+async def test_a_handshake_that_fails_leaves_no_buffers_to_the_garbage_collector(tmp_path: Path) -> None:
+    files = Certificates(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.cert, files.key)
+
+    def buffers() -> int:
+        return sum(isinstance(each, SSLProtocol) for each in gc.get_objects())
+
+    async with serving(lambda: context) as served:
+        gc.collect()
+        gc.disable()
+        try:
+            writers = [(await served.connect(b"\x16"))[1] for _ in range(10)]
+            await eventually(lambda: buffers() == 10)
+            await end(*writers)
+            await eventually(lambda: buffers() == 0)
+        finally:
+            gc.enable()
 
 
 async def test_the_end_closes_connections_in_every_state(tmp_path: Path) -> None:

@@ -200,7 +200,10 @@ class WebhookApp:
                 body += chunk
                 if len(body) > endpoint.largest:
                     return Answer.text(413, f"{endpoint.title} reads at most {endpoint.largest:,} bytes")
-        except ConnectionError:
+        except BaseException as error:
+            body.clear()  # the error's traceback may keep it for long
+            if not isinstance(error, ConnectionError):
+                raise
             return Answer.text(400, f"{endpoint.title}: the connection was lost before the review was read")
         try:
             review = decode_review(endpoint.review, body)

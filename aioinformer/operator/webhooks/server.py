@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 
 POLL = 10.0
 """Seconds between checks of the certificate's files."""
-MOST_CONNECTIONS = 500
-"""Each API server keeps one for each of its requests that waits for a webhook."""
+MOST_CONNECTIONS = 300
+"""Each API server keeps one for each of its requests that waits for a webhook; each takes a third of a megabyte."""
 DRAIN = 5.0
 """Seconds in which the API server learns that a pod ends."""
 _WRONG_TIME = (9, 10)
