@@ -295,13 +295,13 @@ async def _until_readable(sock: socket.socket) -> None:
         OSError: The connection has ended.
     """
     loop = asyncio.get_running_loop()
-    is_readable = loop.create_future()
+    is_readable = asyncio.Event()
     try:
-        loop.add_reader(sock.fileno(), lambda: is_readable.done() or is_readable.set_result(None))
+        loop.add_reader(sock.fileno(), is_readable.set)
     except NotImplementedError:
         return
     try:
-        await is_readable
+        await is_readable.wait()
     finally:
         loop.remove_reader(sock.fileno())
     if not sock.recv(1, socket.MSG_PEEK):
