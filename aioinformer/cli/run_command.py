@@ -82,6 +82,13 @@ def run_command(
         str | None,
         typer.Option("--host", help="The address to listen on. Default: 127.0.0.1; in a pod, all addresses."),
     ] = None,
+    debug_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--debug-host",
+            help="A name at which /debug answers, beside IP addresses and localhost; repeatable.",
+        ),
+    ] = None,
     grace_period: Annotated[
         float | None,
         typer.Option("--grace-period", min=0.0, help="Seconds for running reconciles to end. Default: 20."),
@@ -152,6 +159,7 @@ def run_command(
         tls_key=tls_key,
         webhook_ca=webhook_ca,
         host=host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1"),
+        debug_hosts=tuple(debug_host or ()),
         grace_period=grace_period,
         trace=trace,
         install_crds=install_crds or force_crds,
@@ -195,6 +203,7 @@ def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) 
         *([f"--namespace={asked.namespace}"] if asked.namespace else []),
         *([f"--lease-namespace={asked.lease_namespace}"] if asked.lease_namespace else []),
         *([f"--host={asked.host}"] if asked.host else []),
+        *(f"--debug-host={name}" for name in asked.debug_hosts),
         *([f"--grace-period={asked.grace_period}"] if asked.grace_period is not None else []),
         *(["--leader-elect"] if asked.leader_elect else []),
         *(["--trace"] if asked.trace else []),

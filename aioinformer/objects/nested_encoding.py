@@ -79,21 +79,3 @@ def _fields(struct: msgspec.Struct) -> Mapping[str, Any]:
         if (value := getattr(struct, field.name)) is not msgspec.UNSET:
             fields[field.encode_name] = value
     return fields
-
-
-def is_equal(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal, at any nesting. A boolean equals no number."""
-    remaining = [(one, other)]
-    while remaining:
-        left, right = remaining.pop()
-        if isinstance(left, dict) and isinstance(right, dict):
-            if left.keys() != right.keys():
-                return False
-            remaining += [(below, right[name]) for name, below in left.items()]
-        elif isinstance(left, list) and isinstance(right, list):
-            if len(left) != len(right):
-                return False
-            remaining += zip(left, right, strict=True)
-        elif left != right or isinstance(left, bool) != isinstance(right, bool):
-            return False
-    return True

@@ -454,6 +454,14 @@ class Manager(Running):
         """
         return Health.of(self._not_ready(), undecodable_warnings(self._states()))
 
+    def accepting(self) -> Health:
+        """Return whether webhooks of this manager should be called, for the readiness probe of a pod that serves them.
+
+        They should until the manager stops. Its caches do not count: they may wait for a conversion by these webhooks.
+        """
+        is_over = self._is_stopping or self._has_ended
+        return Health.of(iter(("the manager is stopping",) if is_over else ()))
+
     @property
     def state(self) -> ManagerState:
         """A snapshot of informers and controllers; ``str()`` of it is a table."""

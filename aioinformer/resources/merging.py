@@ -70,7 +70,8 @@ def lost_when_applied(original: dict[str, Any], applied: Any) -> str:
     Returns:
         The path, such as ``"spec.rules[].http"``; ``""`` if there is none.
     """
-    shape = shape_of(type(applied), str(original.get("apiVersion", "")), str(original.get("kind", "")))
+    struct: type[msgspec.Struct] = type(applied)
+    shape = shape_of(struct, str(original.get("apiVersion", "")), str(original.get("kind", "")))
     return _lost("", shape, original, fields_of(applied))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations
 from typing import Any
 
-from .schema import Schema
+from .scalars import Schema
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")

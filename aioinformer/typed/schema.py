@@ -290,7 +290,8 @@ def _docstring_of(kind: Any) -> str | None:
 
 def _is_model(kind: Any) -> bool:
     """Return whether a class is one of lightkube-models."""
-    return (get_origin(kind) or kind).__module__.startswith("lightkube.models.")
+    module: str = (get_origin(kind) or kind).__module__
+    return module.startswith("lightkube.models.")
 
 
 def _annotations_of(kind: Any) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from aioinformer import KubeObject
 from aioinformer.objects import brackets
 from aioinformer.objects.brackets import MOST_LEVELS, crossings, end_of_brackets
 from aioinformer.objects.codec import codec_for
-from aioinformer.objects.nested_encoding import encode_nested, is_equal
+from aioinformer.objects.json_values import same
+from aioinformer.objects.nested_encoding import encode_nested
 from aioinformer.objects.nesting import decode_any, reader_of, tidy
 
 HOSTILE = st.lists(
@@ -99,8 +100,8 @@ def plain(value: Any) -> Any:
 @given(nested())
 def test_any_nesting_is_read_as_python_does(case: tuple[bytes, Any]) -> None:
     raw, expected = case
-    assert is_equal(decode_any(raw), expected)
-    assert is_equal(decode_any(encode_nested(expected)), expected)
+    assert same(decode_any(raw), expected)
+    assert same(decode_any(encode_nested(expected)), expected)
     if raw[:1] in (b"[", b"{"):
         assert end_of_brackets(raw + b",1]", 0) == len(raw)
 
@@ -125,13 +126,13 @@ def test_fields_of_a_type_have_their_values_whatever_their_nesting(
     )  # fmt: skip
     typed = read_typed(raw)
     assert (typed.metadata["name"], typed.count) == ("a", 1.5)
-    assert is_equal(typed.metadata["m"], data[1])
-    assert is_equal(typed.spec, spec[1])
+    assert same(typed.metadata["m"], data[1])
+    assert same(typed.spec, spec[1])
     assert tidy(bytes(typed.data)).strip() == tidy(data[0])
     assert tidy(bytes(typed.items[1])).strip() == tidy(spec[0])
     obj = KubeObject.from_bytes(raw)
     assert obj.key == "a"
-    assert is_equal(obj["spec"], spec[1])
+    assert same(obj["spec"], spec[1])
 
 
 @given(st.data())
@@ -147,7 +148,7 @@ def test_damaged_json_is_refused_as_python_does(data: st.DataObject) -> None:
         with pytest.raises((msgspec.MsgspecError, RecursionError)):
             decode_any(damaged)
     else:
-        assert is_equal(decode_any(damaged), plain(expected))
+        assert same(decode_any(damaged), plain(expected))
 
 
 def refuse(text: str) -> None:
@@ -191,7 +192,7 @@ def test_limit_is_the_servers_limit(opening: bytes) -> None:
     most = opening * (MOST_LEVELS - 1) + b"{}" + closing * (MOST_LEVELS - 1)
     more = opening * MOST_LEVELS + b"{}" + closing * MOST_LEVELS
     for _ in range(20):  # the levels at which it is cut are random
-        assert is_equal(decode_any(encode_nested(decode_any(most))), decode_any(most))
+        assert same(decode_any(encode_nested(decode_any(most))), decode_any(most))
         for read in (decode_any, reader_of(msgspec.Raw)):
             with pytest.raises(msgspec.DecodeError, match="nested more than 10000 levels"):
                 read(more)

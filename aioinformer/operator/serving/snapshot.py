@@ -20,6 +20,8 @@ from ..state import ControllerState
 LISTED = 200
 """Failing keys that are listed by default."""
 MOST_LISTED = 10_000
+LONGEST_TEXT = 1000
+"""Characters of an error: an API server's may be megabytes long."""
 MOST_RUNNING = 50
 """Running reconciles that are listed for each controller."""
 
@@ -79,7 +81,7 @@ class Debug:
             "failing": self._failing(contains.casefold(), limit),
             "stages": self._stage_times(),
         }
-        plain: dict[str, Any] = msgspec.to_builtins(snapshot, enc_hook=str, str_keys=True)
+        plain: dict[str, Any] = _with_short_texts(msgspec.to_builtins(snapshot, enc_hook=str, str_keys=True))
         return plain
 
     def _leader(self, leading: bool | None, error: Exception | None) -> dict[str, Any] | None:
@@ -113,6 +115,21 @@ class Debug:
             return None
         shares = self._stages.percentiles(0.5, 0.99)
         return {"traces": len(self._stages), "seconds": {name: list(each) for name, each in shares.items()}}
+
+
+def shortened(text: str) -> str:
+    """Return a text of at most LONGEST_TEXT characters, and how long it was."""
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}... ({len(text):,} characters)"
+
+
+def _with_short_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {name: _with_short_texts(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [*map(_with_short_texts, value)]
+    return value
 
 
 def _informer(state: InformerState) -> dict[str, Any]:
