@@ -17,10 +17,11 @@ import anyio.lowlevel
 from ..errors import (
     AlreadyStartedError,
     StoppedError,
-    WrongEventLoopError,
     said,
     traceback_of,
 )
+from .forks import require_same_process
+from .loops import InOneLoop
 
 logger = logging.getLogger(__name__)
 
@@ -207,30 +208,6 @@ def _log_failure(task: asyncio.Task[None]) -> None:
         logger.error("%s failed: %s", task.get_name(), said(failure), exc_info=traceback_of(failure))
 
 
-class InOneLoop:
-    """An object that belongs to one event loop."""
-
-    _loop: asyncio.AbstractEventLoop | None = None
-
-    def require_own_loop(self) -> None:
-        """Check that the object's own event loop calls; the first caller's loop becomes that.
-
-        Raises:
-            WrongEventLoopError: Another event loop or thread calls.
-        """
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            loop = None
-        if self._loop is None:
-            self._loop = loop
-        if loop is None or self._loop is not loop:
-            raise WrongEventLoopError(
-                f"{self!r} runs in another event loop; from other threads, call it by "
-                "asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe with that loop"
-            )
-
-
 class Running(InOneLoop, ABC):
     """An object with a ``run()`` that can be awaited, or used with ``async with``.
 
@@ -255,7 +232,9 @@ class Running(InOneLoop, ABC):
 
         Raises:
             AlreadyStartedError: Another task has started it.
+            ForkedError: It was started before this process was forked.
         """
+        require_same_process(self._own_process, repr(self))
         if self._has_begun or (self._task is not None and self._task is not asyncio.current_task()):
             raise AlreadyStartedError(f"{self!r} was started before: {advice}")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from .._core.forks import FORKED
 from ..metrics import Sample, labelled
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
@@ -32,7 +33,8 @@ class InformerState:
         reflectors: The states of its reflectors: one, or one for each namespace.
         handlers: The states of its handlers.
         leaving: Removed handlers whose last call has not ended.
-        stopped: Whether the informer has ended.
+        stopped: Whether the informer has ended, for this process.
+        forked: Whether it was started before this process was forked, and runs in the parent process only.
     """
 
     name: str
@@ -44,6 +46,7 @@ class InformerState:
     handlers: tuple[ListenerState, ...]
     leaving: int = 0
     stopped: bool = False
+    forked: bool = False
 
     @property
     def worst(self) -> ReflectorState | None:
@@ -100,7 +103,7 @@ class InformerState:
 
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"
-        doing = self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
+        doing = FORKED if self.forked else self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
         dropped = f", {self.rejected} dropped" if self.rejected and len(self.reflectors) > 1 else ""
         return f"{synced}, {self.objects} objects{dropped}, {self.queue_depth} queued; {doing}"
 

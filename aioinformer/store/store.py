@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from .._core.checks import require_text
 from .._core.coop import snapshot, yielding
+from .._core.forks import Process
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..objects.keys import (
@@ -47,6 +48,8 @@ class Store(Generic[T]):
         self._pack = pack
         self._parts: dict[str, dict[str, T]] = {}  # by namespace; none is empty
         self._version = ""
+        self.kept_current_in: Process | None = None
+        """The process in which an informer keeps this store current; None for a store without an informer."""
 
     @property
     def last_store_sync_resource_version(self) -> str:
