@@ -73,7 +73,7 @@ class Client(AsyncOnly):
         Args:
             context: The context's name; None for the current context when the client is opened.
             path: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
-            library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 37 on.
+            library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 36.0.1 on.
             on_warning: Called on the event loop with the text of each warning; None to log each once.
 
         Raises:
