@@ -264,5 +264,5 @@ async def test_an_answer_that_is_too_large_is_a_failed_call(
     ):
         for each in operator.webhook_configurations(url=url, ca_bundle=files.ca):
             server.create(ADMISSION, "validatingwebhookconfigurations", each)
-        with pytest.raises(ApiError, match="failed to call webhook: .*the answer is larger than 10 bytes"):
+        with pytest.raises(ApiError, match=r"failed to call webhook: .*the answer is larger than 10 bytes"):
             await Resource(client, "configmaps").create(configmap())
