@@ -89,14 +89,29 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
 async def gather(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
     """Run coroutines concurrently, and return their results. When one fails, the others are cancelled.
 
+    A deadline around it is caught by its own scope. (A cancelled ``asyncio.gather`` may raise a CancelledError that
+    does not say who cancelled it.)
+
     Raises:
         BaseException: The first error. All tasks have ended.
     """
     tasks = [asyncio.ensure_future(each) for each in coroutines]
+    failures: list[BaseException] = []
+
+    def record_failure(task: asyncio.Task[T]) -> None:
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            failures.append(failure)
+
+    for task in tasks:
+        task.add_done_callback(record_failure)
     try:
-        return await asyncio.gather(*tasks)
+        if tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         await finish(*tasks)
+    if failures:
+        raise failures[0]
+    return [task.result() for task in tasks]
 
 
 def only_error_of(error: BaseException) -> BaseException:
