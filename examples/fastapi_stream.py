@@ -46,8 +46,8 @@ def calling_at_stop(call: Callable[[], object]) -> Iterator[None]:
         if callable(before[number]):
             before[number](number, frame)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, stop)
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        before[stop_signal] = signal.signal(stop_signal, stop)
     try:
         yield
     finally:
