@@ -129,7 +129,7 @@ class _Show:
                 self._live.update(self._display(), refresh=True)
                 await asyncio.sleep(0.2)
             else:
-                self._print(f"{shown(self._informer.state)} | server: {len(self._server_pods())} pods")
+                self._print(f"{render_state(self._informer.state)} | server: {len(self._server_pods())} pods")
                 await asyncio.sleep(1)
 
     def trouble(self, kind: str) -> None:
@@ -165,7 +165,7 @@ class _Show:
                 f": pods of an embedded API server, {RATE:.0f} operations per second",
             ),
             f"watch it too: aioinformer watch pods --server {self._server.url}",
-            shown(self._informer.state),
+            render_state(self._informer.state),
             self._nodes(),
             f"handler:  {_counts(self._recorder.counts)}",
             f"workload: {_counts(self._workload.done)}",
@@ -186,7 +186,7 @@ class _Show:
             self._console.print(line, highlight=False, soft_wrap=True)
 
 
-def shown(state: InformerState) -> str:
+def render_state(state: InformerState) -> str:
     """Return a state as text; its last error as what it is here, a trouble that the demo made."""
     if (error := state.last_error) is None:
         return str(state)

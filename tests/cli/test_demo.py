@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioinformer import ApiError, Client, KubeObject, ListWatch, SharedIndexInformer
-from aioinformer.cli.demo import shown
+from aioinformer.cli.demo import render_state
 from aioinformer.testing import APIServer, eventually
 
 
@@ -12,10 +12,10 @@ async def test_a_trouble_is_shown_as_the_demos_own_from_its_start_until_the_watc
         informer = SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject)
         async with informer:
             await informer.wait_synced()
-            assert shown(informer.state) == str(informer.state)
+            assert render_state(informer.state) == str(informer.state)
             server.faults.fail(500, verb="list")
             server.faults.watch_error(code=410, resource="pods")
             await eventually(lambda: isinstance(informer.state.last_error, ApiError))
-            assert "; recovering from the demo's trouble: " in shown(informer.state)
-            await eventually(lambda: "; recovered from the demo's trouble: " in shown(informer.state))
-            assert "last error" not in shown(informer.state)
+            assert "; recovering from the demo's trouble: " in render_state(informer.state)
+            await eventually(lambda: "; recovered from the demo's trouble: " in render_state(informer.state))
+            assert "last error" not in render_state(informer.state)
