@@ -176,7 +176,7 @@ async def get(port: int, path: str) -> tuple[int, Any]:
 
 
 async def until(port: int, path: str, is_wanted: Callable[[tuple[int, Any]], bool]) -> Any:
-    while not is_wanted(answer := await get(port, path)):
+    while not is_wanted(answer := await get(port, path)):  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.05)  # the program, which is starting, needs the processor
     return answer[1]
 
