@@ -17,6 +17,7 @@ from weakref import WeakSet
 import anyio
 
 from .._core.forks import Process, current_process, require_same_process
+from .._core.loops import require_running_loop
 from .._core.tasks import finish
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..handlers import require_plain
@@ -59,7 +60,7 @@ class _Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._end = asyncio.get_running_loop().time() + seconds
+        self._end = require_running_loop("a Client").time() + seconds
 
     @property
     def remaining(self) -> float:
@@ -150,6 +151,7 @@ class LibraryTransport:
             ConfigError: The configuration is unusable.
         """
         self._require_same_process()
+        require_running_loop("a Client")
         self._closed = False
         try:
             await self._ready()

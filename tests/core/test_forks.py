@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -69,6 +69,25 @@ def test_without_an_event_loop_the_error_says_that_none_runs_and_what_to_do() ->
     ):
         with pytest.raises(WrongEventLoopError, match=r"none is running here: .* asyncio\.run\(main\(\)\)"):
             use()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda client: client.open(),
+        lambda client: client.get("/version"),
+        lambda client: SharedInformerFactory(client).__aenter__(),
+        lambda client: SharedInformerFactory(client).for_resource("v1", "pods").wait_synced(),
+        lambda client: Manager(client).run(),
+    ],
+)
+def test_a_coroutine_that_another_kind_of_loop_runs_says_that_it_needs_asyncio(
+    use: Callable[[Client], Coroutine[Any, Any, object]],
+) -> None:
+    """As trio does, this runs a coroutine without asyncio's event loop."""
+    coroutine = use(Client.from_url("http://127.0.0.1:9"))
+    with pytest.raises(WrongEventLoopError, match="needs asyncio's event loop, and none is running here"):
+        coroutine.send(None)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ import pytest
 from aioinformer import (
     Client,
     EventRecorder,
+    InformerEvents,
     KubeObject,
     LeaderElector,
     Resource,
     SharedInformerFactory,
     WorkQueue,
+    until_with_sync,
 )
 from aioinformer._core.forks import FORKED
 from aioinformer.operator import Controller, Manager, Request
@@ -51,6 +53,8 @@ async def test_an_informer_is_not_ready_in_the_child_and_goes_on_in_the_parent()
             assert await in_child(synced) == "False"
         assert await in_child(lambda: len(maps.store.list())) == "1", "the copy at the fork can be read"
 
+        events = await InformerEvents(maps).__aenter__()
+        assert (await anext(events)).object.key == "default/a"
         uses: list[Callable[[], object]] = [
             lister.list,
             partial(lister.get, "default/a"),
@@ -69,6 +73,8 @@ async def test_an_informer_is_not_ready_in_the_child_and_goes_on_in_the_parent()
             lambda: asyncio.run(Resource(client, "configmaps").get("default/a")),
             lambda: asyncio.run(client.open()),
             lambda: asyncio.run(client.close()),
+            lambda: asyncio.run(until_with_sync(maps, lambda event: False)),
+            lambda: asyncio.run(_next(events)),
         ]
         for use in uses:
             assert (await in_child(use)).startswith("ForkedError: "), use
@@ -77,6 +83,12 @@ async def test_an_informer_is_not_ready_in_the_child_and_goes_on_in_the_parent()
         server.create("v1", "configmaps", {"metadata": {"name": "b", "namespace": "default"}})
         await eventually(lambda: {each.name for each in lister.list()} == {"a", "b"})
         assert maps.state.reflectors[0].watches == 1
+        assert (await anext(events)).object.key == "default/b"
+        await events.__aexit__(None, None, None)
+
+
+async def _next(events: InformerEvents[KubeObject]) -> object:
+    return await anext(events)
 
 
 async def test_a_child_can_start_informers_of_its_own() -> None:
