@@ -34,7 +34,7 @@ test: $(STAMP) lint   ## Lint, then run all tests; those on the real kube-apiser
 
 test-all:        ## Run the tests on every Python version found.
 	@for version in 3.11 3.12 3.13 3.14; do \
-	  if command -v python$$version >/dev/null; then \
+	  if python$$version -c '' 2>/dev/null; then \
 	    $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 	  else echo "python$$version not found: skipped"; fi; \
 	done
@@ -58,7 +58,7 @@ test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read pr
 	$(BIN)/python -m pytest tests/e2e -n 2 --dist loadgroup --protobuf $(PYTEST_ARGS)
 
 test-eager: $(STAMP)  ## Run the tests with asyncio's eager tasks (Python 3.12 or newer).
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --eager-tasks
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --eager-tasks $(PYTEST_ARGS)
 
 lint: $(STAMP)   ## Check style, types, and the direction of imports between rooms.
 	$(BIN)/ruff check .

@@ -43,7 +43,8 @@ AioInformerError
 │   └── UntilTimeout            the timeout passed
 ├── LeadershipLostError         another instance may lead by now
 ├── CacheMutatedError           an object in the cache was changed in place
-├── WrongEventLoopError         used from another event loop or thread
+├── WrongEventLoopError         used from another event loop or thread, or without one
+│   └── ForkedError             started before this process was forked
 └── InformerError               lifecycle
     ├── AlreadyStartedError
     ├── StoppedError
@@ -74,6 +75,7 @@ __all__ = [
     "Denied",
     "FIFOClosedError",
     "ForbiddenError",
+    "ForkedError",
     "IdleTimeoutError",
     "IndexFuncError",
     "IndexerConflictError",
@@ -598,7 +600,11 @@ class CacheMutatedError(AioInformerError):
 
 
 class WrongEventLoopError(AioInformerError):
-    """An object was used from another event loop or thread than its own."""
+    """An object was used from another event loop or thread than its own, or where no event loop runs."""
+
+
+class ForkedError(WrongEventLoopError):
+    """An object was started before this process was forked: it runs in the parent process only."""
 
 
 class InformerError(AioInformerError):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from .._core.forks import FORKED
 from ..errors import ApiError, said
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import MIN_WATCH_TIMEOUT
@@ -54,6 +55,9 @@ class Health:
 
 def liveness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:
     """Yield the problems of an informer that a restart of the process may fix."""
+    if informer.forked:
+        yield f"{informer.name} {FORKED}"
+        return
     if informer.stopped and not informer.reflectors:
         yield f"{informer.name} has stopped"
     for reflector in informer.reflectors:
@@ -69,6 +73,8 @@ def liveness_problems(informer: InformerState, stalled_after: float) -> Iterator
 
 def readiness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:
     """Yield the reasons why an informer's cache may be incomplete or stale."""
+    if informer.forked:
+        return  # which liveness_problems says
     if not informer.synced:
         yield f"{informer.name} has not synced: {informer}"
     for reflector in informer.reflectors:

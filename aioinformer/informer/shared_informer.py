@@ -212,7 +212,7 @@ class SharedIndexInformer(Running, Generic[T]):
             handler = ResourceEventHandlerFuncs(*functions)
         elif has_functions:
             raise ConfigError(f"pass a handler or functions, not both: {handler_name(handler)} is a handler")
-        if self.is_stopped:
+        if self._ended.is_set():
             raise StoppedError(
                 f"{self.name}: {handler_name(handler)} was not added to shared informer because it has stopped already"
             )
@@ -249,7 +249,7 @@ class SharedIndexInformer(Running, Generic[T]):
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         listener = _listener_of(registration)
-        if not self.is_stopped:
+        if not self._ended.is_set():
             self._require_own_loop_once_started()
         self._processor.remove_listener(listener)
 
@@ -291,7 +291,7 @@ class SharedIndexInformer(Running, Generic[T]):
                 one object.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
-        if self.is_stopped:
+        if self._ended.is_set():
             raise StoppedError(f"{self.name}: indexers were not added because it has stopped already")
         self._require_own_loop_once_started()
         self._indexer.add_indexers(indexers)
@@ -338,6 +338,7 @@ class SharedIndexInformer(Running, Generic[T]):
             CacheMutatedError: The mutation detector found a changed object.
         """
         self.record_begin()
+        self._indexer.kept_current_in = self._own_process
         self._controllers = [
             self._make_controller(namespace, each) for namespace, each in self.list_watches.items()
         ]
@@ -382,8 +383,10 @@ class SharedIndexInformer(Running, Generic[T]):
             )
 
     def has_synced(self) -> bool:
-        """Return whether every object of the first list is in the store."""
-        return bool(self._controllers) and all(controller.has_synced() for controller in self._controllers)
+        """Return whether every object of the first list is in the store; False in a process that was forked since."""
+        if not self._controllers or self.is_forked:
+            return False
+        return all(controller.has_synced() for controller in self._controllers)
 
     async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
@@ -463,7 +466,7 @@ class SharedIndexInformer(Running, Generic[T]):
 
     @property
     def store(self) -> Store[T]:
-        """The cache."""
+        """The cache. In a process that was forked since the start it is the cache's state at the fork."""
         return self._indexer
 
     @property
@@ -473,13 +476,13 @@ class SharedIndexInformer(Running, Generic[T]):
 
     @property
     def lister(self) -> Lister[T]:
-        """A reader of the cache."""
+        """A reader of the cache. In a process that was forked since the start, reading raises ForkedError."""
         return Lister(self._indexer, self.name)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the informer has run and ended."""
-        return self._ended.is_set()
+        """Whether the informer has run and ended, or was started before this process was forked."""
+        return self._ended.is_set() or self.is_forked
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -505,6 +508,7 @@ class SharedIndexInformer(Running, Generic[T]):
             handlers=tuple(listener.state for listener in self._processor.listeners),
             leaving=self._processor.leaving,
             stopped=self.is_stopped,
+            forked=self.is_forked,
         )
 
     def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from .._core.forks import FORKED
 from ..metrics import Sample, labelled
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
@@ -35,9 +36,10 @@ class InformerState:
         reflectors: The states of its reflectors: one, or one for each namespace.
         handlers: The states of its handlers.
         leaving: Removed handlers whose last call has not ended.
-        stopped: Whether the informer has ended.
+        stopped: Whether the informer has ended, for this process.
         undecodable: Objects in the cache whose state does not fit the object type. Only their metadata can be used.
         undecodable_errors: The keys of the first twenty of them, with the errors.
+        forked: Whether it was started before this process was forked, and runs in the parent process only.
     """
 
     name: str
@@ -51,6 +53,7 @@ class InformerState:
     stopped: bool = False
     undecodable: int = 0
     undecodable_errors: Mapping[str, str] = field(default_factory=dict)
+    forked: bool = False
 
     @property
     def worst(self) -> ReflectorState | None:
@@ -111,7 +114,7 @@ class InformerState:
 
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"
-        doing = self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
+        doing = FORKED if self.forked else self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
         dropped = f", {self.rejected} dropped" if self.rejected and len(self.reflectors) > 1 else ""
         unfit = f", {self.undecodable} undecodable" if self.undecodable else ""
         return f"{synced}, {self.objects} objects{unfit}{dropped}, {self.queue_depth} queued; {doing}"

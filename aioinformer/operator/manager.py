@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
+from .._core.forks import FORKED
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import Running, finish, raise_failures, run_until_first, wait_ended
 from ..client import Client
@@ -466,7 +467,7 @@ class Manager(Running):
     def state(self) -> ManagerState:
         """A snapshot of informers and controllers; ``str()`` of it is a table."""
         return ManagerState(
-            ended=self._has_ended,
+            ended=self._has_ended or self.is_forked,
             leading=self._leads,
             election_error=self._election.state.last_error
             if isinstance(self._election, LeaderElector)
@@ -521,7 +522,9 @@ class Manager(Running):
         return None if self._election is None else self._is_working and self._election.is_leader
 
     def _not_alive(self) -> Iterator[str]:
-        if not self._is_started:
+        if self.is_forked:
+            yield f"the manager {FORKED}"
+        elif not self._is_started:
             yield "the manager has not started"
         elif self._has_ended:
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"

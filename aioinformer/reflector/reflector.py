@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from random import Random
+from random import SystemRandom
 from typing import Any, Generic, TypeVar, Unpack
 
 from .._core.checks import require_seconds
@@ -120,7 +121,7 @@ class Reflector(Running, Generic[T]):
         self._resync_period = resync_period
         self._should_resync = should_resync
         self._watch_error_handler = options.get("watch_error_handler")
-        self._random = options.get("random") or Random()
+        self._random = options.get("random") or SystemRandom()
         self._min_watch_timeout = options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT
         self._initial_events_timeout = options.get("initial_events_timeout") or 10.0
         use_watch_list = options.get("use_watch_list")
@@ -161,7 +162,8 @@ class Reflector(Running, Generic[T]):
     def state(self) -> ReflectorState:
         """A snapshot: what the reflector does, and the last error."""
         retry = self._retry
-        return self._stats.state(self._last_version, retry.at, retry.waiting_for, retry.probe_error)
+        state = self._stats.state(self._last_version, retry.at, retry.waiting_for, retry.probe_error)
+        return replace(state, phase=Phase.STOPPED) if self.is_forked else state
 
     def record_unprocessed(self, error: RejectedObjectError) -> None:
         """Log objects that could not be processed; after the first 20 since the last list they are not logged."""

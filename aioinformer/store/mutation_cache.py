@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .._core.checks import require_count, require_seconds
+from .._core.loops import require_running_loop
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import IndexFuncError, WrongEventLoopError
+from ..errors import IndexFuncError
 from ..handlers import ResourceEventHandler
 from ..objects.keys import resource_version_of
 from ..objects.undecodable import UndecodableObject
@@ -177,7 +177,4 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
 
 
 def _now() -> float:
-    try:
-        return asyncio.get_running_loop().time()
-    except RuntimeError:
-        raise WrongEventLoopError("a MutationCache can be used only in the event loop's thread") from None
+    return require_running_loop("a MutationCache").time()

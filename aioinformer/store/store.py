@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from .._core.checks import require_text
 from .._core.coop import snapshot, yielding
+from .._core.forks import Process
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..objects.keys import (
@@ -53,6 +54,8 @@ class Store(Generic[T]):
         # By key. While an object changes from one to the other, other threads find it in one of them or in both.
         self._undecodable: dict[str, UndecodableObject] = {}
         self._version = ""
+        self.kept_current_in: Process | None = None
+        """The process in which an informer keeps this store current; None for a store without an informer."""
 
     @property
     def last_store_sync_resource_version(self) -> str:

@@ -92,6 +92,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         if self._registration is None:
             raise InformerError(f"{self!r}: enter them with async with before iterating")
         while not self._events:
+            self._informer.require_own_loop()
             if self._left or self._informer.is_stopped:
                 raise StopAsyncIteration
             self._changed.clear()

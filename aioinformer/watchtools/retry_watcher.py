@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from random import Random
+from random import Random, SystemRandom
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -132,7 +132,7 @@ class RetryWatcher(Generic[T]):
             codec_for(object_type),
             min_restart_delay,
             min_watch_timeout,
-            random or Random(),
+            random or SystemRandom(),
         )
         self._events: AsyncGenerator[WatchEvent[T], None] | None = None
         self._reading = asyncio.Lock()

@@ -182,9 +182,9 @@ async def get(port: int, path: str) -> tuple[int, Any]:
 
 
 async def until(port: int, path: str, is_wanted: Callable[[tuple[int, Any]], bool]) -> Any:
-    while not is_wanted(found := await get(port, path)):
-        pass
-    return found[1]
+    while not is_wanted(answer := await get(port, path)):  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.05)  # the program, which is starting, needs the processor
+    return answer[1]
 
 
 def made(server: APIServer, plural: str, *names: str) -> Callable[[], bool]:
