@@ -125,7 +125,7 @@ def test_model_whose_typed_field_is_nested_too_deeply_is_refused() -> None:
     version = b'{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%b}}' % schema
     names = b'"group":"g","scope":"Namespaced","names":{"kind":"A","plural":"as"}'
     raw = b'{"metadata":{"name":"a"},"spec":{%b,"versions":[%b]}}' % (names, version)
-    with pytest.raises(DecodeError, match="a typed field of V1CustomResourceDefinition is nested too deeply"):
+    with pytest.raises(DecodeError, match=r"a typed field .*is nested too deeply"):
         codec_for(V1CustomResourceDefinition).decode(raw)
 
 
