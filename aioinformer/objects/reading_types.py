@@ -20,7 +20,7 @@ from msgspec import Meta
 
 _LIMITS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz")
 
-_CONTAINERS = frozenset(
+_CONTAINERS: frozenset[Any] = frozenset(
     [
         list, tuple, set, frozenset, dict, abc.Collection, abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet,
         abc.Mapping, abc.MutableMapping,
@@ -86,7 +86,8 @@ class _Builder:
         kind = _without_names(kind)
         if not self._is_changed(kind, set()):
             return kind
-        origin, args = get_origin(kind), get_args(kind)
+        origin: Any = get_origin(kind)
+        args = get_args(kind)
         if origin is Annotated:
             return self.of(kind.__origin__)
         if origin is Literal:
