@@ -96,6 +96,8 @@ class _Builder:
             return _union(map(self.of, args))
         if origin in _CONTAINERS:
             return origin[tuple(part if part is Ellipsis else self.of(part) for part in args)]
+        if not _has_fields(kind):
+            return kind  # a type that is not known here is read as it is
         if (key := _key(kind)) not in self._made:
             self._make(kind, origin or kind, key)
         return self._made[key]
@@ -265,6 +267,8 @@ def _without_names(kind: Any) -> Any:
             kind = kind.__supertype__
         elif type(kind).__name__ == "TypeAliasType":
             kind = kind.__value__
+        elif type(get_origin(kind)).__name__ == "TypeAliasType":
+            kind = get_origin(kind).__value__[get_args(kind)]
         else:
             return kind
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
+import sys
 import time
 import weakref
 from collections.abc import Iterator
@@ -256,6 +257,22 @@ def test_a_class_without_limits_is_read_as_it_is() -> None:
     assert without_limits(Plain) is Plain
     assert without_patterns(Tree) is Tree
     assert without_limits(Tree) is not Tree
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax came with 3.12")
+def test_names_and_parameters_of_types() -> None:
+    source = """
+type Small = Annotated[int, Meta(le=3)]
+type Many[T] = list[T]
+class Box[T](Struct):
+    value: Annotated[T, Meta(ge=5)]
+    more: Many[Small] = []
+"""
+    namespace = {**globals()}
+    exec(compile(source, "names", "exec", dont_inherit=True), namespace)
+    box = read(namespace["Box"][int], {"value": 1, "more": [9]})
+    assert box == namespace["Box"](1, [9])
+    assert read(namespace["Small"], 7) == 7
 
 
 class Host(Struct):
