@@ -307,7 +307,7 @@ class TestKeys:
 
         def change(spec: Rooms) -> None:
             spec.rooms[1].size = 2
-            spec.rooms = [spec.rooms[2], spec.rooms[1], Room("d")]
+            spec.rooms = [*spec.rooms[::-1], Room("d")]
 
         def rename(spec: Rooms) -> None:
             spec.rooms[1].name = "d"
@@ -319,6 +319,7 @@ class TestKeys:
         assert edit(gate(rooms=rooms), change, kind)["rooms"] == [
             rooms[2],
             {**rooms[1], "size": 2},
+            rooms[0],
             {"name": "d", "size": 1},
         ]
         assert refusal(gate(rooms=rooms), rename, kind)
