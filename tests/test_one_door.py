@@ -43,10 +43,6 @@ EXCEPTIONS = {
     "objects/kube_object.py": "a first try, without a further call for each object",
     "objects/managed_fields.py": "a first try, without a further call for each object",
     "objects/protobuf/schema.py": "a file of this package",
-    "operator/webhooks/admission.py": "the head of a review's object, read with the review",
-    "operator/webhooks/app.py": "reviews, whose objects stay bytes",
-    "operator/webhooks/conversion.py": "the head of a review's object",
-    "operator/webhooks/trying.py": "objects that this process has encoded",
 }
 """Files that decode in other ways, and why they may."""
 
