@@ -85,7 +85,7 @@ class StandIns:
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def read(self, fields: dict[str, Any], kind: type[Any]) -> Any:
+    def read(self, fields: dict[str, Any], kind: Any) -> Any:
         """Return an object as its class, with stand-ins.
 
         Raises:
@@ -225,7 +225,9 @@ _ZEROS: dict[type, Any] = {
     types.SetType: _Set,
     types.DictType: _Dict,
 }
-_reading_type = lru_cache(maxsize=64)(without_limits)
+@lru_cache(maxsize=64)
+def _reading_type(kind: Any) -> Any:
+    return without_limits(kind)
 
 
 def _bare(annotation: Any) -> Any:
