@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, TypeVar
 
-import msgspec
-
 from ..._core.checks import is_subdomain, require_flag
 from ..._core.tasks import maybe_await
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
@@ -298,8 +296,9 @@ class Admission:
         return status
 
 
-_QUOTED_VALUE = re.compile(r"^(Invalid \w+ value) '.*", re.DOTALL)
-_MISSING = re.compile(r"^Object missing required field `([^`]*)`$")
+_MISMATCH = re.compile(r"not an? \w+: (?P<text>.*?)(?: - at `\$\.?(?P<field>[^`]*)`)?; it ", re.DOTALL)
+"""The parts of a DecodeError of an object, which has no values."""
+_MISSING = re.compile(r"Object missing required field `([^`]*)`")
 
 
 def _denial_of(error: DecodeError, which: str) -> Denied:
@@ -309,14 +308,9 @@ def _denial_of(error: DecodeError, which: str) -> Denied:
         error: Why it cannot be read.
         which: ``"old"`` for the stored object.
     """
-    cause = error.__cause__
-    text, _, path = (
-        str(cause).partition(" - at `$") if isinstance(cause, msgspec.ValidationError) else ("", "", "")
-    )
-    field = path.strip(".`")
-    if missing := _MISSING.match(text):
-        field, text = f"{field}.{missing[1]}".strip("."), "is required"
-    text = (
-        _QUOTED_VALUE.sub(r"\1", text) or "the object does not fit the class by which this webhook reads it"
-    )
+    text, field = "the object does not fit the class by which this webhook reads it", ""
+    if mismatch := _MISMATCH.match(str(error)):
+        text, field = mismatch["text"], mismatch["field"] or ""
+    if missing := _MISSING.fullmatch(text):
+        text, field = "is required", f"{field}.{missing[1]}".strip(".")
     return Denied(f"{text} (in the object as it is stored)" if which else text, field=field)
