@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, TypeVar
@@ -296,21 +295,12 @@ class Admission:
         return status
 
 
-_MISMATCH = re.compile(r"not an? \w+: (?P<text>.*?)(?: - at `\$\.?(?P<field>[^`]*)`)?; it ", re.DOTALL)
-"""The parts of a DecodeError of an object, which has no values."""
-_MISSING = re.compile(r"Object missing required field `([^`]*)`")
-
-
 def _denial_of(error: DecodeError, which: str) -> Denied:
-    """Return the denial of an object that cannot be read: it names the field, and quotes no value.
+    """Return the denial of an object that cannot be read: it names the field.
 
     Args:
         error: Why it cannot be read.
         which: ``"old"`` for the stored object.
     """
-    text, field = "the object does not fit the class by which this webhook reads it", ""
-    if mismatch := _MISMATCH.match(str(error)):
-        text, field = mismatch["text"], mismatch["field"] or ""
-    if missing := _MISSING.fullmatch(text):
-        text, field = "is required", f"{field}.{missing[1]}".strip(".")
-    return Denied(f"{text} (in the object as it is stored)" if which else text, field=field)
+    text = error.problem or "the object does not fit the class by which this webhook reads it"
+    return Denied(f"{text} (in the object as it is stored)" if which else text, field=error.field)

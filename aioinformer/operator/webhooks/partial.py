@@ -225,6 +225,8 @@ _ZEROS: dict[type, Any] = {
     types.SetType: _Set,
     types.DictType: _Dict,
 }
+
+
 @lru_cache(maxsize=64)
 def _reading_type(kind: Any) -> Any:
     return without_limits(kind)
