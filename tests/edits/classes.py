@@ -177,6 +177,6 @@ class _Builder:
             else:
                 fields.append((name, inner.type | None, None))
         view.type = msgspec.defstruct(
-            f"Part{next(_numbers)}", fields, bases=bases, kw_only=True, omit_defaults=view.omits
+            f"Part{next(_numbers)}", fields, bases=bases or None, kw_only=True, omit_defaults=view.omits
         )
         return view
