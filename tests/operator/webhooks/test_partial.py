@@ -118,7 +118,7 @@ CONVERTED = {
 DEFAULTS = {"parts": [], "level": 5}
 
 
-HEAD = {"kind": "Page", "metadata": {"name": "a", "uid": "1"}}
+HEAD: Object = {"kind": "Page", "metadata": {"name": "a", "uid": "1"}}
 
 
 def converting() -> WebhookApp:
