@@ -179,7 +179,7 @@ def nested(levels: int) -> Any:
 
 @pytest.mark.kubernetes
 @pytest.mark.xdist_group("kubernetes")
-@pytest.mark.parametrize("levels", [1_100, 9_990])
+@pytest.mark.parametrize("levels", [1_100, 9_993])
 async def test_nesting_hides_nothing_from_a_policy(real: Cluster, tmp_path: Path, levels: int) -> None:
     operator = converting("nested")
 

@@ -28,6 +28,8 @@ Kind = type[CustomResource]
 
 MOST_LEVELS_OF_ANSWER = 9_997
 """Levels of an object that the API server can read in the answer, which adds three of its own."""
+_READ_METADATA = ("name", "namespace", "uid", "labels", "annotations")
+"""The metadata that the API server reads of an answer."""
 
 
 class ConversionRequest(msgspec.Struct, rename={"desired": "desiredAPIVersion"}):
@@ -164,7 +166,12 @@ class Converter:
         try:
             return msgspec.Raw(msgspec.json.encode(whole))
         except RecursionError:
-            encoded = encode_nested(whole)
+            pass
+        # The server restores metadata but labels and annotations. Managed fields are nested more than what they are of.
+        whole["metadata"] = {
+            name: value for name, value in whole["metadata"].items() if name in _READ_METADATA
+        }
+        encoded = encode_nested(whole)
         if any(crossings(encoded, first=MOST_LEVELS_OF_ANSWER + 1)):
             # The server stores it and could not read the answer, so it would fail the whole list.
             self.on_unfit(

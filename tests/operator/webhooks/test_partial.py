@@ -118,7 +118,7 @@ CONVERTED = {
 DEFAULTS = {"parts": [], "level": 5}
 
 
-HEAD = {"kind": "Page", "metadata": {"name": "a", "uid": "1"}}
+HEAD: Object = {"kind": "Page", "metadata": {"name": "a", "uid": "1"}}
 
 
 def converting() -> WebhookApp:
@@ -244,3 +244,13 @@ async def test_an_object_that_is_nested_too_deeply_for_the_answer_does_not_fail_
     made = answer.json()["response"]["convertedObjects"]
     assert [obj.get("spec") for obj in made] == [None, CONVERTED | DEFAULTS]
     assert "it is nested more than 9997 levels deep" in caplog.text
+
+
+async def test_managed_fields_that_are_nested_too_deeply_for_the_answer_are_left_to_the_server() -> None:
+    app = converting()
+    metadata = {**HEAD["metadata"], "labels": {"a": "b"}, "managedFields": "?"}
+    obj = {**HEAD, "apiVersion": "unfit.example.com/v1", "metadata": metadata, "spec": WHOLE}
+    body = json.dumps(conversion("v2", obj)).encode().replace(b'"?"', b"[" * 9_998 + b"]" * 9_998)
+    (made,) = (await post(app, app.paths[0], body)).json()["response"]["convertedObjects"]
+    assert made["metadata"] == {**HEAD["metadata"], "labels": {"a": "b"}}
+    assert made["spec"] == CONVERTED | DEFAULTS
