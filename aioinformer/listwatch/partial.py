@@ -21,6 +21,7 @@ from ..objects.meta import (
     WatchEvent,
 )
 from ..objects.nesting import DECODE_ERRORS, decode_parts
+from .events import EventStream
 
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
@@ -78,7 +79,9 @@ def _is_partial(type_meta: TypeMeta | None) -> bool:
 class PartialStream:
     """A watch that reduces its objects."""
 
-    def __init__(self, events: Any) -> None:
+    pauses = True  # as its events
+
+    def __init__(self, events: EventStream) -> None:
         self._events = events
 
     def __aiter__(self) -> Self:

@@ -403,8 +403,9 @@ class Reflector(Running, Generic[T]):
         try:
             while (batch := await watch.next_batch()) is not None:
                 await self._apply(batch, watch)
-                await asyncio.sleep(0)  # let the handlers of this batch run before the next one
-                if self._must_relist_for_missed():
+                if watch.must_pause:
+                    await asyncio.sleep(0)
+                if self._decoder.missed and self._must_relist_for_missed():
                     break
             else:
                 return watch.very_short_end(_now())
