@@ -81,7 +81,8 @@ def apply_in_steps(
         if last is not None and isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None:
             obj = DeletedFinalStateUnknown(key, last)
         yield DeleteNotification(obj)
-    RejectedObjectError.raise_first(rejected)
+    if rejected:
+        RejectedObjectError.raise_first(rejected)
 
 
 def _apply_whole(

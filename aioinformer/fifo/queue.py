@@ -402,7 +402,7 @@ class FIFO:
             self._state.put_back(item)
             raise
         finally:
-            if (seconds := perf_counter() - started) > SLOW_POP:
+            if self._state.queue and (seconds := perf_counter() - started) > SLOW_POP:
                 self._warn_of_slow(item, seconds)
         if item.is_in_initial_list:
             self._state.done(item)
@@ -485,13 +485,13 @@ class FIFO:
 
     def _leave(self) -> None:
         """Wake all waiters if any of them can go on, and unlock the queue."""
-        depth = len(self._state.queue)
-        if depth > self._high_water:
+        queue = self._state.queue
+        if queue and (depth := len(queue)) > self._high_water:
             self._high_water = depth
         if not self._is_synced and self._state.has_synced():
             self._is_synced = True
             self._synced.set()
-        if depth or self._waiting_for_room or self._closed:
+        if queue or self._waiting_for_room or self._closed:
             self._changed.notify(ALL)
         self._changed.release()
 

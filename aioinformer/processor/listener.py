@@ -127,7 +127,11 @@ class ProcessorListener(Generic[T]):
                 pending.arrived.clear()
                 await pending.arrived.wait()
                 continue
-            await channel.put(pending.take())
+            batch = pending.take()
+            try:
+                channel.put_nowait(batch)
+            except asyncio.QueueFull:
+                await channel.put(batch)
             if not pending.forwards_all:
                 await channel.join()  # meanwhile the policy acts on what waits
         await channel.put(())

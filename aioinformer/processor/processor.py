@@ -27,7 +27,7 @@ class Processor(Running):
     def __init__(self) -> None:
         # The value: whether the listener's resync was due at the last should_resync().
         self._syncing: dict[ProcessorListener[Any], bool] = {}
-        self._blocking: list[ProcessorListener[Any]] = []  # those that the store may have to wait for
+        self._blocking: list[ProcessorListener[Any]] = []
         self._running: set[ProcessorListener[Any]] = set()  # removed ones included
         self._tasks: asyncio.TaskGroup | None = None
         self._runner: asyncio.Task[object] | None = None

@@ -110,6 +110,7 @@ class OpenWatch:
         self._deadline = math.inf  # loop time by which the read that waits must return
         self._reader: asyncio.Task[Any] | None = None
         self._is_overdue = False
+        self._time: Callable[[], float]
         self._last_bookmark: float | None = None
         self.started = started
         self.healthy_from = started + min(HEALTHY, timeout)
@@ -136,16 +137,14 @@ class OpenWatch:
         if self._returned:
             returned, self._returned = self._returned, []
             return returned
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        reader = self._reader or self.start_reading()
+        now = self._time()
         until = now + self._pulse.longest_silence if deadline is None else deadline
         if until > now + self._idle_timeout:
             until = now + self._idle_timeout
         self._deadline = until
         if until < self._timer.deadline:  # it stays set from one read to the next: a timer costs as much as an event
             self._timer.fire_by(until)
-        self._reader = reader = asyncio.current_task()
-        assert reader is not None
         requests = reader.cancelling()
         try:
             batch = await self._stream.__anext__()
@@ -165,7 +164,14 @@ class OpenWatch:
         self._deadline = math.inf
         if reader.cancelling() > requests:
             self._end_read(reader, requests)
-        return batch if isinstance(batch, list) else [batch]
+        return batch if type(batch) is list else [batch]
+
+    def start_reading(self) -> asyncio.Task[Any]:
+        """Let the running task read from now on; the first one does so by itself. Returns the task."""
+        self._time = asyncio.get_running_loop().time
+        self._reader = asyncio.current_task()
+        assert self._reader is not None
+        return self._reader
 
     def _on_timer(self, now: float) -> None:
         """Cancel the read that is overdue, or wait for its deadline."""
