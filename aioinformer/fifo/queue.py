@@ -516,4 +516,3 @@ class FIFO:
                 except KeyFuncError:  # of a bookmark
                     what = shortened(deltas[0].object, 80)
             logger.warning("processing %s took %.0f ms, with %d waiting", what, seconds * 1000, waiting)
-

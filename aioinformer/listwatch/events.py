@@ -135,7 +135,9 @@ class EventStream:
     pauses = True
     """Other tasks run between two batches: each chunk is awaited, and holds all that has arrived."""
 
-    def __init__(self, chunks: ByteStream, longest_object: int = LONGEST_OBJECT, request: str = "watch") -> None:
+    def __init__(
+        self, chunks: ByteStream, longest_object: int = LONGEST_OBJECT, request: str = "watch"
+    ) -> None:
         self._chunks = chunks
         self._request = request
         self._longest = longest_object
@@ -198,4 +200,6 @@ class EventStream:
         """Keep what is beyond one batch for the next ones."""
         rest = spans[LONGEST_BATCH:]
         del spans[LONGEST_BATCH:]
-        self._batches.extend(rest[start : start + LONGEST_BATCH] for start in range(0, len(rest), LONGEST_BATCH))
+        self._batches.extend(
+            rest[start : start + LONGEST_BATCH] for start in range(0, len(rest), LONGEST_BATCH)
+        )

@@ -65,7 +65,9 @@ class Pulse:
 
     def _expect_bookmarks(self, expects_bookmarks: bool) -> None:
         self._expects_bookmarks = expects_bookmarks
-        self.longest_silence = self._max_silence if expects_bookmarks else max(self._max_silence, LEAST_SILENCE)
+        self.longest_silence = (
+            self._max_silence if expects_bookmarks else max(self._max_silence, LEAST_SILENCE)
+        )
 
     def record_interval(self, apart: float) -> None:
         """Record that two bookmarks of a watch arrived so many seconds apart."""
@@ -143,7 +145,9 @@ class OpenWatch:
         if until > now + self._idle_timeout:
             until = now + self._idle_timeout
         self._deadline = until
-        if until < self._timer.deadline:  # it stays set from one read to the next: a timer costs as much as an event
+        if (
+            until < self._timer.deadline
+        ):  # it stays set from one read to the next: a timer costs as much as an event
             self._timer.fire_by(until)
         requests = reader.cancelling()
         try:
@@ -160,7 +164,9 @@ class OpenWatch:
             ends_early = self._pulse.longest_silence < self._idle_timeout
             if deadline is None and not self._pulse.record_silence() and ends_early:
                 return None
-            raise IdleTimeoutError(f"the watch is open but nothing has arrived for {until - now:g} s") from error
+            raise IdleTimeoutError(
+                f"the watch is open but nothing has arrived for {until - now:g} s"
+            ) from error
         self._deadline = math.inf
         if reader.cancelling() > requests:
             self._end_read(reader, requests)
