@@ -21,7 +21,6 @@ from ..objects.meta import (
     WatchEvent,
 )
 from ..objects.nesting import DECODE_ERRORS, decode_parts
-from .events import EventStream
 
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
@@ -79,10 +78,9 @@ def _is_partial(type_meta: TypeMeta | None) -> bool:
 class PartialStream:
     """A watch that reduces its objects."""
 
-    pauses = True  # as its events
-
-    def __init__(self, events: EventStream) -> None:
+    def __init__(self, events: Any) -> None:
         self._events = events
+        self.pauses = getattr(events, "pauses", False)
 
     def __aiter__(self) -> Self:
         return self

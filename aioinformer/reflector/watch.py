@@ -170,7 +170,7 @@ class OpenWatch:
         self._deadline = math.inf
         if reader.cancelling() > requests:
             self._end_read(reader, requests)
-        return batch if type(batch) is list else [batch]
+        return batch if isinstance(batch, list) else [batch]
 
     def start_reading(self) -> asyncio.Task[Any]:
         """Let the running task read from now on; the first one does so by itself. Returns the task."""
