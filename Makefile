@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz simulate mutants schema docs-tables clean
+.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ test: $(STAMP) lint   ## Lint, then run all tests; those on the real kube-apiser
 
 test-all:        ## Run the tests on every Python version found.
 	@for version in 3.11 3.12 3.13 3.14; do \
-	  if command -v python$$version >/dev/null; then \
+	  if python$$version -c '' 2>/dev/null; then \
 	    $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 	  else echo "python$$version not found: skipped"; fi; \
 	done
@@ -58,7 +58,7 @@ test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read pr
 	$(BIN)/python -m pytest tests/e2e -n 2 --dist loadgroup --protobuf $(PYTEST_ARGS)
 
 test-eager: $(STAMP)  ## Run the tests with asyncio's eager tasks (Python 3.12 or newer).
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --eager-tasks
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --eager-tasks $(PYTEST_ARGS)
 
 lint: $(STAMP)   ## Check style, types, and the direction of imports between rooms.
 	$(BIN)/ruff check .
@@ -103,6 +103,9 @@ conformance: $(STAMP) ## Compare the embedded server with the real one in ten mi
 
 fuzz: $(STAMP)   ## Compare client-go and aioinformer on random scripts for MINUTES (1), from SEED.
 	$(BIN)/python -m tests.oracle.fuzz fuzz --minutes $(or $(MINUTES),1) $(if $(SEED),--seed '$(SEED)')
+
+edits: $(STAMP)  ## Make EDITS (10000) random edits through random classes on a real kube-apiserver, FROM a seed (0).
+	$(BIN)/python -m tests.edits $(or $(EDITS),10000) $(or $(FROM),0)
 
 simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), JOBS (1) at once; or print the history of SEED.
 	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000) \

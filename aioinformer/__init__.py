@@ -18,6 +18,7 @@ from .errors import (
     ApiError,
     ConfigError,
     ConflictError,
+    DecodeError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
@@ -57,6 +58,7 @@ from .objects.status_conditions import (
     remove_status_condition,
     set_status_condition,
 )
+from .objects.undecodable import UndecodableObject
 from .reflector import Reflector
 from .resources import CachedResource, Resource
 from .store import Indexer, Lister, Store
@@ -72,6 +74,7 @@ __all__ = [
     "Compression",
     "ConfigError",
     "ConflictError",
+    "DecodeError",
     "DeletedFinalStateUnknown",
     "DeltaFIFO",
     "EventRecorder",
@@ -109,6 +112,7 @@ __all__ = [
     "TerminalError",
     "Transport",
     "TransportError",
+    "UndecodableObject",
     "WatchEvent",
     "WorkQueue",
     "add_finalizer",

@@ -13,7 +13,13 @@ from .informer import (
     wait_for_cache_sync,
 )
 from .listwatch import ListWatch
-from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from .notifications import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    UndecodableNotification,
+    UpdateNotification,
+)
 from .objects.keys import (
     ExplicitKey,
     deletion_handling_meta_namespace_key_func,
@@ -21,6 +27,7 @@ from .objects.keys import (
     split_meta_namespace_key,
 )
 from .objects.meta import ListResult, TypeMeta
+from .objects.undecodable import UndecodableObject
 from .processor import Backlog, CacheMutationDetector, ListenerState, Processor, ProcessorListener
 from .protocols import (
     KnownObjects,
@@ -79,6 +86,8 @@ __all__ = [
     "Store",
     "SyncAllInfo",
     "TypeMeta",
+    "UndecodableNotification",
+    "UndecodableObject",
     "UpdateNotification",
     "deletion_handling_meta_namespace_key_func",
     "meta_namespace_index_func",

@@ -101,15 +101,19 @@ class BookmarkInfo(msgspec.Struct, frozen=True):
 
 
 class DeletedFinalStateUnknown(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """A tombstone: the deletion of an object whose DELETED event was missed, found by a list.
+    """A tombstone: the deletion of an object whose last state is not known, or does not fit the object type.
+
+    A list found that the object is gone, and the DELETED event was missed; or the object was undecodable.
 
     Args:
         key: The key of the deleted object.
-        obj: The last known state. It may be stale; None if no state is known.
+        obj: The last known state of the object type. It may be stale; None if no state is known.
+        undecodable: The last state, if it does not fit the object type: an UndecodableObject.
     """
 
     key: str
     obj: T | None
+    undecodable: Any = None
 
     @property
     def name(self) -> str:

@@ -14,7 +14,8 @@ AioInformerError
 │   └── DamagedError            bytes were changed on their way
 ├── VeryShortWatchError         a watch ended at once, without an event
 ├── ConfigError                 kubeconfig, in-cluster files or arguments cannot work
-│   └── ClientClosedError       a request through a closed client
+│   ├── ClientClosedError       a request through a closed client
+│   └── AmbiguousEditError      an edited list does not say which of its items was changed
 ├── SelectorError               a label selector cannot be parsed
 ├── DecodeError                 bytes or a value do not fit the object type
 ├── RejectedObjectError         one object was rejected; the others of the call were accepted
@@ -29,8 +30,11 @@ AioInformerError
 ├── NotFoundError               no such object in a cache, or on the server
 ├── WorkQueueError              done() for an item that the work queue has not handed out
 │   └── QueueShutDownError      get from a work queue that is shut down and empty
+├── AlreadyOwnedError           an object exists that another owner controls, or that others made
 ├── ReconcileError              a reconciler failed
 │   ├── TerminalError           raised *by* a reconciler: do not retry
+│   │   ├── UndecodableError    the object to reconcile does not fit its type; also a DecodeError
+│   │   └── OwnerError          an object cannot have this owner; also a ConfigError
 │   ├── InvalidResultError      the reconciler did not return a Result
 │   └── ReconcileTimeout        the reconciler took too long
 ├── Denied                      raised *by* a webhook: refuse the request
@@ -39,7 +43,8 @@ AioInformerError
 │   └── UntilTimeout            the timeout passed
 ├── LeadershipLostError         another instance may lead by now
 ├── CacheMutatedError           an object in the cache was changed in place
-├── WrongEventLoopError         used from another event loop or thread
+├── WrongEventLoopError         used from another event loop or thread, or without one
+│   └── ForkedError             started before this process was forked
 └── InformerError               lifecycle
     ├── AlreadyStartedError
     ├── StoppedError
@@ -57,7 +62,9 @@ from ._core.difference import difference
 __all__ = [
     "AioInformerError",
     "AlreadyExistsError",
+    "AlreadyOwnedError",
     "AlreadyStartedError",
+    "AmbiguousEditError",
     "ApiError",
     "CacheMutatedError",
     "ClientClosedError",
@@ -68,6 +75,7 @@ __all__ = [
     "Denied",
     "FIFOClosedError",
     "ForbiddenError",
+    "ForkedError",
     "IdleTimeoutError",
     "IndexFuncError",
     "IndexerConflictError",
@@ -78,6 +86,7 @@ __all__ = [
     "LeadershipLostError",
     "NotFoundError",
     "ObjectNotFoundError",
+    "OwnerError",
     "QueueHeldError",
     "QueueShutDownError",
     "ReconcileError",
@@ -92,6 +101,7 @@ __all__ = [
     "TooManyRequestsError",
     "TransformError",
     "TransportError",
+    "UndecodableError",
     "UnknownIndexError",
     "UntilError",
     "UntilTimeout",
@@ -297,6 +307,33 @@ class ClientClosedError(ConfigError):
     """The client was closed. Reflectors and others that use it do not retry: they end with this error."""
 
 
+class AmbiguousEditError(ConfigError):
+    """An edited list does not say which of its items was changed, and its class lacks some of their fields.
+
+    Nothing was written: these fields would have been lost, or got by another item.
+
+    Args:
+        field: The list, such as ``"spec.rules"``.
+        message: Why, and what to do.
+
+    Attributes:
+        request: The request that was not sent; ``""`` in a webhook.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(field, message)
+        self.field = field
+        self.message = message
+        self.request = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.request}: {self.field}: {self.message}"
+            if self.request
+            else f"{self.field}: {self.message}"
+        )
+
+
 class SelectorError(AioInformerError):
     """A label selector cannot be parsed."""
 
@@ -338,7 +375,7 @@ class KeyFuncError(RejectedObjectError):
         self.cause = cause
 
     def __str__(self) -> str:
-        return f"no key for {type(self.obj).__name__} {shortened(self.obj)}: {self.cause}"
+        return f"no key for {type(self.obj).__name__} {outlined(self.obj)}: {self.cause}"
 
 
 class TransformError(RejectedObjectError):
@@ -433,12 +470,45 @@ class QueueShutDownError(WorkQueueError):
     """The work queue is shut down and has handed out all its items."""
 
 
+class AlreadyOwnedError(AioInformerError):
+    """An object exists that another owner controls, or that others made (controllerutil ``AlreadyOwnedError``).
+
+    Args:
+        key: The object's key.
+        kind: Its kind.
+        controller: The owner that controls it; None if it has no controller.
+        advice: What to do.
+    """
+
+    def __init__(self, key: str, kind: str, controller: Any, advice: str) -> None:
+        super().__init__(key, kind, controller, advice)
+        self.key = key
+        self.kind = kind
+        self.controller = controller
+        self.advice = advice
+
+    def __str__(self) -> str:
+        owner = self.controller
+        state = "exists without a controller"
+        if owner is not None:
+            state = f"is controlled by {owner.kind} {owner.name} (uid {owner.uid})"
+        return f"{self.kind} {self.key} {state}; {self.advice}"
+
+
 class ReconcileError(AioInformerError):
     """A reconciler failed."""
 
 
 class TerminalError(ReconcileError):
     """Raised by a reconciler: do not retry before something changes (controller-runtime)."""
+
+
+class UndecodableError(TerminalError, DecodeError):
+    """The object to reconcile does not fit its type. It is reconciled again when it changes."""
+
+
+class OwnerError(TerminalError, ConfigError):
+    """An object cannot have this owner: it is in another namespace, or cluster-scoped and its owner is not."""
 
 
 class InvalidResultError(ReconcileError):
@@ -530,7 +600,11 @@ class CacheMutatedError(AioInformerError):
 
 
 class WrongEventLoopError(AioInformerError):
-    """An object was used from another event loop or thread than its own."""
+    """An object was used from another event loop or thread than its own, or where no event loop runs."""
+
+
+class ForkedError(WrongEventLoopError):
+    """An object was started before this process was forked: it runs in the parent process only."""
 
 
 class InformerError(AioInformerError):
@@ -615,6 +689,17 @@ def said(error: BaseException) -> str:
 def traceback_of(error: BaseException) -> BaseException | None:
     """Return a log's ``exc_info``: the error, or None for an error of this package, whose message says enough."""
     return None if isinstance(error, AioInformerError) else error
+
+
+def outlined(obj: Any) -> str:
+    """Return a repr of an object for messages, without its values, which may be secret. Never raises."""
+    if obj is None or isinstance(obj, (str, int, float)):
+        return shortened(obj)
+    if isinstance(obj, dict):
+        return shortened(dict.fromkeys(obj, ...)).replace("Ellipsis", "…")
+    key, version = getattr(obj, "key", None), getattr(obj, "resource_version", None)
+    shown = f" {key}{f' at {version}' if version else ''}" if isinstance(key, str) else ""
+    return f"<{type(obj).__name__}{shown}>"
 
 
 def shortened(value: Any, limit: int = 120) -> str:

@@ -17,6 +17,7 @@ OnAdd = Callable[[T, bool], object]
 OnUpdate = Callable[[T, T], object]
 OnDelete = Callable[[T | DeletedFinalStateUnknown[T]], object]
 OnDeleteObject = Callable[[T], object]
+OnUndecodable = Callable[[Any], object]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
@@ -26,6 +27,12 @@ class ResourceEventHandler(Protocol[T_contra]):
     (``contextvars``) of their own. A plain method blocks the event loop until it returns. A subclass may leave out the
     methods that it does not need. An error is logged and counted (``new_informer`` only logs it), and the next
     notification follows.
+
+    A handler may have a fourth method, ``on_undecodable(obj)``. It is called in place of ``on_add`` and ``on_update``
+    for a state that does not fit the object type: ``obj`` is an UndecodableObject. When the object fits again,
+    ``on_update`` is called with its last state that fitted, or ``on_add`` if there is none. When it is deleted,
+    ``on_delete`` gets a DeletedFinalStateUnknown with that last state, and the newest one in ``undecodable``. Without
+    the method, a handler is not called for states that do not fit.
     """
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool) -> object:
@@ -40,7 +47,10 @@ class ResourceEventHandler(Protocol[T_contra]):
         return None
 
     def on_delete(self, obj: T_contra | DeletedFinalStateUnknown[Any]) -> object:
-        """Handle a deletion: ``obj`` is the last state, or a DeletedFinalStateUnknown if the event was missed."""
+        """Handle a deletion: ``obj`` is the last state, or a DeletedFinalStateUnknown.
+
+        It is the latter if the event was missed, or if the last state does not fit the object type.
+        """
         return None
 
 
@@ -53,6 +63,8 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         on_delete: ``on_delete(obj)``; ``obj`` is a DeletedFinalStateUnknown if the deletion itself was missed.
         on_delete_object: ``on_delete_object(obj)``, instead of ``on_delete``; ``obj`` is always the last known
             state, which may be stale if the deletion was missed. Not called if no state is known.
+        on_undecodable: ``on_undecodable(obj)``, for a state that does not fit the object type; ``obj`` is an
+            UndecodableObject.
 
     Raises:
         ConfigError: A function takes other arguments, or there are both functions for deletions.
@@ -64,11 +76,13 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         on_update: OnUpdate[T] | None = None,
         on_delete: OnDelete[T] | None = None,
         on_delete_object: OnDeleteObject[T] | None = None,
+        on_undecodable: OnUndecodable | None = None,
     ) -> None:
         if on_delete is not None and on_delete_object is not None:
             raise ConfigError("on_delete and on_delete_object exclude each other: pass the one that fits")
         given = {
             "on_add": on_add, "on_update": on_update, "on_delete": on_delete, "on_delete_object": on_delete_object,
+            "on_undecodable": on_undecodable,
         }  # fmt: skip
         self._functions = {name: function for name, function in given.items() if function is not None}
         for name, function in self._functions.items():
@@ -77,6 +91,8 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         self._on_update = on_update
         self._on_delete = on_delete
         self._on_delete_object = on_delete_object
+        if on_undecodable is not None:
+            self.on_undecodable = on_undecodable
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> object:
         return self._on_add(obj, is_in_initial_list) if self._on_add is not None else None
@@ -104,6 +120,8 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
     """A handler that passes only the objects of a filter on to another handler.
 
     An object that begins to pass is an add (not of the initial list); an object that stops passing is a deletion.
+    A state that does not fit the object type is passed on without asking the filter, if the other handler has
+    ``on_undecodable``.
 
     Args:
         filter_func: Returns whether an object passes. On deletions its argument may be a DeletedFinalStateUnknown,
@@ -125,6 +143,8 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
         require_handler(handler)
         self._passes = filter_func
         self._handler = handler
+        if (on_undecodable := on_undecodable_of(handler)) is not None:
+            self.on_undecodable = on_undecodable
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> object:
         return self._handler.on_add(obj, is_in_initial_list) if self._passes(obj) else None
@@ -147,6 +167,15 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
 ARGUMENTS = {"on_add": ("obj", "is_in_initial_list"), "on_update": ("old", "new"), "on_delete": ("obj",)}
 """The arguments of a handler's methods."""
 
+OPTIONAL_ARGUMENTS = {"on_undecodable": ("obj",)}
+"""The arguments of methods that a handler may have."""
+
+
+def on_undecodable_of(handler: object) -> OnUndecodable | None:
+    """Return a handler's ``on_undecodable``, or None if it has none."""
+    found: OnUndecodable | None = getattr(handler, "on_undecodable", None)
+    return found
+
 
 def require_handler(handler: object) -> None:
     """Check at registration, not at the first event, that an object is a handler.
@@ -165,16 +194,22 @@ def require_handler(handler: object) -> None:
             "functions as add_event_handler(on_add=...) or ResourceEventHandlerFuncs(on_add=...), or subclass "
             "ResourceEventHandler"
         )
-    others = [name for name in dir(handler) if name.startswith("on_") and name not in ARGUMENTS]
-    if others and all(
-        getattr(method, "__func__", None) is getattr(ResourceEventHandler, name)
-        for name, method in methods.items()
+    known = {**ARGUMENTS, **OPTIONAL_ARGUMENTS}
+    optional = {name: getattr(handler, name) for name in OPTIONAL_ARGUMENTS if hasattr(handler, name)}
+    others = [name for name in dir(handler) if name.startswith("on_") and name not in known]
+    if (
+        others
+        and not optional
+        and all(
+            getattr(method, "__func__", None) is getattr(ResourceEventHandler, name)
+            for name, method in methods.items()
+        )
     ):
         raise ConfigError(
             f"{handler_name(handler)} has {', '.join(others)}, and overrides none of {', '.join(ARGUMENTS)}"
         )
-    for name, method in methods.items():
-        require_callback(name, method, ARGUMENTS[name])
+    for name, method in (methods | optional).items():
+        require_callback(name, method, known[name])
 
 
 def require_callback(name: str, function: object, arguments: Sequence[str]) -> None:

@@ -24,7 +24,13 @@ from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
 from .handlers import ResourceEventHandler, callable_name, require_plain
-from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from .notifications import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    UndecodableNotification,
+    UpdateNotification,
+)
 from .objects.keys import key_and_version
 from .objects.meta import ListOptions
 from .processor import Processor, ProcessorListener
@@ -319,14 +325,27 @@ class _TracedDelete(DeleteNotification, frozen=True, gc=False, kw_only=True):
         return self.path.timed(super().deliver, handler)
 
 
+class _TracedUndecodable(UndecodableNotification, frozen=True, gc=False, kw_only=True):
+    path: _Path
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        return self.path.timed(super().deliver, handler)
+
+
 def _on(path: _Path, notification: Notification) -> Notification:
     match notification:
         case AddNotification():
-            return _TracedAdd(notification.new, notification.is_in_initial_list, path=path)
+            return _TracedAdd(
+                notification.new, notification.is_in_initial_list, notification.before, path=path
+            )
         case UpdateNotification():
             return _TracedUpdate(notification.old, notification.new, path=path)
         case DeleteNotification():
             return _TracedDelete(notification.old, path=path)
+        case UndecodableNotification():
+            return _TracedUndecodable(
+                notification.old, notification.new, notification.is_in_initial_list, path=path
+            )
 
 
 class _TracedProcessor(Processor):

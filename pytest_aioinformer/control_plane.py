@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import ssl
 import subprocess
 import time
@@ -18,6 +17,8 @@ from typing import Self
 from urllib.parse import SplitResult, urlsplit
 
 import pytest
+
+from .ports import free_ports
 
 READY_DEADLINE = 60.0
 GRACE = 10.0
@@ -62,7 +63,7 @@ class ControlPlane:
         self._folder = folder
         self._token = secrets.token_urlsafe()
         self._certificate = folder / "certificates" / "apiserver.crt"
-        client_port, peer_port, port = _free_ports(3)
+        client_port, peer_port, port = free_ports(3)
         self._etcd_url, self._peer_url = (f"http://127.0.0.1:{each}" for each in (client_port, peer_port))
         self._port = port
         self._exits = ExitStack()
@@ -180,12 +181,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return unused ports."""
-    with ExitStack() as sockets:
-        bound = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for each in bound:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in bound]

@@ -1,14 +1,14 @@
 """The fixtures.
 
-Those that need the test's event loop exist twice: pytest-asyncio runs one, anyio's plugin the other. Both plugins can
-be installed; a test that uses ``anyio_backend`` is anyio's.
+Those with the prefix ``aioinformer_`` use each other. The short names are for tests; a project or plugin may have
+fixtures of these names that are something else. Those that need the test's event loop exist twice: pytest-asyncio runs
+one, anyio's plugin the other (see ``loops.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from functools import wraps
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from aioinformer.testing import APIServer
 
 from . import failed
 from .control_plane import ControlPlane, binaries
+from .loops import asyncio_fixture, value_in_loop
 from .servers import ServerUnderTest
 from .webhooks import serving
 
@@ -35,38 +36,11 @@ class RunOperator(Protocol):
         ...
 
 
-def _asyncio(make: Callable[..., AsyncIterator[Any]]) -> Any:
-    """Return a fixture that pytest-asyncio runs, in each of its modes."""
-    try:
-        import pytest_asyncio
-    except ImportError:
-        return None
-
-    @wraps(make)  # pytest-asyncio marks the function, which anyio's fixture shares
-    async def copy(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        async for value in make(*args, **kwargs):
-            yield value
-
-    return pytest_asyncio.fixture(copy)
-
-
-def _loop_fixture(request: pytest.FixtureRequest, name: str) -> Any:
-    """Return the value of the fixture for the plugin that runs the test."""
-    if "anyio_backend" in request.fixturenames:
-        return request.getfixturevalue(f"_anyio_{name}")
-    if not request.config.pluginmanager.has_plugin("asyncio"):
-        pytest.fail(
-            f"the fixture {name!r} needs an event loop: install pytest-asyncio, or mark the test anyio",
-            pytrace=False,
-        )
-    return request.getfixturevalue(f"_asyncio_{name}")
-
-
 # -- the server --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def _control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def _aioinformer_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with ControlPlane(binaries(), tmp_path_factory.mktemp("kubernetes")) as running:
         yield running
 
@@ -84,20 +58,20 @@ async def _run_embedded(tmp_path: Path, api_server_options: dict[str, Any]) -> A
         yield ServerUnderTest("embedded", kubeconfig, server)
 
 
-_asyncio_embedded = _asyncio(_run_embedded)
-_anyio_embedded = pytest.fixture(_run_embedded)
+_aioinformer_asyncio_embedded = asyncio_fixture(_run_embedded)
+_aioinformer_anyio_embedded = pytest.fixture(_run_embedded)
 
 
 @pytest.fixture
-def api_server(request: pytest.FixtureRequest) -> ServerUnderTest:
+def aioinformer_server(request: pytest.FixtureRequest) -> ServerUnderTest:
     """The API server: an embedded one of the test's own, or one that all tests share."""
     config = request.config
     kind = config.getoption("api_server") or config.getini("api_server")
     if kind == "embedded":
-        found: ServerUnderTest = _loop_fixture(request, "embedded")
-        return found
+        server: ServerUnderTest = value_in_loop(request, "embedded", "api_server")
+        return server
     if kind == "kubernetes":
-        return ServerUnderTest(kind, request.getfixturevalue("_control_plane").kubeconfig)
+        return ServerUnderTest(kind, request.getfixturevalue("_aioinformer_control_plane").kubeconfig)
     return ServerUnderTest(kind)
 
 
@@ -108,19 +82,21 @@ _checked = pytest.StashKey[str]()
 """Why the cluster cannot be used, or ""."""
 
 
-async def _open_client(request: pytest.FixtureRequest, api_server: ServerUnderTest) -> AsyncIterator[Client]:
+async def _open_client(
+    request: pytest.FixtureRequest, aioinformer_server: ServerUnderTest
+) -> AsyncIterator[Client]:
     stash = request.session.stash
-    if api_server.kind == "kubeconfig" and _checked not in stash:
-        stash[_checked] = await _why_unusable(api_server)
+    if aioinformer_server.kind == "kubeconfig" and _checked not in stash:
+        stash[_checked] = await _why_unusable(aioinformer_server)
     if why := stash.get(_checked, ""):
         pytest.fail(f"--api-server kubeconfig: {why}", pytrace=False)
-    async with api_server.connect() as client:
+    async with aioinformer_server.connect() as client:
         yield client
 
 
-async def _why_unusable(api_server: ServerUnderTest) -> str:
+async def _why_unusable(server: ServerUnderTest) -> str:
     try:
-        async with api_server.connect() as client:
+        async with server.connect() as client:
             await client.get("/version", timeout=10)
     except ForbiddenError:
         return ""  # it may permit what the tests do
@@ -129,22 +105,22 @@ async def _why_unusable(api_server: ServerUnderTest) -> str:
     return ""
 
 
-_asyncio_client = _asyncio(_open_client)
-_anyio_client = pytest.fixture(_open_client)
+_aioinformer_asyncio_client = asyncio_fixture(_open_client)
+_aioinformer_anyio_client = pytest.fixture(_open_client)
 
 
 @pytest.fixture
-def client(request: pytest.FixtureRequest, api_server: ServerUnderTest) -> Client:
+def aioinformer_client(request: pytest.FixtureRequest, aioinformer_server: ServerUnderTest) -> Client:
     """An open client, with all rights on the embedded server and on a kube-apiserver."""
-    opened: Client = _loop_fixture(request, "client")
+    opened: Client = value_in_loop(request, "client", "client")
     return opened
 
 
 # -- the namespace -----------------------------------------------------------------------------------------
 
 
-async def _make_namespace(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[str]:
-    namespaces = Resource(client, "namespaces", KubeObject)
+async def _make_namespace(request: pytest.FixtureRequest, aioinformer_client: Client) -> AsyncIterator[str]:
+    namespaces = Resource(aioinformer_client, "namespaces", KubeObject)
     name = (await namespaces.create({"metadata": {"generateName": "test-"}})).name
     yield name
     node = request.node
@@ -157,14 +133,14 @@ async def _make_namespace(request: pytest.FixtureRequest, client: Client) -> Asy
         return  # the test has deleted it
 
 
-_asyncio_namespace = _asyncio(_make_namespace)
-_anyio_namespace = pytest.fixture(_make_namespace)
+_aioinformer_asyncio_namespace = asyncio_fixture(_make_namespace)
+_aioinformer_anyio_namespace = pytest.fixture(_make_namespace)
 
 
 @pytest.fixture
-def namespace(request: pytest.FixtureRequest, client: Client) -> str:
+def aioinformer_namespace(request: pytest.FixtureRequest, aioinformer_client: Client) -> str:
     """The name of a new namespace, which is deleted after the test."""
-    name: str = _loop_fixture(request, "namespace")
+    name: str = value_in_loop(request, "namespace", "namespace")
     return name
 
 
@@ -172,22 +148,50 @@ def namespace(request: pytest.FixtureRequest, client: Client) -> str:
 
 
 @pytest.fixture
-def run_operator(api_server: ServerUnderTest, client: Client, namespace: str) -> RunOperator:
+def run_operator(
+    aioinformer_server: ServerUnderTest, aioinformer_client: Client, aioinformer_namespace: str
+) -> RunOperator:
     """Runs an operator in the test's namespace: ``async with run_operator(operator) as manager``.
 
     It installs the operator's CustomResourceDefinitions first. They remain on a server that tests share. The embedded
     server calls the operator's webhooks. Leaving the block raises the operator's error, if it has failed, such as a
     CacheMutatedError if it has changed a cached object. ``settings=`` is as for ``Operator.running``.
     """
+    client = aioinformer_client
 
     @asynccontextmanager
     async def run(operator: Operator, *, settings: object = None) -> AsyncIterator[Manager]:
-        serves = api_server.kind == "embedded" and operator.has_webhooks
+        serves = aioinformer_server.kind == "embedded" and operator.has_webhooks
         if not serves:
             await install(client, operator)
         await operator.discover(client)
-        manager = operator.manager(client, namespace=namespace, settings=settings, detect_mutations=True)
+        manager = operator.manager(
+            client, namespace=aioinformer_namespace, settings=settings, detect_mutations=True
+        )
         async with serving(client, operator, manager) if serves else nullcontext(), manager:
             yield manager
 
     return run
+
+
+# -- short names -------------------------------------------------------------------------------------------
+
+
+def _short(name: str, full_name: str) -> Any:
+    """Return a fixture that is another one by a short name, unless another plugin has a fixture of that name."""
+
+    def value(request: pytest.FixtureRequest) -> Any:
+        try:
+            return request.getfixturevalue(name)  # another plugin's, which this fixture overrides
+        except pytest.FixtureLookupError as error:
+            if error.argname != name:
+                raise
+        return request.getfixturevalue(full_name)
+
+    value.__doc__ = f"``{full_name}``, or another plugin's fixture of this name."
+    return pytest.fixture(value, name=name)
+
+
+_aioinformer_short_server = _short("api_server", "aioinformer_server")
+_aioinformer_short_client = _short("client", "aioinformer_client")
+_aioinformer_short_namespace = _short("namespace", "aioinformer_namespace")

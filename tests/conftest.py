@@ -1,6 +1,7 @@
 """Fixtures and checks for all tests.
 
-Every async test must end within 100 s and leave its event loop without tasks and open files. Tests run on asyncio.
+Every async test must end 20 s before pytest-timeout's limit, so within 100 s unless it is marked with another timeout,
+and leave its event loop without tasks and open files. Tests run on asyncio.
 Tests of sockets, timers and hand-overs between tasks, where the loop can matter, run on uvloop too.
 """
 
@@ -59,15 +60,24 @@ def _eager_loop() -> asyncio.AbstractEventLoop:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if isinstance(item, pytest.Function) and asyncio.iscoroutinefunction(item.obj):
-        item.obj = _limited(item.obj)
+        item.obj = _limited(item.obj, _limit_of(item))
 
 
-def _limited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
+def _limit_of(item: pytest.Item) -> float:
+    """Return the seconds that a test may take."""
+    marker = item.get_closest_marker("timeout")
+    seconds = float(marker.args[0] if marker is not None else item.config.getini("timeout"))
+    return seconds - 20
+
+
+def _limited(
+    test: Callable[..., Coroutine[Any, Any, None]], seconds: float
+) -> Callable[..., Coroutine[Any, Any, None]]:
     """Fail where the test waits, before pytest-timeout ends the process without a traceback."""
 
     @functools.wraps(test)
     async def limited(*args: Any, **kwargs: Any) -> None:
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(seconds):
             await test(*args, **kwargs)
 
     return limited

@@ -14,7 +14,7 @@ def own_frame(error: BaseException) -> traceback.FrameSummary | None:
     found = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
-        if _is_own(code.co_filename):
+        if is_own(code.co_filename):
             found = traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False)
     return found  # it reads the file only if its line is asked for
 
@@ -25,7 +25,8 @@ def shown_path(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def _is_own(path: str) -> bool:
-    if path.startswith("<") or "site-packages" in path:
+def is_own(path: str) -> bool:
+    """Return whether a file is the user's code: not in this package, an installed one, or Python's own."""
+    if path.startswith("<") or "site-packages" in path or "dist-packages" in path:
         return False
     return not any(os.path.abspath(path).startswith(folder + os.sep) for folder in FOLDERS)

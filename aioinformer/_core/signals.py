@@ -15,7 +15,10 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 async def run_until_signal(
-    run: Callable[[], Awaitable[object]], owner: object, signals: Sequence[signal.Signals]
+    run: Callable[[], Awaitable[object]],
+    owner: object,
+    signals: Sequence[signal.Signals],
+    on_first: Callable[[], None] | None = None,
 ) -> None:
     """Await ``run()``, and cancel it when a signal arrives; each further signal cancels it again.
 
@@ -25,6 +28,7 @@ async def run_until_signal(
         run: What to run.
         owner: What errors call it.
         signals: The signals that end it.
+        on_first: Called for the first signal, before it ends anything.
 
     Raises:
         ConfigError: This is not the main thread, the only one that can handle signals.
@@ -45,6 +49,8 @@ async def run_until_signal(
         nonlocal received
         if not is_over:
             received += 1
+            if received == 1 and on_first is not None:
+                on_first()
             task.cancel()
 
     try:

@@ -17,10 +17,11 @@ import anyio.lowlevel
 from ..errors import (
     AlreadyStartedError,
     StoppedError,
-    WrongEventLoopError,
     said,
     traceback_of,
 )
+from .forks import require_same_process
+from .loops import InOneLoop
 
 logger = logging.getLogger(__name__)
 
@@ -88,14 +89,29 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
 async def gather(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
     """Run coroutines concurrently, and return their results. When one fails, the others are cancelled.
 
+    A deadline around it is caught by its own scope. (A cancelled ``asyncio.gather`` may raise a CancelledError that
+    does not say who cancelled it.)
+
     Raises:
         BaseException: The first error. All tasks have ended.
     """
     tasks = [asyncio.ensure_future(each) for each in coroutines]
+    failures: list[BaseException] = []
+
+    def record_failure(task: asyncio.Task[T]) -> None:
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            failures.append(failure)
+
+    for task in tasks:
+        task.add_done_callback(record_failure)
     try:
-        return await asyncio.gather(*tasks)
+        if tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         await finish(*tasks)
+    if failures:
+        raise failures[0]
+    return [task.result() for task in tasks]
 
 
 def only_error_of(error: BaseException) -> BaseException:
@@ -207,30 +223,6 @@ def _log_failure(task: asyncio.Task[None]) -> None:
         logger.error("%s failed: %s", task.get_name(), said(failure), exc_info=traceback_of(failure))
 
 
-class InOneLoop:
-    """An object that belongs to one event loop."""
-
-    _loop: asyncio.AbstractEventLoop | None = None
-
-    def require_own_loop(self) -> None:
-        """Check that the object's own event loop calls; the first caller's loop becomes that.
-
-        Raises:
-            WrongEventLoopError: Another event loop or thread calls.
-        """
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            loop = None
-        if self._loop is None:
-            self._loop = loop
-        if loop is None or self._loop is not loop:
-            raise WrongEventLoopError(
-                f"{self!r} runs in another event loop; from other threads, call it by "
-                "asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe with that loop"
-            )
-
-
 class Running(InOneLoop, ABC):
     """An object with a ``run()`` that can be awaited, or used with ``async with``.
 
@@ -255,7 +247,9 @@ class Running(InOneLoop, ABC):
 
         Raises:
             AlreadyStartedError: Another task has started it.
+            ForkedError: It was started before this process was forked.
         """
+        require_same_process(self._own_process, repr(self))
         if self._has_begun or (self._task is not None and self._task is not asyncio.current_task()):
             raise AlreadyStartedError(f"{self!r} was started before: {advice}")
 

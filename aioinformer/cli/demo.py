@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,10 +19,10 @@ from ..client import Client
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError
 from ..handlers import ResourceEventHandler
-from ..informer import SharedIndexInformer
+from ..informer import InformerState, SharedIndexInformer
 from ..listwatch import ListWatch
 from ..objects.kube_object import KubeObject
-from ..reflector import Reflector
+from ..reflector import Phase, Reflector
 from ..testing import APIServer
 from ..testing.workload import Troubles, Workload
 from .output import Screen, printing
@@ -60,7 +61,7 @@ async def run_demo(seconds: float | None, pods: int, seed: int) -> None:
                 try:
                     await run_until_first(
                         partial(workload.run, RATE),
-                        partial(troubles.run, TROUBLE_EVERY, recorder.trouble),
+                        partial(troubles.run, TROUBLE_EVERY, show.trouble),
                         show.run,
                         partial(_sleep, seconds),
                     )
@@ -92,13 +93,10 @@ class _Recorder(ResourceEventHandler[KubeObject]):
         self.counts["deletions found by a list" if missed else "deletions"] += 1
         del self.pods[obj.key]
 
-    def trouble(self, kind: str) -> None:
-        self._log(f"server: {kind}")
-
     def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
-        self._log(f"informer: {error}")
+        self.note(f"the informer notices: {error}")
 
-    def _log(self, line: str) -> None:
+    def note(self, line: str) -> None:
         self.log.append(f"{time.strftime('%H:%M:%S')} {line}")
 
 
@@ -131,8 +129,14 @@ class _Show:
                 self._live.update(self._display(), refresh=True)
                 await asyncio.sleep(0.2)
             else:
-                self._print(f"{self._informer.state} | server: {len(self._server_pods())} pods")
+                self._print(f"{render_state(self._informer.state)} | server: {len(self._server_pods())} pods")
                 await asyncio.sleep(1)
+
+    def trouble(self, kind: str) -> None:
+        line = f"the demo makes a trouble: {kind}"
+        self._recorder.note(line)
+        if self._live is None:
+            self._print(line)
 
     def end(self) -> None:
         if self._live is not None:
@@ -161,7 +165,7 @@ class _Show:
                 f": pods of an embedded API server, {RATE:.0f} operations per second",
             ),
             f"watch it too: aioinformer watch pods --server {self._server.url}",
-            f"{self._informer.state}",
+            render_state(self._informer.state),
             self._nodes(),
             f"handler:  {_counts(self._recorder.counts)}",
             f"workload: {_counts(self._workload.done)}",
@@ -180,6 +184,15 @@ class _Show:
     def _print(self, line: str) -> None:
         with printing():
             self._console.print(line, highlight=False, soft_wrap=True)
+
+
+def render_state(state: InformerState) -> str:
+    """Return a state as text; its last error as what it is here, a trouble that the demo made."""
+    if (error := state.last_error) is None:
+        return str(state)
+    quiet = replace(state, reflectors=tuple(replace(each, last_error=None) for each in state.reflectors))
+    doing = "recovered" if state.phase is Phase.WATCHING else "recovering"
+    return f"{quiet}; {doing} from the demo's trouble: {error}"
 
 
 async def _settle(informer: SharedIndexInformer[KubeObject], server: APIServer, recorder: _Recorder) -> None:

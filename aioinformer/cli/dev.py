@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import importlib.util
 import logging
-import os
 import secrets
 import sys
 import tempfile
@@ -18,17 +16,17 @@ import trustme
 
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import run_until_first
-from ..errors import ConfigError
 from ..testing import APIServer
 from ..testing.access.tls import write_certificate
+from .kubeconfig_path import kubeconfig_of
 from .loading import names_of
 from .output import printing, write
-from .parent import OPTION, STEPS
+from .parent import OPTION as END_WITH_STDIN
+from .parent import STEPS
+from .sources import OPTION, POLL, Sources
 
 logger = logging.getLogger(__name__)
 
-POLL = 0.5
-"""Seconds between checks of the source files."""
 DEFINITIONS = ("apiextensions.k8s.io/v1", "customresourcedefinitions")
 
 
@@ -45,22 +43,25 @@ async def run_dev(target: str, arguments: Sequence[str]) -> None:
         ConfigError: There is no such module.
     """
     module, _ = names_of(target)
-    sources = Sources(module)
-    await run_until_signal(
-        lambda: _run_dev(target, arguments, sources), f"aioinformer run --dev {target}", STOP_SIGNALS
-    )
-
-
-async def _run_dev(target: str, arguments: Sequence[str], sources: Sources) -> None:
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
+        sources = Sources(module, Path(folder) / "sources.json")
+        await run_until_signal(
+            lambda: _run_dev(target, arguments, sources, Path(folder)),
+            f"aioinformer run --dev {target}",
+            STOP_SIGNALS,
+        )
+
+
+async def _run_dev(target: str, arguments: Sequence[str], sources: Sources, folder: Path) -> None:
+    with kubeconfig_of(target, folder) as kubeconfig:
         async with APIServer(tls=True, token=secrets.token_urlsafe(16), workloads=True) as server:
             server.kubeconfig(kubeconfig)
             with printing():
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
-            cert, key, authority = write_certificate(trustme.CA(), Path(folder))
+            cert, key, authority = write_certificate(trustme.CA(), folder)
             certificate = (f"--tls-cert={cert}", f"--tls-key={key}", f"--webhook-ca={authority}")
-            options = ("--kubeconfig", str(kubeconfig), *certificate, "--install-crds", *arguments)
+            reported = f"{OPTION}={sources.report}"
+            options = (f"--kubeconfig={kubeconfig}", reported, *certificate, "--force-crds", *arguments)
             while True:
                 child = await _start(target, options)
                 try:
@@ -82,7 +83,7 @@ def _unregister(server: APIServer, authority: Path) -> None:
 
 async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "aioinformer", "run", target, OPTION, *options,
+        sys.executable, "-m", "aioinformer", "run", target, END_WITH_STDIN, *options,
         stdin=asyncio.subprocess.PIPE,  # closes when this process ends, however it does
         start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which passes it on
     )  # fmt: skip
@@ -115,48 +116,3 @@ async def _stop(child: asyncio.subprocess.Process) -> None:
                 await child.wait()
         except TimeoutError:
             continue
-
-
-class Sources:
-    """The source files of an operator: its package, or the folder of its module.
-
-    Args:
-        module: The module's name.
-
-    Raises:
-        ConfigError: There is no such module.
-    """
-
-    def __init__(self, module: str) -> None:
-        top = module.partition(".")[0]
-        if os.getcwd() not in sys.path:
-            sys.path.insert(0, os.getcwd())
-        spec = importlib.util.find_spec(top)
-        if spec is None or (spec.origin is None and not spec.submodule_search_locations):
-            raise ConfigError(f"there is no module {top!r} in {os.getcwd()} or where Python looks")
-        folders = spec.submodule_search_locations
-        self._folders = [Path(each) for each in folders] if folders else [Path(spec.origin or "").parent]
-        self._is_package = bool(folders)
-        self._seen = self._times()
-
-    async def wait_changed(self) -> None:
-        """Wait until a file is changed, added or removed."""
-        while True:
-            await asyncio.sleep(POLL)
-            now = self._times()
-            differing = self._seen.items() ^ now.items()
-            self._seen = now
-            if differing:
-                logger.info("%s has changed: restarting", min(path.name for path, _ in differing))
-                return
-
-    def _times(self) -> dict[Path, int]:
-        """Return when each file was changed."""
-        times: dict[Path, int] = {}
-        for folder in self._folders:
-            for path in folder.rglob("*.py") if self._is_package else folder.glob("*.py"):
-                try:
-                    times[path] = path.stat().st_mtime_ns
-                except FileNotFoundError:
-                    continue  # it was removed meanwhile
-        return times

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import sys
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from typing import Any
 
-import msgspec
-
-from .output import LogLines, print_error
+from .output import LogLines, one_json_line, print_error
 
 
 class JsonLog(logging.Handler):
-    """Prints each log message as a JSON object on one line."""
+    """Prints each log message as a JSON object on one line, also one that cannot be formatted."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -20,17 +21,27 @@ class JsonLog(logging.Handler):
                 "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
                 "level": record.levelname,
                 "logger": record.name,
-                "message": record.getMessage(),
+                "message": _message_of(record),
             }
             if record.exc_info:
                 line["traceback"] = logging.Formatter().formatException(record.exc_info)
-            print_error(msgspec.json.encode(line).decode())
+            if record.stack_info:
+                line["stack"] = record.stack_info
+            # The standard library's encoder takes any str: file names may hold lone surrogates.
+            print_error(one_json_line(json.dumps(line, ensure_ascii=False)))
         except Exception:
             self.handleError(record)
 
 
+def _message_of(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception as error:
+        return f"{record.msg!r} cannot be formatted with its arguments: {type(error).__name__}"
+
+
 def set_up(*, is_json: bool, level: int) -> None:
-    """Log everything from a level on."""
+    """Log everything from a level on, Python's warnings too."""
     handler = JsonLog() if is_json else LogLines()
     logging.basicConfig(
         level=level,
@@ -38,3 +49,11 @@ def set_up(*, is_json: bool, level: int) -> None:
         handlers=[handler],
         force=True,
     )
+    logging.captureWarnings(True)
+    if is_json and isinstance(sys.stderr, TextIOWrapper):
+        sys.stderr.reconfigure(encoding="utf-8")  # JSON is UTF-8 in every locale
+
+
+def is_json_log() -> bool:
+    """Return whether the log is JSON, so that nothing else may be written to standard error."""
+    return any(isinstance(handler, JsonLog) for handler in logging.getLogger().handlers)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import keyword
 import re
-import sys
 from importlib import metadata, resources
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import msgspec
 
 from .. import __version__
+from .._core.yaml_text import dump_yaml
 from ..errors import ConfigError
-from ..operator.manifests.installation import LONGEST_NAME
 from ..typed.declaration import Declaration, mistakes_error, plural_of
+from .project_names import kind_of, name_mistake
 
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 _FILES = {
@@ -31,7 +31,6 @@ _FILES = {
     "gitignore": ".gitignore",
     "workflow.yml": ".github/workflows/test.yml",
     "README.md": "README.md",
-    "example.yaml": "example.yaml",
 }
 """Where the text of each template goes."""
 
@@ -59,9 +58,9 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
 
     def __post_init__(self) -> None:
-        mistakes = [self._name_mistake()]
+        mistakes = [name_mistake(self.name)]
         if self.kind or not mistakes[0]:
-            msgspec.structs.force_setattr(self, "kind", self.kind or _kind_of(self.name))
+            msgspec.structs.force_setattr(self, "kind", self.kind or kind_of(self.name))
             mistakes.append(self._kind_mistake())
         if not any(mistakes):
             declaration = Declaration(
@@ -104,24 +103,17 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
                 target = folder / _Template(path).substitute(values)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(_Template(_template(name)).substitute(values), encoding="utf-8")
+            (folder / "example.yaml").write_text(dump_yaml([self._example()]), encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot write the project into {folder}: {error.strerror}") from error
 
-    def _name_mistake(self) -> str:
-        if not _NAME.fullmatch(self.name):
-            return (
-                "the name must be lower-case letters, digits and single dashes, and begin with a letter: "
-                f"{self.name!r} is not, {_valid(self.name)!r} is"
-            )
-        if len(self.name) > LONGEST_NAME:
-            return f"the name {self.name!r} has {len(self.name)} characters: use at most {LONGEST_NAME}"
-        if keyword.iskeyword(self.package):
-            return f"{self.name!r} is a keyword of Python: choose another name"
-        if self.package == "tests":
-            return "'tests' is the folder of the project's tests: choose another name"
-        if self.package in sys.stdlib_module_names or self.package in metadata.packages_distributions():
-            return f"{self.name!r} is an installed Python package already: choose another name"
-        return ""
+    def _example(self) -> dict[str, Any]:
+        return {
+            "apiVersion": f"{self.group}/v1",
+            "kind": self.kind,
+            "metadata": {"name": "hello", "namespace": "default"},
+            "spec": {"message": "Hello, world"},
+        }
 
     def _kind_mistake(self) -> str:
         if not _KIND.fullmatch(self.kind) or keyword.iskeyword(self.kind):
@@ -150,23 +142,3 @@ def _template(name: str) -> str:
     return (
         resources.files("aioinformer.cli").joinpath("templates", f"{name}.tmpl").read_text(encoding="utf-8")
     )
-
-
-def _valid(name: str) -> str:
-    """Return a valid name that resembles one: ``my-app`` for ``My_App``."""
-    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-0123456789") or "websites"
-
-
-def _kind_of(name: str) -> str:
-    """Return the kind that a name means: ``Website`` for ``websites`` and ``website-operator``."""
-    words = name.removesuffix("-operator").split("-")
-    words[-1] = _singular(words[-1])
-    return "".join(each.capitalize() for each in words)
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies"):
-        return f"{word[:-3]}y"
-    if re.search(r"(ss|x|z|ch|sh)es$", word):
-        return word[:-2]
-    return word[:-1] if re.search(r"[^su]s$", word) else word

@@ -189,10 +189,7 @@ class JsonLines:
         self._write({"type": "SYNCED", "count": count, "resourceVersion": resource_version})
 
     def _write(self, line: dict[str, Any]) -> None:
-        text = self._encoder.encode(line).decode()
-        if not text.isprintable():  # escapes mean the same in JSON but cannot control a terminal
-            text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
-        write(text + "\n")
+        write(one_json_line(self._encoder.encode(line).decode()) + "\n")
 
 
 class Table:
@@ -252,6 +249,13 @@ def _change_line(change: Change) -> dict[str, Any]:
         if value is not msgspec.UNSET
     }
     return {"field": change.field, **values}
+
+
+def one_json_line(text: str) -> str:
+    """Return JSON with terminal control characters as JSON's escapes, which mean the same."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def printable(text: str) -> str:

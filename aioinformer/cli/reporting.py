@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,8 +11,11 @@ from typing import NoReturn
 
 import typer
 
-from ..errors import AioInformerError, ConfigError
+from ..errors import AioInformerError, ConfigError, said
+from .logs import is_json_log
 from .output import OutputError, print_error
+
+logger = logging.getLogger("aioinformer")
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -27,21 +31,34 @@ def usage() -> Iterator[None]:
 
 @contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Exit with a one-line message on an AioInformerError, and with a traceback on an OSError of the user's code."""
+    """Exit with a one-line message on an AioInformerError, and with a traceback on an OSError of the user's code.
+
+    With a JSON log, all errors go to the log.
+    """
     try:
         yield
     except AioInformerError as error:
         if not (isinstance(error, OutputError) and error.is_closed):
             fail(str(error))
-    except OSError:  # main() takes those that remain for errors of the output
-        traceback.print_exc()
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except Exception as error:
+        if is_json_log():
+            logger.critical("the program failed: %s", said(error), exc_info=error)
+        elif isinstance(error, OSError):  # main() takes those that remain for errors of the output
+            traceback.print_exc()
+        else:
+            raise
         raise typer.Exit(1) from None
 
 
 def fail(reason: str, code: int = 1) -> NoReturn:
     """Print a reason on one line, and exit."""
     line = " ".join(reason.split())
-    print_error(f"aioinformer: {line}")
+    if is_json_log():
+        logger.critical("%s", line)
+    else:
+        print_error(f"aioinformer: {line}")
     raise typer.Exit(code)
 
 

@@ -6,19 +6,20 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import msgspec
 
 from .._core.signals import STOP_SIGNALS, run_until_signal
+from .._core.tasks import finish, raise_failures
 from ..client import Client
 from ..errors import AioInformerError, ConfigError, said
 from ..leaderelection import LeaderElector
 from ..operator import Manager, Operator, WebhookServer
-from ..operator.definitions import differences, install, register
+from ..operator.definitions import BeingDeletedError, differences, install, keep_installed, register
 from ..operator.preflight import (
     Needed,
     in_words,
@@ -31,6 +32,7 @@ from ..operator.preflight import (
 from ..operator.rights import ELECT, LEASES, Right
 from ..operator.serving import Debug, Serving
 from ..operator.webhooks import Reached
+from ..operator.webhooks.server import default_drain
 from ..tracing import StageTimes
 from .loading import Factory, failure
 
@@ -53,6 +55,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         metrics_port: As for Serving.
         probe_port: As for Serving.
         host: As for Serving.
+        debug_hosts: As for Serving.
         grace_period: As for Manager; None for its default.
         trace: Whether to measure the latency by stage.
         webhook_port: The port of the operator's webhooks; 0 for none.
@@ -60,7 +63,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         tls_key: The file of its private key.
         webhook_ca: The file of the authority of the webhooks' certificate, to register them at the API server by this
             machine's address; None to leave that to you.
-        install_crds: Whether to create the operator's CustomResourceDefinitions first.
+        install_crds: Whether to create the operator's CustomResourceDefinitions, first and again when one is deleted.
+        force_crds: Whether to replace newer ones, too.
     """
 
     target: str
@@ -70,6 +74,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     metrics_port: int = 8080
     probe_port: int = 8080
     host: str | None = None
+    debug_hosts: tuple[str, ...] = ()
     grace_period: float | None = None
     trace: bool = False
     webhook_port: int = 9443
@@ -77,6 +82,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: str | None = None
     webhook_ca: str | None = None
     install_crds: bool = False
+    force_crds: bool = False
 
 
 async def run(found: Operator | Factory, asked: Run, client: Client) -> None:
@@ -85,13 +91,33 @@ async def run(found: Operator | Factory, asked: Run, client: Client) -> None:
     Raises:
         AioInformerError: It cannot run.
     """
+    drain = _Drain()
     await run_until_signal(
-        lambda: _run(found, asked, client), f"aioinformer run {asked.target}", STOP_SIGNALS
+        lambda: _run(found, asked, client, drain),
+        f"aioinformer run {asked.target}",
+        STOP_SIGNALS,
+        drain.begin,
     )
     await _end_the_rest()
 
 
-async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
+class _Drain:
+    """Keeps webhooks served for some seconds after the signal, in a pod: the API server learns of its end later."""
+
+    def __init__(self) -> None:
+        self._until: float | None = None
+
+    def begin(self) -> None:
+        """Record that the signal came."""
+        self._until = asyncio.get_running_loop().time() + default_drain()
+
+    async def wait(self) -> None:
+        """Wait until the seconds are over, from the signal on. A second signal cuts that short."""
+        if self._until is not None:
+            await asyncio.sleep(self._until - asyncio.get_running_loop().time())
+
+
+async def _run(found: Operator | Factory, asked: Run, client: Client, drain: _Drain) -> None:
     # Two programs that are called main must not compete for one Lease.
     name = found.name if isinstance(found, Operator) else asked.target.replace(":", ".")
     _require_certificate(found, asked)
@@ -104,21 +130,53 @@ async def _run(found: Operator | Factory, asked: Run, client: Client) -> None:
         stages = StageTimes(TRACES) if asked.trace else None
         if isinstance(found, Operator):
             if asked.install_crds:
-                await install(client, found, **_reached(found, asked))
+                await _install(client, found, asked)
             await found.discover(client)
         manager = await _manager(found, asked, client, elector, stages)
         debug = Debug(manager, name, elector=elector, stages=stages)
-        async with (
-            Serving(debug, metrics_port=asked.metrics_port, probe_port=asked.probe_port, host=asked.host),
-            _webhooks(found, asked, manager) or nullcontext(),
-        ):
+        serving = Serving(
+            debug,
+            metrics_port=asked.metrics_port,
+            probe_port=asked.probe_port,
+            host=asked.host,
+            debug_hosts=asked.debug_hosts,
+            webhooks=_serves_webhooks(found, asked),
+        )
+        # First the webhooks: a pod that is ready serves them.
+        async with _webhooks(found, asked, manager) or nullcontext(), serving:
             if isinstance(found, Operator) and (reached := _reached(found, asked)):
                 await register(client, found, **reached)
             await _check(found, asked, client, manager, elector)
             logger.info("%s runs on %s", name, client.server)
             if asked.host and asked.metrics_port:
                 logger.info("the debug page: http://%s:%d/debug", asked.host, asked.metrics_port)
-            await manager.run()
+            try:
+                async with _keeping_installed(found, asked, client):
+                    await manager.run()
+            finally:
+                if _serves_webhooks(found, asked):
+                    await drain.wait()
+
+
+async def _install(client: Client, found: Operator, asked: Run) -> None:
+    try:
+        await install(client, found, force=asked.force_crds, **_reached(found, asked))
+    except BeingDeletedError as error:
+        logger.warning("%s. The operator starts, and installs it again when it is gone", said(error))
+
+
+@asynccontextmanager
+async def _keeping_installed(found: Operator | Factory, asked: Run, client: Client) -> AsyncIterator[None]:
+    """Install the operator's CustomResourceDefinitions again when they are deleted, if they are to be installed."""
+    if not isinstance(found, Operator) or not asked.install_crds:
+        yield
+        return
+    task = asyncio.create_task(keep_installed(client, found, **_reached(found, asked)))
+    try:
+        yield
+    finally:
+        await finish(task)
+        raise_failures("the CustomResourceDefinitions are not checked", task)
 
 
 def _serves_webhooks(found: Operator | Factory, asked: Run) -> TypeGuard[Operator]:
@@ -147,6 +205,7 @@ def _webhooks(found: Operator | Factory, asked: Run, manager: Manager) -> Webhoo
         cert=asked.tls_cert,
         key=asked.tls_key,
         host=asked.host,
+        drain=0.0,  # the seconds count from the signal
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +15,15 @@ from .._core.checks import require_namespace
 from ..client import Client
 from .logs import set_up
 from .options import Context, Kubeconfig, Verbose, find_target
-from .parent import OPTION, end_with_stdin
+from .parent import OPTION as END_WITH_STDIN
+from .parent import end_with_stdin
 from .reporting import fail, reporting_errors, usage, uvloop_factory
+from .sources import OPTION as REPORT_SOURCES
+from .sources import report_sources
 
 if TYPE_CHECKING:
+    from ..operator import Operator
+    from .loading import Factory
     from .run import Run
 
 
@@ -76,6 +82,13 @@ def run_command(
         str | None,
         typer.Option("--host", help="The address to listen on. Default: 127.0.0.1; in a pod, all addresses."),
     ] = None,
+    debug_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--debug-host",
+            help="A name at which /debug answers, beside IP addresses and localhost; repeatable.",
+        ),
+    ] = None,
     grace_period: Annotated[
         float | None,
         typer.Option("--grace-period", min=0.0, help="Seconds for running reconciles to end. Default: 20."),
@@ -92,14 +105,24 @@ def run_command(
     ] = None,
     install_crds: Annotated[
         bool,
-        typer.Option("--install-crds", help="First create or update the CustomResourceDefinitions."),
+        typer.Option(
+            "--install-crds",
+            help="Create or update the CustomResourceDefinitions, unless the server's are newer.",
+        ),
+    ] = False,
+    force_crds: Annotated[
+        bool,
+        typer.Option(
+            "--force-crds", help="As --install-crds, and replace newer ones: their fields are lost."
+        ),
     ] = False,
     dev: Annotated[
         bool,
         typer.Option("--dev", help="Run on an embedded API server, and restart when the source changes."),
     ] = False,
     verbose: Verbose = False,
-    until_stdin_ends: Annotated[bool, typer.Option(OPTION, hidden=True)] = False,
+    until_stdin_ends: Annotated[bool, typer.Option(END_WITH_STDIN, hidden=True)] = False,
+    sources: Annotated[Path | None, typer.Option(REPORT_SOURCES, hidden=True)] = None,  # of --dev
 ) -> None:
     """Run an operator until SIGTERM or Ctrl-C; a second signal cancels running reconciles.
 
@@ -122,8 +145,7 @@ def run_command(
         for option, value in (("-n", namespace), ("--lease-namespace", lease_namespace)):
             if value is not None:
                 require_namespace(option, value)
-    from .loading import load  # these need half as long again as the other commands
-    from .run import Run, run
+    from .run import Run, run  # this needs half as long again as the other commands
 
     asked = Run(
         target=target,
@@ -137,9 +159,11 @@ def run_command(
         tls_key=tls_key,
         webhook_ca=webhook_ca,
         host=host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1"),
+        debug_hosts=tuple(debug_host or ()),
         grace_period=grace_period,
         trace=trace,
-        install_crds=install_crds,
+        install_crds=install_crds or force_crds,
+        force_crds=force_crds,
     )
     loop_factory = uvloop_factory("--uvloop") if uvloop else None
     with reporting_errors():
@@ -147,9 +171,23 @@ def run_command(
             _run_dev(asked, uvloop=uvloop, log_format=log_format, verbose=verbose)
             return
         client = find_target(server, kubeconfig, context).client() if elsewhere else Client.from_environment()
-        found = load(target)
+        found = _load(target, sources)
         with asyncio.Runner(loop_factory=loop_factory) as runner:
             runner.run(run(found, asked, client))
+
+
+def _load(target: str, sources: Path | None) -> Operator | Factory:
+    """Load the operator; for ``--dev``, report the project's files, also if that fails."""
+    from .loading import load
+
+    is_loaded = False
+    try:
+        loaded = load(target)
+        is_loaded = True
+    finally:
+        if sources is not None:
+            report_sources(sources, is_loaded=is_loaded)
+    return loaded
 
 
 def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) -> None:
@@ -165,6 +203,7 @@ def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) 
         *([f"--namespace={asked.namespace}"] if asked.namespace else []),
         *([f"--lease-namespace={asked.lease_namespace}"] if asked.lease_namespace else []),
         *([f"--host={asked.host}"] if asked.host else []),
+        *(f"--debug-host={name}" for name in asked.debug_hosts),
         *([f"--grace-period={asked.grace_period}"] if asked.grace_period is not None else []),
         *(["--leader-elect"] if asked.leader_elect else []),
         *(["--trace"] if asked.trace else []),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from functools import partial
-from random import Random
+from random import SystemRandom
 from typing import Any, NamedTuple
 
 from .._core.tasks import run_until_first
@@ -108,7 +108,7 @@ class _Discovery:
         return text if self._last_error is None else f"{text}; last error: {self._last_error}"
 
     async def find(self) -> APIResource:
-        retry = Retry(Random(), self._client.health)
+        retry = Retry(SystemRandom(), self._client.health)
         while True:
             try:
                 return await find_resource(self._client, self._asked.resource, self._group_timeout)

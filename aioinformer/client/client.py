@@ -10,6 +10,7 @@ from typing import Any, Self
 import anyio
 
 from .._core.checks import require_seconds
+from .._core.loops import AsyncOnly
 from ..errors import ConfigError, DecodeError, shortened
 from ..objects.api_resources import APIResource
 from ..objects.excerpts import begins
@@ -31,7 +32,7 @@ from .transport import JSON, READ_TIMEOUT, ByteStream, Change, Query, Transport
 from .warning_headers import WarningHandler
 
 
-class Client:
+class Client(AsyncOnly):
     """Sends requests to one API server, and owns the connections to it: one pool for calls, one for streams.
 
     An async context manager: entering reads the configuration, leaving closes all connections. Without entering, the
@@ -75,7 +76,7 @@ class Client:
         Args:
             context: The context's name; None for the current context when the client is opened.
             path: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
-            library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 37 on.
+            library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 36.0.1 on.
             on_warning: Called on the event loop with the text of each warning; None to log each once.
 
         Raises:
@@ -207,6 +208,7 @@ class Client:
 
         Raises:
             WrongEventLoopError: Another running event loop opened it. The client stays open.
+            ForkedError: The parent process opened it, before a fork: its connections stay open.
         """
         await self._transport.close()
 

@@ -16,11 +16,9 @@ from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
-import msgspec
-
 from .._core.checks import require_text
 from ..errors import ClientClosedError, ConfigError
-from ..objects.decoders import DECODE_ERRORS
+from ..objects.nesting import DECODE_ERRORS, decode_any
 from .error_mapping import without_credentials
 from .kept_files import KeptFiles
 from .libraries import Library, to_thread
@@ -347,7 +345,7 @@ def expiry_of_jwt(token: str) -> float:
     if len(parts) != 3:
         return math.inf
     try:
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = decode_any(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, *DECODE_ERRORS):
         return math.inf
     expires = claims.get("exp") if isinstance(claims, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
@@ -10,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from .._core.tasks import gather
 from ..errors import AioInformerError, ApiError, ConfigError, DecodeError, TransportError
 from ..objects.api_resources import APIResource, built_in
 from .health import UNAVAILABLE
@@ -263,7 +263,7 @@ async def _offered(
             return error
         return [each for each in resources if "/" not in each.name]
 
-    return await asyncio.gather(*map(offered, paths))
+    return await gather(*map(offered, paths))
 
 
 async def _ask(documents: Documents, path: str, form: type[T], timeout: float = READ_TIMEOUT) -> T:

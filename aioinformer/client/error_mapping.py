@@ -9,16 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-import msgspec
-
 from ..errors import (
     AioInformerError,
     ApiError,
     DecodeError,
     TransportError,
 )
-from ..objects.decoders import DECODE_ERRORS
 from ..objects.excerpts import begins
+from ..objects.nesting import DECODE_ERRORS, decode_any
 from ..objects.protobuf import status_of
 
 _REASONS = {
@@ -55,7 +53,7 @@ def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiEr
         retry_after: The Retry-After header: seconds, or a date.
     """
     try:
-        said = status_of(body) or msgspec.json.decode(body)
+        said = status_of(body) or decode_any(body)
     except DECODE_ERRORS:
         said = None
     if isinstance(said, dict) and said.get("kind") == "Status":
@@ -78,7 +76,7 @@ def status_error(status: Any) -> ApiError:
     """Return the error for an ERROR event, whose object should be a Status."""
     if isinstance(status, bytes):
         with suppress(*DECODE_ERRORS):
-            status = msgspec.json.decode(status)
+            status = decode_any(status)
     if isinstance(status, Mapping) and status.get("kind", "Status") == "Status":
         return ApiError.from_status(status)
     return ApiError(0, "", f"the watch sent an ERROR event that is not a Status: {status!r:.200}")

@@ -22,7 +22,7 @@ import msgspec
 
 from .._core.timers import call_every
 from ..errors import ConfigError
-from ..objects.decoders import DECODE_ERRORS
+from ..objects.nesting import DECODE_ERRORS, decode_any
 from .libraries import to_thread
 from .sections import native
 
@@ -284,7 +284,7 @@ def _exec_info(
 def _credential(output: bytes, command: str, api_version: str) -> ExecCredential:
     """Return the credential in a plugin's output."""
     try:
-        decoded = msgspec.json.decode(output)
+        decoded = decode_any(output)
     except DECODE_ERRORS as error:
         raise ConfigError(f"exec plugin {command} did not write JSON: {error}") from error
     status = decoded.get("status") if isinstance(decoded, dict) else None

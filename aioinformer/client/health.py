@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from random import Random
+from random import Random, SystemRandom
 
 from ..errors import ApiError, DamagedError, TransportError
 from .transport import Transport
@@ -101,7 +101,7 @@ class ServerHealth:
 
     def __init__(self, transport: Transport, random: Random | None = None) -> None:
         self._transport = transport
-        self._random = random or Random()
+        self._random = random or SystemRandom()
         self._outage: _Outage | None = None
         self._refusal: _Outage | None = None
         self._logged: set[type[Exception] | int] = set()

@@ -6,7 +6,6 @@ import logging
 import os
 import stat
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import ConfigError
@@ -14,6 +13,9 @@ from ..errors import ConfigError
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+LARGEST_FILE = 16 * 1024 * 1024
+"""Bytes of the largest token, certificate or kubeconfig that is read."""
 
 
 class KeptFiles:
@@ -32,11 +34,15 @@ class KeptFiles:
 
         Raises:
             OSError: The file cannot be read.
-            ConfigError: ``parse`` raised it.
+            ConfigError: ``parse`` raised it, or the file is larger than LARGEST_FILE.
         """
         if path in self._values and _is_pipe(path):
             return self._kept(path, parse)
-        value = parse(Path(path).read_bytes())
+        with open(path, "rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise ConfigError(f"{path} is larger than {LARGEST_FILE} bytes")
+        value = parse(content)
         self._values[path] = value
         self._missing.discard(path)
         return value

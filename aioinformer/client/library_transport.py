@@ -16,6 +16,8 @@ from weakref import WeakSet
 
 import anyio
 
+from .._core.forks import Process, current_process, require_same_process
+from .._core.loops import require_running_loop
 from .._core.tasks import finish
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..handlers import require_plain
@@ -58,7 +60,7 @@ class _Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._end = asyncio.get_running_loop().time() + seconds
+        self._end = require_running_loop("a Client").time() + seconds
 
     @property
     def remaining(self) -> float:
@@ -129,6 +131,7 @@ class LibraryTransport:
         self._on_warning = on_warning
         self._opened: _Opened | None = None
         self._sessions: WeakSet[Sessions] = WeakSet()  # includes retired ones, as long as a stream uses them
+        self._process: Process | None = None  # in which it was opened
         self._closed = False
         self._loading: asyncio.Task[_Opened | ConfigError] | None = None
         self._waiters = 0
@@ -147,6 +150,8 @@ class LibraryTransport:
         Raises:
             ConfigError: The configuration is unusable.
         """
+        self._require_same_process()
+        require_running_loop("a Client")
         self._closed = False
         try:
             await self._ready()
@@ -159,12 +164,13 @@ class LibraryTransport:
         """Close every connection. Running requests fail, later ones raise ConfigError. Idempotent.
 
         Raises:
-            WrongEventLoopError: Another running event loop opened it. The transport stays open.
+            WrongEventLoopError: Another running event loop opened it, or the parent process. The transport stays open.
         """
+        self._require_same_process()  # closing the parent's connections would end them there, too
         if self._opened is not None and self._opened.loop.is_running():
             self._require_loop_of(self._opened)
         self._closed = True
-        self._opened = None
+        self._opened = self._process = None
         async with AsyncExitStack() as closing:
             for sessions in self._sessions:
                 closing.push_async_callback(sessions.close)
@@ -258,6 +264,7 @@ class LibraryTransport:
 
     async def _ready(self) -> _Opened:
         """Return the configuration for a request, with current credentials."""
+        self._require_same_process()
         opened = self._opened
         if opened is None:
             return await self._renew(None)
@@ -274,6 +281,18 @@ class LibraryTransport:
             raise
         except ConfigError:
             return opened  # the server's clock may be behind; if not, it answers 401
+
+    def _require_same_process(self) -> None:
+        """Check that this process was not forked since the client was opened: the kept connections are the parent's.
+
+        Raises:
+            ForkedError: It was.
+        """
+        if self._keep_connections:
+            require_same_process(self._process, f"the client of {self.server}")
+        elif self._process is not None and self._process.was_forked:
+            self._opened = self._loading = self._process = None  # its requests end in the parent
+            self._sessions = WeakSet()
 
     def _require_loop_of(self, opened: _Opened) -> None:
         """Check that kept connections belong to the running event loop."""
@@ -307,7 +326,7 @@ class LibraryTransport:
     def _begin_loading(self) -> asyncio.Task[_Opened | ConfigError]:
         """Return the task that loads the configuration. It continues after a waiting request is cancelled."""
         if self._loading is None or self._loading.done():
-            self._loading = asyncio.create_task(self._load_next())
+            self._loading, self._process = asyncio.create_task(self._load_next()), current_process()
         elif self._loading.get_loop() is not asyncio.get_running_loop():
             raise WrongEventLoopError("the client is being opened in another event loop")
         return self._loading

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
 from ..errors import ConfigError
+from ..objects.nesting import DECODE_ERRORS, decode_any
 from .credentials import WallClock, expiry_of_jwt
-from .error_mapping import safe_cause
+from .error_mapping import safe_cause, without_credentials
 from .libraries import to_thread
+from .response import encoding_of
 from .sections import Section
 from .tls import TLS
 from .write_back import write_back
@@ -28,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 _MARGIN = 60.0
 _TIMEOUT = 30.0
+
+LONGEST_ANSWER = 1024 * 1024
+"""Bytes of the largest answer of an identity provider that is read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,11 +100,16 @@ async def _refreshed(config: Mapping[str, Any], user: Section, wall: WallClock) 
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
     try:
         proxy = proxy_for(issuer)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        async with aiohttp.ClientSession(
+            connector=connector,
+            timeout=timeout,
+            headers={"Accept-Encoding": "identity"},
+            auto_decompress=False,  # a megabyte of compression may be a gigabyte
+        ) as session:
             async with session.get(
                 f"{issuer}/.well-known/openid-configuration", raise_for_status=True, proxy=proxy
             ) as answer:
-                endpoint = (await answer.json(content_type=None))["token_endpoint"]
+                endpoint = (await _read(answer))["token_endpoint"]
             tokens = await _exchange(session, endpoint, config, proxy)
         new = {"id-token": str(tokens["id_token"])}
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
@@ -122,12 +132,43 @@ async def _exchange(
     # RFC 6749, section 2.3.1
     basic = base64.b64encode(f"{quote_plus(client)}:{quote_plus(secret)}".encode()).decode()
     header = {"Authorization": f"Basic {basic}"}
-    async with session.post(endpoint, data=form, headers=header, proxy=proxy) as answer:
+    # A redirect would take the secrets to another address.
+    async with session.post(
+        endpoint, data=form, headers=header, proxy=proxy, allow_redirects=False
+    ) as answer:
         if answer.ok:
-            return await answer.json(content_type=None)
+            return await _read(answer)
     form |= {"client_id": client, "client_secret": secret}
-    async with session.post(endpoint, data=form, raise_for_status=True, proxy=proxy) as answer:
-        return await answer.json(content_type=None)
+    async with session.post(
+        endpoint, data=form, raise_for_status=True, proxy=proxy, allow_redirects=False
+    ) as answer:
+        return await _read(answer)
+
+
+async def _read(answer: aiohttp.ClientResponse) -> Any:
+    """Return the JSON of an answer.
+
+    Raises:
+        ValueError: It redirects, is compressed, is too large, or is not JSON.
+    """
+    shown = without_credentials(str(answer.url))
+    if answer.status >= 300:
+        raise ValueError(
+            f"{shown} redirects with status {answer.status}, which is not followed with a secret"
+        )
+    if encoding := encoding_of(answer):
+        raise ValueError(
+            f"the answer of {shown} is encoded as {encoding!r}, which the request does not accept"
+        )
+    body = bytearray()
+    async for chunk in answer.content.iter_any():
+        body += chunk
+        if len(body) > LONGEST_ANSWER:
+            raise ValueError(f"the answer of {shown} is larger than {LONGEST_ANSWER} bytes")
+    try:
+        return decode_any(bytes(body))
+    except DECODE_ERRORS as error:  # which may hold a token
+        raise ValueError(f"the answer of {shown} is not JSON ({type(error).__name__})") from None
 
 
 def _ssl_context(config: Mapping[str, Any], user: Section) -> ssl.SSLContext:

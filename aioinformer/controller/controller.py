@@ -158,8 +158,8 @@ class Controller(Running):
             return
 
     def has_synced(self) -> bool:
-        """Return whether the whole first list was processed."""
-        return self._config.queue.has_synced()
+        """Return whether the whole first list was processed; False in a process that was forked since the start."""
+        return not self.is_forked and self._config.queue.has_synced()
 
     async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.

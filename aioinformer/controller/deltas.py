@@ -16,13 +16,20 @@ from ..deltas import (
     SyncAllInfo,
 )
 from ..errors import RejectedObjectError
-from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from ..notifications import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    UndecodableNotification,
+    UpdateNotification,
+)
 from ..objects.keys import ExplicitKey
+from ..objects.undecodable import UndecodableObject
 from ..protocols import KnownObjects
 from ..store import Store
 
-_INFOS = frozenset({ReplacedAllInfo, SyncAllInfo, BookmarkInfo})
-"""What deltas about the whole collection carry instead of an object."""
+_SPECIAL = frozenset({ReplacedAllInfo, SyncAllInfo, BookmarkInfo, UndecodableObject})
+"""What deltas may carry instead of an object of the object type or its tombstone."""
 
 
 def apply_deltas(
@@ -31,7 +38,8 @@ def apply_deltas(
     """Apply deltas to a store, and yield each notification for the handlers right after its change.
 
     The store decides what is new, not the delta: Added for a stored object is an update, Updated for an unknown object
-    is an add. A ReplacedAll replaces the whole store before its first notification: first come the deletions, as
+    is an add. An object that was undecodable and fits now is an update of its last state that fitted, or an add if
+    there is none. A ReplacedAll replaces the whole store before its first notification: first come the deletions, as
     tombstones with the last stored state, then its objects in their order.
 
     Raises:
@@ -65,24 +73,56 @@ def apply_in_steps(
     rejected: list[RejectedObjectError] = []
     for delta in deltas:
         kind, obj = delta.type, delta.object
-        if type(obj) in _INFOS:
-            yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
-            continue
+        is_undecodable = False
+        if type(obj) in _SPECIAL:
+            if type(obj) is not UndecodableObject:
+                yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
+                continue
+            is_undecodable = True
         try:
             key = store.key_of(obj)
         except RejectedObjectError as error:
             rejected.append(error)
             continue
-        if kind != DELETED:
+        if kind == DELETED:
+            yield DeleteNotification(_final_state(key, obj, store.remove(key, obj)))
+        elif is_undecodable:
+            before = store.find_any(key)
+            obj = obj.after(before)
+            store.put_undecodable(key, obj)
+            yield UndecodableNotification(before, obj, is_in_initial_list)
+        else:
             old = store.put(key, obj, rejected)
-            yield AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
-            continue
-        last = store.remove(key, obj)
-        if last is not None and isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None:
-            obj = DeletedFinalStateUnknown(key, last)
-        yield DeleteNotification(obj)
+            if type(old) is UndecodableObject:
+                yield _fits_again(old, obj, is_in_initial_list)
+            else:
+                yield (
+                    AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
+                )
     if rejected:
         RejectedObjectError.raise_first(rejected)
+
+
+def _fits_again(unfit: UndecodableObject, obj: Any, is_in_initial_list: bool) -> Notification:
+    """Return the notification of an object that did not fit the object type, and does now."""
+    last = unfit.last_before(obj)
+    return AddNotification(obj, is_in_initial_list, unfit) if last is None else UpdateNotification(last, obj)
+
+
+def _final_state(key: str, obj: Any, stored: Any) -> Any:
+    """Return what the handlers get of a deleted object: its state, or a tombstone if that is unknown or undecodable.
+
+    Args:
+        key: The object's key.
+        obj: The object of the deletion, or a tombstone.
+        stored: What the store had; None for nothing.
+    """
+    state = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    if state is None:
+        state = stored
+    if isinstance(state, UndecodableObject):
+        return DeletedFinalStateUnknown(key, state.after(stored).last, state)
+    return DeletedFinalStateUnknown(key, state) if isinstance(obj, DeletedFinalStateUnknown) else obj
 
 
 def _apply_whole(
@@ -98,8 +138,11 @@ def _apply_whole(
     elif delta.type == SYNC_ALL:
         keys = store.list_keys() if known is None else known.list_keys()
         for key in keys:
-            obj = store.get_by_key(key)
-            yield None if obj is None else UpdateNotification(obj, obj)
+            obj = store.find_any(key)
+            if isinstance(obj, UndecodableObject):
+                yield UndecodableNotification(obj, obj)
+            else:
+                yield None if obj is None else UpdateNotification(obj, obj)
     else:
         store.bookmark(delta.object.resource_version)
 
@@ -120,22 +163,35 @@ def _replace(
         except RejectedObjectError as error:
             rejected.append(error)
             continue
-        old = store.get_by_key(key)
+        old = store.find_any(key)
         if isinstance(obj, ExplicitKey):
-            if old is not None and key not in fresh:
+            if old is None or key in fresh:
+                continue
+            if isinstance(old, UndecodableObject):
+                fresh.put_undecodable(key, old)
+            else:
                 fresh.put(key, old, rejected)
+            continue
+        if type(obj) is UndecodableObject:
+            obj = obj.after(old)
+            fresh.put_undecodable(key, obj)
+            changes.append(UndecodableNotification(old, obj, is_in_initial_list))
             continue
         listed_before = fresh.put(key, obj, rejected)
         if listed_before is not None:
             old = listed_before
-        changes.append(
-            AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
-        )
+        if type(old) is UndecodableObject:
+            changes.append(_fits_again(old, obj, is_in_initial_list))
+        else:
+            changes.append(
+                AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
+            )
     gone: dict[str, Notification] = {}
     for key in store.list_keys() if known is None else known.list_keys():
         yield None
         if key not in fresh:
-            gone[key] = DeleteNotification(DeletedFinalStateUnknown(key, store.get_by_key(key)))
+            stored = store.find_any(key)
+            gone[key] = DeleteNotification(_final_state(key, DeletedFinalStateUnknown(key, None), stored))
     yield from store.catch_up(fresh, rejected)
     store.take_over(fresh, info.resource_version, None if known is None else gone)
     yield from gone.values()

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
-from random import Random
+from random import Random, SystemRandom
 from time import time
 from types import TracebackType
 from typing import Any, Literal
@@ -149,7 +149,7 @@ class EventRecorder(Running):
         self._queue_limit = queue_limit
         self._flush_timeout = flush_timeout
         self._wall = wall or time
-        self._random = random or Random()
+        self._random = random or SystemRandom()
         self._cache = SeriesCache()
         self._wake_up = asyncio.Event()
         self._stamp = 0

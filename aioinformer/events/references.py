@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core.checks import require_namespace
-from ..errors import ConfigError, KeyFuncError, shortened
+from ..errors import ConfigError, KeyFuncError, outlined
 from ..objects.keys import (
     kind_hint,
     meta_namespace_key_func,
@@ -48,12 +48,12 @@ def reference_of(obj: Any) -> Reference:
         }
     if not found.get("kind") or not found.get("name"):
         raise ConfigError(
-            f"an event needs an object with a kind and a name, not {shortened(obj)}{kind_hint(obj)}"
+            f"an event needs an object with a kind and a name, not {outlined(obj)}{kind_hint(obj)}"
         )
     if namespace := found.get("namespace"):
         require_namespace("the namespace of an event's object", namespace)
     try:
         "".join(found.values()).encode()
     except UnicodeEncodeError as error:  # a lone surrogate
-        raise ConfigError(f"an event's object must be valid in JSON, unlike {shortened(obj)}") from error
+        raise ConfigError(f"an event's object must be valid in JSON, unlike {outlined(obj)}") from error
     return {field: value for field, value in found.items() if value}

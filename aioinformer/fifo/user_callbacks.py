@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.cancellation import PLAIN_CALL_ERRORS
@@ -11,7 +11,8 @@ from .._core.checks import require_methods
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import KeyFuncError, TransformError
 from ..objects.keys import KeyFunc, resource_version_of
-from ..protocols import KnownObjects, Transformer
+from ..objects.undecodable import UndecodableObject
+from ..protocols import KnownObjects, Transformer, batched
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +31,12 @@ def key_of_newest(key_func: KeyFunc, obj: Any) -> str:
 
 
 def transformed(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any:
-    """Return a transformed object. The object of a tombstone was transformed before.
+    """Return a transformed object. The object of a tombstone was transformed before; an undecodable one cannot be.
 
     Raises:
         TransformError: It raised, or returned None.
     """
-    if transformer is None or isinstance(obj, DeletedFinalStateUnknown):
+    if transformer is None or isinstance(obj, (DeletedFinalStateUnknown, UndecodableObject)):
         return obj
     try:
         changed = transformer(obj)
@@ -57,6 +58,9 @@ class Known:
         if objects is not None:
             require_methods("known_objects", objects, ("list_keys", "get_by_key"), "Store()")
         self._objects = objects
+        # A Store's get_by_key raises for an object that does not fit its type.
+        reader = "find_any" if batched(objects, "find_any", "get_by_key") else "get_by_key"
+        self._get: Callable[[str], Any] = getattr(objects, reader, lambda key: None)
 
     def list_keys(self) -> Sequence[str]:
         """Return all known keys."""
@@ -65,16 +69,15 @@ class Known:
     def has(self, key: str) -> bool:
         """Return whether an object is known; True if that fails: better a spurious deletion than a lost one."""
         try:
-            return self._objects is not None and self._objects.get_by_key(key) is not None
+            return self._get(key) is not None
         except PLAIN_CALL_ERRORS:
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as known", key)
             return True
 
     def state(self, key: str) -> Any:
         """Return the known state of a listed key, or None."""
-        assert self._objects is not None
         try:
-            return self._objects.get_by_key(key)
+            return self._get(key)
         except PLAIN_CALL_ERRORS:
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as unknown", key)
             return None

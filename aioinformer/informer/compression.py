@@ -78,7 +78,7 @@ class Cache(Protocol):
 
     def list_keys_by_parts(self) -> Iterator[list[str]]: ...
 
-    def get_by_key(self, key: str) -> Any: ...
+    def find_fitting(self, key: str) -> Any: ...
 
     def exchange(self, key: str, old: Any, new: Any) -> None: ...
 
@@ -186,7 +186,7 @@ class Compressor:
         budget = Budget()
         for keys in cache.list_keys_by_parts():
             while places and places[-1] < before + len(keys):
-                obj = cache.get_by_key(keys[places.pop() - before])
+                obj = cache.find_fitting(keys[places.pop() - before])
                 if isinstance(obj, KubeObject):
                     some.append(obj)
             before += len(keys)
@@ -234,7 +234,7 @@ class Compressor:
             if will_be < _MAX_RATIO * was:
                 self._packing = packing
         for key in chain.from_iterable(cache.list_keys_by_parts()):
-            obj = cache.get_by_key(key)
+            obj = cache.find_fitting(key)
             if obj is not None:
                 cache.exchange(key, obj, self.pack(obj))
             if budget.is_spent():

@@ -12,8 +12,10 @@ from contextvars import Context, copy_context
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds, require_text
+from .._core.forks import FORKED, require_same_process
+from .._core.loops import InOneLoop
 from .._core.signals import STOP_SIGNALS, run_until_signal
-from .._core.tasks import InOneLoop, finish, raise_failures
+from .._core.tasks import finish, raise_failures
 from ..client import Client
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
@@ -29,7 +31,13 @@ from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tracing import Trace, Tracer
 from ..typed.names import named
 from .compression import Compression
-from .probes import Health, default_stalled_after, liveness_problems, readiness_problems
+from .probes import (
+    Health,
+    default_stalled_after,
+    liveness_problems,
+    readiness_problems,
+    undecodable_warnings,
+)
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .state import apart
 from .wait import wait_for_cache_sync
@@ -293,7 +301,9 @@ class SharedInformerFactory(InOneLoop):
 
         Raises:
             WrongEventLoopError: There is no event loop here, or it is another one than before.
+            ForkedError: It was started before this process was forked.
         """
+        require_same_process(self._own_process, repr(self))
         if self._shut_down:
             logger.warning("%r was shut down and starts no informers: create another factory", self)
         self._start_new()
@@ -369,8 +379,11 @@ class SharedInformerFactory(InOneLoop):
         return Health.of(self._not_alive())
 
     def ready(self) -> Health:
-        """Return whether it is ready, for a readiness probe: alive, and its caches are filled and current."""
-        return Health.of(self._not_ready())
+        """Return whether it is ready, for a readiness probe: alive, and its caches are filled and current.
+
+        Objects that do not fit their type are warnings: a tenant must not be able to make a service unready.
+        """
+        return Health.of(self._not_ready(), undecodable_warnings(each.state for each in self.informers))
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of its informers."""
@@ -393,6 +406,7 @@ class SharedInformerFactory(InOneLoop):
             ConfigError: ``grace`` is not a duration above 0.
             BaseException: An informer had failed with this error; of several, a BaseExceptionGroup.
         """
+        require_same_process(self._own_process, repr(self))
         now = asyncio.get_running_loop().time()
         if grace is None:
             await self._shutdown(math.inf)
@@ -434,10 +448,16 @@ class SharedInformerFactory(InOneLoop):
         await run_until_signal(self.wait_ended if self._entered else self.run, self, signals)
 
     async def wait_ended(self) -> None:
-        """Wait until an informer has failed, or ``shutdown`` has begun."""
+        """Wait until an informer has failed, or ``shutdown`` has begun.
+
+        Raises:
+            WrongEventLoopError: The factory runs in another event loop.
+        """
+        self.require_own_loop()
         await self._ended.wait()
 
     async def __aenter__(self) -> Self:
+        require_same_process(self._own_process, repr(self))
         if self._shut_down:
             raise AlreadyStartedError("the factory was shut down; it runs once: create another one")
         if self._entered:
@@ -470,7 +490,9 @@ class SharedInformerFactory(InOneLoop):
         return task
 
     def _not_alive(self) -> Iterator[str]:
-        if self._shut_down:
+        if self.is_forked:
+            yield f"the factory {FORKED}"
+        elif self._shut_down:
             yield "the factory has been shut down"
         elif not self._started:
             yield "the factory has not started"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from ..handlers import OnAdd, OnDelete, OnDeleteObject, OnUpdate, ResourceEventHandler
+from ..handlers import OnAdd, OnDelete, OnDeleteObject, OnUndecodable, OnUpdate, ResourceEventHandler
 from ..processor import BACKLOG_LIMIT, Backlog
 from ..store import Store
 from .registration import Registration
@@ -26,6 +26,7 @@ class SharedInformer(Protocol[T]):
         on_update: OnUpdate[T] | None = None,
         on_delete: OnDelete[T] | None = None,
         on_delete_object: OnDeleteObject[T] | None = None,
+        on_undecodable: OnUndecodable | None = None,
         backlog: Backlog = "unbounded",
         backlog_limit: int = BACKLOG_LIMIT,
         name: str = "",

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from typing import Any, Generic, TypeVar, Unpack
 
 import anyio
@@ -26,13 +27,14 @@ from ..handlers import (
     OnAdd,
     OnDelete,
     OnDeleteObject,
+    OnUndecodable,
     OnUpdate,
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     handler_name,
     require_plain,
 )
-from ..notifications import AddNotification
+from ..notifications import AddNotification, UndecodableNotification
 from ..objects.codec import codec_for
 from ..objects.keys import KeyFunc, deletion_handling_meta_namespace_key_func
 from ..objects.versions import number_of
@@ -46,9 +48,10 @@ from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_name
 from ..tracing import Tracer
 from .compression import Compression, Compressor
 from .distributor import Distributor
+from .newcomer import for_newcomer
 from .registration import Registration
 from .resyncs import Resyncs
-from .state import InformerState, apart
+from .state import MOST_ERRORS, InformerState, apart
 from .version_waits import VersionWaits
 
 logger = logging.getLogger(__name__)
@@ -166,6 +169,7 @@ class SharedIndexInformer(Running, Generic[T]):
         on_update: OnUpdate[T] | None = None,
         on_delete: OnDelete[T] | None = None,
         on_delete_object: OnDeleteObject[T] | None = None,
+        on_undecodable: OnUndecodable | None = None,
         backlog: Backlog = "unbounded",
         backlog_limit: int = BACKLOG_LIMIT,
         name: str = "",
@@ -186,6 +190,8 @@ class SharedIndexInformer(Running, Generic[T]):
             on_delete: ``on_delete(obj)``; ``obj`` is a DeletedFinalStateUnknown if the deletion itself was missed.
             on_delete_object: ``on_delete_object(obj)``, instead of ``on_delete``; ``obj`` is always the last known
                 state.
+            on_undecodable: ``on_undecodable(obj)``, for a state that does not fit the object type; ``obj`` is an
+                UndecodableObject. A handler without it is not called for such a state: see ResourceEventHandler.
             backlog: What to do with notifications that the handler is too slow for: keep all ("unbounded"), make the
                 store wait ("block"), keep the newest of each object ("coalesce"), or drop the oldest ("drop_oldest").
             backlog_limit: Notifications that may wait, for "block" and "drop_oldest". With "block" one batch of the
@@ -198,15 +204,15 @@ class SharedIndexInformer(Running, Generic[T]):
                 unknown.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
-        functions = (on_add, on_update, on_delete, on_delete_object)
+        functions = (on_add, on_update, on_delete, on_delete_object, on_undecodable)
         has_functions = any(function is not None for function in functions)
         if handler is None:
             if not has_functions:
                 raise ConfigError("add_event_handler needs a handler, or a function such as on_add=")
-            handler = ResourceEventHandlerFuncs(on_add, on_update, on_delete, on_delete_object)
+            handler = ResourceEventHandlerFuncs(*functions)
         elif has_functions:
             raise ConfigError(f"pass a handler or functions, not both: {handler_name(handler)} is a handler")
-        if self.is_stopped:
+        if self._ended.is_set():
             raise StoppedError(
                 f"{self.name}: {handler_name(handler)} was not added to shared informer because it has stopped already"
             )
@@ -214,7 +220,7 @@ class SharedIndexInformer(Running, Generic[T]):
         require_text("name", name)
         name = apart(name or handler_name(handler), {each.name for each in self._processor.listeners})
         listener = ProcessorListener(
-            handler,
+            for_newcomer(handler, self._indexer),
             upstream_synced=self.has_synced,
             name=name,
             backlog=backlog,
@@ -228,6 +234,7 @@ class SharedIndexInformer(Running, Generic[T]):
             listener.determine_next_resync(now)
         # Nothing else runs between reading the store and adding the listener: no change is missed or repeated.
         listener.add_all([AddNotification(obj, True) for obj in self._indexer.list()])
+        listener.add_all([UndecodableNotification(None, obj, True) for obj in self._indexer.undecodable()])
         self._processor.add_listener(listener)
         return Registration(listener, self)
 
@@ -242,7 +249,7 @@ class SharedIndexInformer(Running, Generic[T]):
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         listener = _listener_of(registration)
-        if not self.is_stopped:
+        if not self._ended.is_set():
             self._require_own_loop_once_started()
         self._processor.remove_listener(listener)
 
@@ -284,7 +291,7 @@ class SharedIndexInformer(Running, Generic[T]):
                 one object.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
-        if self.is_stopped:
+        if self._ended.is_set():
             raise StoppedError(f"{self.name}: indexers were not added because it has stopped already")
         self._require_own_loop_once_started()
         self._indexer.add_indexers(indexers)
@@ -292,9 +299,10 @@ class SharedIndexInformer(Running, Generic[T]):
     def set_transform(self, transform: Transformer[T]) -> None:
         """Set a function that changes every object before it is queued, for instance to remove unused fields.
 
-        Every object is transformed exactly once. The result must have the same name and namespace. If the function
-        raises, or returns None or an object with another key, the new state is dropped: the cache keeps the state
-        that it has, the error is logged, and ``rejected`` of the reflector's state counts it. Deletions are not lost.
+        Every object is transformed exactly once, except an UndecodableObject, which stays as it is. The result must
+        have the same name and namespace. If the function raises, or returns None or an object with another key, the
+        new state is dropped: the cache keeps the state that it has, the error is logged, and ``rejected`` of the
+        reflector's state counts it. Deletions are not lost.
 
         Raises:
             AlreadyStartedError: The informer has started.
@@ -303,6 +311,11 @@ class SharedIndexInformer(Running, Generic[T]):
         self.require_not_started("call set_transform before that")
         require_plain("transform", transform)
         self._transform = transform
+
+    @property
+    def transformer(self) -> Transformer[T] | None:
+        """The function that ``set_transform`` got; None for none."""
+        return self._transform
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
         """Set ``handler(reflector, error)``, called for every error of a list or watch, which is then not logged.
@@ -325,6 +338,7 @@ class SharedIndexInformer(Running, Generic[T]):
             CacheMutatedError: The mutation detector found a changed object.
         """
         self.record_begin()
+        self._indexer.kept_current_in = self._own_process
         self._controllers = [
             self._make_controller(namespace, each) for namespace, each in self.list_watches.items()
         ]
@@ -369,8 +383,10 @@ class SharedIndexInformer(Running, Generic[T]):
             )
 
     def has_synced(self) -> bool:
-        """Return whether every object of the first list is in the store."""
-        return bool(self._controllers) and all(controller.has_synced() for controller in self._controllers)
+        """Return whether every object of the first list is in the store; False in a process that was forked since."""
+        if not self._controllers or self.is_forked:
+            return False
+        return all(controller.has_synced() for controller in self._controllers)
 
     async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
@@ -429,6 +445,7 @@ class SharedIndexInformer(Running, Generic[T]):
 
         Raises:
             VersionTimeout: The timeout passed; the error has the wanted and the reached version. The informer goes on.
+            DecodeError: The object's state in the cache does not fit the object type.
             StoppedError: The informer stopped first.
             ConfigError: The resourceVersion is not valid, the namespace is not read here, ``timeout`` is not a
                 duration, or it is None and the version is not a number.
@@ -449,7 +466,7 @@ class SharedIndexInformer(Running, Generic[T]):
 
     @property
     def store(self) -> Store[T]:
-        """The cache."""
+        """The cache. In a process that was forked since the start it is the cache's state at the fork."""
         return self._indexer
 
     @property
@@ -459,13 +476,13 @@ class SharedIndexInformer(Running, Generic[T]):
 
     @property
     def lister(self) -> Lister[T]:
-        """A reader of the cache."""
+        """A reader of the cache. In a process that was forked since the start, reading raises ForkedError."""
         return Lister(self._indexer, self.name)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the informer has run and ended."""
-        return self._ended.is_set()
+        """Whether the informer has run and ended, or was started before this process was forked."""
+        return self._ended.is_set() or self.is_forked
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -481,12 +498,17 @@ class SharedIndexInformer(Running, Generic[T]):
             name=self.name,
             synced=self.has_synced(),
             objects=len(self._indexer),
+            undecodable=self._indexer.undecodable_count,
+            undecodable_errors={
+                obj.key: str(obj.error) for obj in islice(self._indexer.undecodable(), MOST_ERRORS)
+            },
             queue_depth=sum(controller.queue_depth for controller in controllers),
             failed=sum(controller.failed for controller in controllers),
             reflectors=tuple(controller.state for controller in controllers),
             handlers=tuple(listener.state for listener in self._processor.listeners),
             leaving=self._processor.leaving,
             stopped=self.is_stopped,
+            forked=self.is_forked,
         )
 
     def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:
@@ -613,10 +635,11 @@ class _Namespace:
         self._namespace = namespace
 
     def list_keys(self) -> Sequence[str]:
-        return list(self._indexer.index_named(NAMESPACE_INDEX).keys(self._namespace))
+        keys = list(self._indexer.index_named(NAMESPACE_INDEX).keys(self._namespace))
+        return [*keys, *(obj.key for obj in self._indexer.undecodable() if obj.namespace == self._namespace)]
 
     def get_by_key(self, key: str) -> Any:
-        return self._indexer.get_by_key(key)
+        return self._indexer.find_any(key)
 
 
 async def _outcome(task: asyncio.Task[None]) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 import msgspec
 
+from .._core.forks import FORKED
 from ..metrics import Sample, labelled
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
 
 NOT_STARTED = "not started: enter it (async with), or await its run()"
 STOPPED_AT_ONCE = "stopped before it had begun to read"
+
+MOST_ERRORS = 20
+"""Errors of undecodable objects that a state has."""
 
 WORST_FIRST = (Phase.STOPPED, Phase.BACKING_OFF, Phase.NEW, Phase.LISTING, Phase.WATCHING)
 
@@ -26,13 +30,16 @@ class InformerState:
     Attributes:
         name: The informer's name.
         synced: Whether the whole first list was processed.
-        objects: Objects in the cache.
+        objects: Objects in the cache, including undecodable ones.
         queue_depth: Items between reading and the store.
         failed: Items whose processing has raised.
         reflectors: The states of its reflectors: one, or one for each namespace.
         handlers: The states of its handlers.
         leaving: Removed handlers whose last call has not ended.
-        stopped: Whether the informer has ended.
+        stopped: Whether the informer has ended, for this process.
+        undecodable: Objects in the cache whose state does not fit the object type. Only their metadata can be used.
+        undecodable_errors: The keys of the first twenty of them, with the errors.
+        forked: Whether it was started before this process was forked, and runs in the parent process only.
     """
 
     name: str
@@ -44,6 +51,9 @@ class InformerState:
     handlers: tuple[ListenerState, ...]
     leaving: int = 0
     stopped: bool = False
+    undecodable: int = 0
+    undecodable_errors: Mapping[str, str] = field(default_factory=dict)
+    forked: bool = False
 
     @property
     def worst(self) -> ReflectorState | None:
@@ -64,7 +74,10 @@ class InformerState:
 
     @property
     def rejected(self) -> int:
-        """Objects, events and lines that its reflectors dropped: the cache may be incomplete or stale."""
+        """Objects, events and lines that its reflectors dropped: the cache may be incomplete or stale.
+
+        Those that do not fit the object type are not dropped: see ``undecodable``.
+        """
         return sum(reflector.rejected for reflector in self.reflectors)
 
     @property
@@ -83,6 +96,7 @@ class InformerState:
         labels = {"informer": self.name}
         yield Sample("aioinformer_synced", "gauge", labels, self.synced)
         yield Sample("aioinformer_objects", "gauge", labels, self.objects)
+        yield Sample("aioinformer_undecodable_objects", "gauge", labels, self.undecodable)
         yield Sample("aioinformer_queue_depth", "gauge", labels, self.queue_depth)
         yield Sample("aioinformer_failed_total", "counter", labels, self.failed)
         yield Sample("aioinformer_handlers_leaving", "gauge", labels, self.leaving)
@@ -100,9 +114,10 @@ class InformerState:
 
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"
-        doing = self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
+        doing = FORKED if self.forked else self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
         dropped = f", {self.rejected} dropped" if self.rejected and len(self.reflectors) > 1 else ""
-        return f"{synced}, {self.objects} objects{dropped}, {self.queue_depth} queued; {doing}"
+        unfit = f", {self.undecodable} undecodable" if self.undecodable else ""
+        return f"{synced}, {self.objects} objects{unfit}{dropped}, {self.queue_depth} queued; {doing}"
 
 
 def apart(name: str, taken: Collection[str]) -> str:

@@ -90,7 +90,7 @@ class Goal:
         return self._is_shown(store) or (bool(by_each) and all(by_each))
 
     def _is_shown(self, store: Store[Any]) -> bool:
-        obj = None if self.key is None else store.get_by_key(self.key)
+        obj = None if self.key is None else store.find_any(self.key)
         return obj is not None and self._is_at(resource_version_of(obj))
 
     def _is_at(self, version: str) -> bool:
@@ -153,7 +153,7 @@ class Gone(Goal):
         return is_past and super()._is_reached_now(store, controllers)
 
     def _is_shown(self, store: Store[Any]) -> bool:
-        obj = store.get_by_key(self.key or "")
+        obj = store.find_any(self.key or "")
         return obj is None or ("" not in self.uids and uid_of(obj) not in ("", *self.uids))
 
     def _is_read(self, controller: Controller) -> bool:

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable
-from random import Random
+from random import Random, SystemRandom
 from time import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -24,6 +24,8 @@ from .._core.checks import (
     require_seconds,
     require_text,
 )
+from .._core.forks import current_process, require_same_process
+from .._core.loops import AsyncOnly
 from .._core.tasks import finish, shielded
 from ..errors import (
     AlreadyExistsError,
@@ -31,6 +33,7 @@ from ..errors import (
     ApiError,
     ConfigError,
     ConflictError,
+    ForkedError,
     LeadershipLostError,
     TransportError,
     WrongEventLoopError,
@@ -79,7 +82,7 @@ class LeaderElectorState:
     last_error: Exception | None
 
 
-class LeaderElector:
+class LeaderElector(AsyncOnly):
     """Waits until this candidate leads, and cancels its work before another candidate can lead.
 
     ::
@@ -105,7 +108,8 @@ class LeaderElector:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
         name: The Lease's name, the same for all candidates.
         namespace: The Lease's namespace.
-        identity: This candidate's identity, different for all candidates; None for the host's name and a UUID.
+        identity: This candidate's identity, different for all candidates; None for the host's name and a UUID, which
+            entering renews in a forked process.
         lease_duration: Seconds that other candidates wait after they have seen the Lease change.
         renew_deadline: Seconds without a successful renewal after which the leadership is lost. They start when the
             last successful renewal was sent. A request may take half of them.
@@ -155,7 +159,8 @@ class LeaderElector:
         require_namespace("namespace", namespace)
         if on_new_leader is not None:
             require_plain("on_new_leader", on_new_leader)
-        self.identity = identity if identity is not None else f"{socket.gethostname()}_{uuid4()}"
+        self._has_default_identity = identity is None
+        self.identity = _unique_identity() if identity is None else identity
         require_text("identity", self.identity)
         if not self.identity:
             raise ConfigError("identity must not be empty")
@@ -168,7 +173,7 @@ class LeaderElector:
         self._retry_period = retry_period
         self._release = release
         self._on_new_leader = on_new_leader
-        self._random = random or Random()
+        self._random = random or SystemRandom()
         self._asleep = asleep or machine_asleep
 
         self._seen: Spec | None = None
@@ -179,6 +184,7 @@ class LeaderElector:
         self._last_error: Exception | None = None
         self._next_warning = 0.0
 
+        self._process = current_process()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
         self._renewed: tuple[float, float] | None = None  # loop time, and self._asleep() at that time
@@ -194,7 +200,12 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads for certain: the renewal deadline has not passed."""
+        """Whether this candidate leads for certain: the renewal deadline has not passed.
+
+        False in a process that was forked since: the parent process leads.
+        """
+        if self._process.was_forked:
+            return False
         return self._renewing is not None and self._lost is None and self._is_in_time()
 
     @property
@@ -218,7 +229,8 @@ class LeaderElector:
             LeadershipLostError: It does not lead, or its leadership may have ended.
         """
         if not self.is_leader:
-            raise self._lost or LeadershipLostError(self._lock.key, self.identity, "it does not lead")
+            why = "it leads in the parent process only" if self._process.was_forked else "it does not lead"
+            raise self._lost or LeadershipLostError(self._lock.key, self.identity, why)
 
     def let_expire(self, left_behind: str) -> None:
         """Let the Lease expire instead of giving it back, since work of this leadership still runs.
@@ -240,6 +252,7 @@ class LeaderElector:
         Raises:
             LeadershipLostError: The leadership was lost; the work has ended.
             AlreadyStartedError: This elector is entered already.
+            ForkedError: It was created, with its identity, before this process was forked.
             ConfigError: The client's configuration is invalid, or ``work`` is not a coroutine function.
         """
         async with self:
@@ -249,6 +262,7 @@ class LeaderElector:
             return await doing
 
     async def __aenter__(self) -> Self:
+        self._require_unique_identity()
         if self._body is not None:
             raise AlreadyStartedError(
                 f"{self!r} is entered already, by another Manager or task: create an elector for each"
@@ -276,6 +290,7 @@ class LeaderElector:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        require_same_process(self._process, repr(self))  # a child must not give back the parent's Lease
         body, renewing, lost = self._body, self._renewing, self._lost
         assert body is not None
         assert renewing is not None
@@ -296,6 +311,17 @@ class LeaderElector:
             self._record_overrun(ended)
             if kind is None or (is_ours and issubclass(kind, asyncio.CancelledError)):
                 raise lost
+
+    def _require_unique_identity(self) -> None:
+        """After a fork, take a new default identity: parent and children would lead as the same candidate."""
+        if not self._process.was_forked:
+            return
+        if self._body is not None or not self._has_default_identity:
+            raise ForkedError(
+                f"{self!r} was created before this process was forked, and the processes would lead as the same "
+                "candidate: create it after the fork, in each process, with an identity of its own"
+            )
+        self.identity, self._process = _unique_identity(), current_process()
 
     # -- acquiring and renewing ----------------------------------------------------------------------------
 
@@ -487,6 +513,10 @@ class LeaderElector:
     def _now(self) -> float:
         assert self._loop is not None
         return self._loop.time()
+
+
+def _unique_identity() -> str:
+    return f"{socket.gethostname()}_{uuid4()}"
 
 
 def _kind_of(error: Exception | None) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from ..objects.decoders import FromBytes
 from ..objects.excerpts import begins
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult, TypeMeta
-from ..objects.nesting import DECODE_ERRORS, end_of_brackets
+from ..objects.nesting import DECODE_ERRORS, decode_object, end_of_brackets
 from .lines import LONGEST_OBJECT, Pending
 
 PIECE = 128 * 1024
@@ -267,6 +267,6 @@ def _failure_of(kind: str | None, body: bytes) -> ApiError | DecodeError | None:
     if kind != "Status":
         return None
     try:
-        return ApiError.from_status(msgspec.json.decode(body, type=dict))
+        return ApiError.from_status(decode_object(body))
     except DECODE_ERRORS as error:
         return DecodeError(f"the answer is a Status that cannot be read: {error}")

@@ -23,7 +23,7 @@ from ..objects.meta import (
     NO_EVENT,
     WatchEvent,
 )
-from ..objects.nesting import DECODE_ERRORS, decode_parts
+from ..objects.nesting import DECODE_ERRORS, decode_object, reader_of
 from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
 
@@ -46,8 +46,7 @@ class _Line(msgspec.Struct):
     object: msgspec.Raw
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
-_decode_status = msgspec.json.Decoder(dict).decode
+_read_line = reader_of(_Line)
 
 
 def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
@@ -72,26 +71,15 @@ def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
 
 
 def _parse(line: bytes) -> WatchEvent:
+    """Return the event of a line; its object may be nested deeply."""
     try:
-        parsed = _decode_line(line)
-    except msgspec.ValidationError:
-        return WatchEvent(NO_EVENT, line)
+        parsed = _read_line(line)
     except DECODE_ERRORS:
-        return _parse_parts(line)
+        return WatchEvent(NO_EVENT, line)
     if parsed.type == ERROR:
         with suppress(*DECODE_ERRORS):
-            return WatchEvent(ERROR, _decode_status(parsed.object))
+            return WatchEvent(ERROR, decode_object(parsed.object))
     return WatchEvent(parsed.type, bytes(parsed.object))
-
-
-def _parse_parts(line: bytes) -> WatchEvent:
-    """Return the event of a line that msgspec cannot parse, for example because its object is nested deeply."""
-    with suppress(*DECODE_ERRORS):
-        fields = decode_parts(line)
-        type_, obj = fields.get("type"), fields.get("object")
-        if isinstance(type_, str) and type_ != ERROR and isinstance(obj, dict):
-            return WatchEvent(type_, msgspec.json.encode(obj))
-    return WatchEvent(NO_EVENT, line)
 
 
 class Lines(LineSplitter):

@@ -20,7 +20,7 @@ from ..objects.meta import (
     TypeMeta,
     WatchEvent,
 )
-from ..objects.nesting import DECODE_ERRORS, decode_parts
+from ..objects.nesting import DECODE_ERRORS, reader_of
 
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
@@ -30,7 +30,7 @@ class _Object(msgspec.Struct):
     kind: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Object).decode
+_read = reader_of(_Object)
 
 
 def partial_object(raw: bytes) -> bytes:
@@ -38,16 +38,10 @@ def partial_object(raw: bytes) -> bytes:
     if raw.startswith(_HEAD):
         return raw
     try:
-        found = _decode(raw)
+        found = _read(raw)
     except DECODE_ERRORS:
         alone = without_rest(raw)
-        if alone is not None:
-            return partial_object(alone)
-        try:
-            parts = decode_parts(raw)  # it may be nested too deeply for msgspec
-            found = _Object(msgspec.Raw(msgspec.json.encode(parts["metadata"])), parts.get("kind"))
-        except (KeyError, *DECODE_ERRORS):
-            return raw  # its decoder reports the error
+        return raw if alone is None else partial_object(alone)  # its decoder reports the error
     return raw if found.kind == PARTIAL_KIND else _HEAD + bytes(found.metadata) + b"}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple
 
@@ -176,6 +177,22 @@ def built_in(name: str) -> APIResource | None:
         if word in (each.plural, each.kind.lower()) and _is_in(each, group):
             return each
     return next((each for each, short in offered if word in short and _is_in(each, group)), None)
+
+
+def did_you_mean(name: str) -> str:
+    """Return ``". Did you mean 'services'?"`` for a name like that of a built-in resource; "" for others."""
+    word, _, group = name.lower().partition(".")
+    names = {
+        known: each.plural
+        for each, short in built_in_resources().items()
+        for known in (each.plural, each.kind.lower(), *short)
+        if _STABLE.fullmatch(each.version)
+    }
+    for close in get_close_matches(word, names, n=1):
+        plural = names[close]
+        meant = f"{plural}.{group}" if group and built_in(f"{plural}.{group}") else plural
+        return f". Did you mean {meant!r}?" if meant != name else ""
+    return ""
 
 
 def is_built_in_group(group: str) -> bool:

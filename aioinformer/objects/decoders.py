@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, get_origin, is_typeddict
@@ -11,10 +12,14 @@ from typing import Any, get_origin, is_typeddict
 import msgspec
 
 from ..errors import ConfigError, DecodeError
+from .deep_parts import DeepParts
 from .excerpts import begins, described
+from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
+from .mismatch import describe_mismatch
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
-from .nesting import decode_any, decode_parts, decode_typed, end_of_brackets
+from .nesting import decode_any, end_of_brackets, reader_of, tidy
+from .reading_types import without_limits, without_patterns
 
 FromBytes = Callable[[bytes, TypeMeta | None], Any]
 """Decodes one object. apiVersion and kind are for bytes without them. Raises only DecodeError."""
@@ -24,7 +29,7 @@ class _Line(msgspec.Struct):
     object: msgspec.Raw
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
+_read_line = reader_of(_Line)
 
 
 def without_rest(raw: bytes) -> bytes | None:
@@ -33,14 +38,14 @@ def without_rest(raw: bytes) -> bytes | None:
     The event decoder takes an object from its line up to the line's closing brace without a search for the object's
     end, so a line with fields after ``object`` gives such bytes.
     """
+    end = end_of_brackets(raw, len(raw) - len(raw.lstrip()))
+    if not end or end == len(raw):
+        return None
     try:
-        first_object = bytes(_decode_line(b'{"object":%s}' % raw).object)
-    except RecursionError:
-        end = end_of_brackets(raw, 0)
-        return raw[:end] if end and raw[end:].lstrip().startswith(b",") else None
+        _read_line(b'{"object":0%s}' % raw[end:])
     except DECODE_ERRORS:
         return None
-    return first_object if len(first_object) < len(raw) else None
+    return raw[:end]
 
 
 def class_of(object_type: Any) -> Any:
@@ -123,32 +128,23 @@ def _decoder_of(wanted: Any) -> FromBytes:
 
 
 def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
-    """Wrap a decoder so that it raises only DecodeError."""
+    """Wrap a decoder so that it raises only DecodeError, and never because of metadata.managedFields."""
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
         try:
             return from_bytes(raw, type_meta)
-        except DecodeError:
-            raise
         except Exception as error:  # models raise errors of any type
+            if (lean := without_managed_fields(raw)) is not raw:  # no operator needs these fields
+                with suppress(Exception):
+                    return from_bytes(lean, type_meta)
+            if isinstance(error, DecodeError):
+                raise
+            # Without the cause, whose text may have the object's values.
             raise DecodeError(
-                f"not a {object_type.__name__}: {_message_without_values(error)}; {described(raw)}"
-            ) from error
+                f"not a {object_type.__name__}: {describe_mismatch(error)}; {described(raw)}"
+            ) from None
 
     return decode
-
-
-def _message_without_values(error: Exception) -> str:
-    """Return an error's message. pydantic's quote the object's values, which may be secret: those are left out."""
-    errors: Any = getattr(error, "errors", None)
-    if callable(errors):  # of pydantic
-        try:
-            listed: Any = errors(include_input=False)
-            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in listed[:3]]
-        except Exception:  # another library's method of this name
-            return type(error).__name__
-        return f"{type(error).__name__}({'; '.join(found)})"
-    return f"{error!r:.200}"
 
 
 def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
@@ -163,13 +159,13 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     try:
-        decoder = msgspec.json.Decoder(struct)
+        decode = msgspec.json.Decoder(without_patterns(struct)).decode
+        read = reader_of(without_limits(struct))
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
     has_type_fields = bool(
         {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}
     )
-    decode = decoder.decode
 
     def from_bytes(raw: bytes, type_meta: TypeMeta | None) -> Any:
         if has_type_fields:
@@ -177,20 +173,9 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
         try:
             return decode(raw)
         except DECODE_ERRORS:
-            return decode_typed(decoder, raw)
+            return read(raw)
 
     return from_bytes
-
-
-def without_managed_fields(raw: bytes) -> bytes:
-    """Drop metadata.managedFields from an object that msgspec refuses. Unreadable bytes are returned as they are."""
-    try:
-        fields = decode_parts(raw)
-        if isinstance(metadata := fields.get("metadata"), dict):
-            metadata.pop("managedFields", None)
-        return msgspec.json.encode(fields)
-    except DECODE_ERRORS:
-        return raw
 
 
 def api_client_of(model: Any) -> Any:
@@ -216,11 +201,12 @@ def _openapi_decoder(model: Any) -> FromBytes:
     deserialize = api_client_of(model).deserialize
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
-        raw = _with_type_meta(raw, type_meta)
+        raw = tidy(_with_type_meta(raw, type_meta))
         try:
             instance = deserialize(SimpleNamespace(data=raw), model)
         except RecursionError:
-            instance = deserialize(SimpleNamespace(data=without_managed_fields(raw)), model)
+            deep = DeepParts(raw)
+            instance = deep.fill(deserialize(SimpleNamespace(data=deep.shallow), model))
         if getattr(instance, "metadata", None) is None:
             raise DecodeError(f"object without metadata: {begins(raw)}")
         return instance

@@ -10,14 +10,16 @@ from typing import Any
 
 import msgspec
 
-from .nesting import DECODE_ERRORS, decode_typed
+from .nesting import DECODE_ERRORS, reader_of
 
 _LENGTH = 80
 
 _TEXT = re.compile(
-    rb'"(?:kind|apiVersion|type|resourceVersion)"\s*:\s*"[^"\\]{0,60}"'  # shown
+    rb'"kind"\s*:\s*"[A-Za-z]{0,60}"|"apiVersion"\s*:\s*"[a-z0-9./-]{0,60}"'  # shown
+    rb'|"type"\s*:\s*"[A-Z]{0,20}"|"resourceVersion"\s*:\s*"[0-9]{0,20}"'  # shown, of a watch event
     rb'|"[A-Za-z]{1,30}"\s*:'  # shown: a field's name
-    rb'|("[^"\\]*(?:\\.?[^"\\]*)*"?|[A-Za-z0-9+/=_-]{20,})',  # hidden: strings, and what may be base64
+    rb'|("[^"\\]*(?:\\.?[^"\\]*)*"?|-?[0-9][0-9.eE+-]*'  # hidden: strings and numbers,
+    rb"|[A-Za-z0-9+/=_-]{20,})",  # and what may be base64
     re.DOTALL,
 )
 
@@ -33,13 +35,13 @@ class _Object(msgspec.Struct):
     kind: Any = None
 
 
-_object_decoder = msgspec.json.Decoder(_Object)
+_read_object = reader_of(_Object)
 
 
 def described(raw: bytes) -> str:
     """Describe an object's JSON by kind, key and uid; if it has none, by how it begins."""
     try:
-        found = decode_typed(_object_decoder, raw)
+        found = _read_object(raw)
     except DECODE_ERRORS:
         return begins(raw)
     metadata = found.metadata or _Metadata()
@@ -51,12 +53,12 @@ def described(raw: bytes) -> str:
 
 
 def begins(raw: bytes) -> str:
-    """Describe bytes by how they begin, with ``...`` in place of strings."""
+    """Describe bytes by how they begin, with ``...`` in place of strings and numbers."""
     return f"it begins {excerpt(raw)}"
 
 
 def excerpt(raw: bytes) -> str:
-    """Return how bytes begin, with ``...`` in place of strings, which may be secret."""
+    """Return how bytes begin, with ``...`` in place of strings and numbers, which may be secret."""
     beginning = bytes(raw[: 4 * _LENGTH])
     shown = _TEXT.sub(lambda found: b"..." if found[1] else found[0], beginning)
     return repr(shown[:_LENGTH])

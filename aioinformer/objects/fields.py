@@ -15,6 +15,7 @@ from msgspec import inspect
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
 from .decoders import DECODE_ERRORS, class_of
+from .json_values import same
 from .kube_object import KubeObject, on_path, read_labels
 
 _STEP = re.compile(
@@ -55,18 +56,6 @@ def field(path: str) -> Field:
         ConfigError: It is not a path, or it has the names of a model, such as ``"spec.node_name"``.
     """
     return Field(path)
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Return whether values are equal, with True unlike 1.
-
-    Inside dicts and lists True equals 1, as in Python: a deep check would take many times as long. Values that are
-    nested too deeply to be compared are equal only to themselves.
-    """
-    try:
-        return one == other and isinstance(one, bool) is isinstance(other, bool)
-    except RecursionError:
-        return one is other
 
 
 class Field:
@@ -134,7 +123,7 @@ class Field:
         """Return a predicate for listers and filters: whether the field, or with ``[*]`` any value, is one of these."""
 
         def is_wanted(value: Any) -> bool:
-            return value in wanted and any(is_same(value, each) for each in wanted)
+            return value in wanted and any(same(value, each) for each in wanted)
 
         if self._many:
             return lambda obj: any(map(is_wanted, self(obj)))
@@ -203,7 +192,7 @@ class Field:
             return plain
         if isinstance(plain, (bool, int, float)):
             return msgspec.json.encode(plain).decode()
-        raise TypeError(f"{self.path} is {value!r:.80}, which is no value to list an object under")
+        raise TypeError(f"{self.path} is a {type(value).__name__}, which is no value to list an object under")
 
 
 def _in_place_field(path: str) -> Field:

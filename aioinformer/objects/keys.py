@@ -11,7 +11,7 @@ import msgspec
 
 from .._core.cancellation import PLAIN_CALL_ERRORS
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import DecodeError, KeyFuncError, shortened
+from ..errors import DecodeError, KeyFuncError, outlined
 from .kube_object import KubeObject, read_labels
 from .meta import PARTIAL_KIND
 
@@ -137,7 +137,7 @@ def key_and_version(obj: Any) -> tuple[str, str]:
     try:
         key = deletion_handling_meta_namespace_key_func(obj)
     except KeyFuncError:
-        key = shortened(obj, 80)
+        key = outlined(obj)
     return key, resource_version_of(obj) or "no version"
 
 
@@ -201,7 +201,7 @@ def metadata_field(obj: Any, attribute: str, field: str) -> Any:
         field: The field's name in JSON: ``"deletionTimestamp"``.
     """
     if isinstance(obj, DeletedFinalStateUnknown):
-        obj = obj.obj
+        obj = obj.obj if obj.undecodable is None else obj.undecodable
     if type(obj) is KubeObject:  # faster than read_field
         return getattr(obj.metadata, attribute)
     return read_field(read_field(obj, "metadata", "metadata"), attribute, field)

@@ -13,6 +13,7 @@ from ..errors import DecodeError
 from .decoders import decoder_of, with_type_meta
 from .excerpts import described
 from .meta import TypeMeta
+from .nested_encoding import encode_nested
 from .nesting import DECODE_ERRORS, decode_typed
 
 S = TypeVar("S")
@@ -71,10 +72,6 @@ class Head(msgspec.Struct, gc=False):
     resourceVersion: str | None = None  # noqa: N815 - named as in JSON, so that msgspec needs no renaming
 
 
-class _HeadAlone(msgspec.Struct, gc=False):
-    metadata: Head
-
-
 class _HeadAndLabels(Head, gc=False):
     labels: msgspec.Raw = msgspec.Raw(b"{}")
     """Undecoded, because many callers do not read them. A view of the object's bytes."""
@@ -121,8 +118,8 @@ class _FrontOnly(msgspec.Struct, gc=False):
     metadata: _Front
 
 
-_decode_head = msgspec.json.Decoder(_HeadOnly).decode
-_head_decoder = msgspec.json.Decoder(_HeadAlone)
+_head_decoder = msgspec.json.Decoder(_HeadOnly)
+_decode_head = _head_decoder.decode
 _meta_decoder = msgspec.json.Decoder(_MetaOnly)
 _any_decoder = msgspec.json.Decoder()
 _decode_labels = msgspec.json.Decoder(dict[str, str]).decode
@@ -139,7 +136,7 @@ def encode(value: Any) -> bytes:
     """
     try:
         # A copy: the bytes that msgspec returns keep a larger buffer.
-        return bytes(memoryview(msgspec.json.encode(value)))
+        return bytes(memoryview(encode_nested(value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise DecodeError(f"not JSON: {error}") from error
 
@@ -360,7 +357,9 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         try:
             decoded = _decode_head(raw)
         except DECODE_ERRORS:
-            return cls.of(raw, read_head(raw), type_meta)
+            head = _read_head(raw)
+            # A copy: the labels are a view of other bytes, which would stay in memory.
+            return cls.of(raw, head, type_meta, msgspec.Raw(bytes(head.labels)))
         head = decoded.metadata
         return cls.of(raw, head, type_meta, head.labels, decoded.spec)
 
@@ -373,7 +372,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         labels: msgspec.Raw | None = None,
         spec: msgspec.Raw | None = None,
     ) -> Self:
-        """Return the object of bytes with a decoded head. labels and spec have to be views of the bytes."""
+        """Return the object of bytes with a decoded head. labels and spec have to be views of the bytes, or small."""
         name = head.name or ""
         key = f"{head.namespace}/{name}" if head.namespace else name
         return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, labels, spec)
@@ -586,7 +585,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         )
 
 
-def read_head(raw: bytes) -> Head:
+def _read_head(raw: bytes) -> _HeadAndLabels:
     """Read the head of an object that msgspec refuses, such as a deeply nested one.
 
     Raises:

@@ -12,20 +12,12 @@ from typing import Any
 
 import msgspec
 
-from .decoders import FromBytes, without_managed_fields
-from .kube_object import (
-    Head,
-    KubeObject,
-    encode,
-    overrides_construction,
-    read_head,
-)
+from .decoders import FromBytes
+from .kube_object import Head, KubeObject, overrides_construction
+from .managed_bytes import cut_out, without_managed_fields
 from .meta import TypeMeta
 from .nesting import DECODE_ERRORS
 from .protobuf import ProtobufForm
-
-_FIELD = b'"managedFields":'
-_COMMA = ord(",")
 
 
 class _LeanHead(Head, gc=False):
@@ -36,17 +28,7 @@ class _LeanHeadOnly(msgspec.Struct, gc=False):
     metadata: _LeanHead
 
 
-class _Managed(msgspec.Struct, gc=False):
-    managedFields: msgspec.Raw = msgspec.Raw()  # noqa: N815
-
-
-class _ManagedOnly(msgspec.Struct, gc=False):
-    metadata: _Managed | None = None
-
-
 _decode_head = msgspec.json.Decoder(_LeanHeadOnly).decode
-_decode_managed = msgspec.json.Decoder(_ManagedOnly).decode
-_decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def lean_from_bytes(object_type: type[Any], from_bytes: FromBytes) -> FromBytes:
@@ -60,19 +42,13 @@ def lean_from_bytes(object_type: type[Any], from_bytes: FromBytes) -> FromBytes:
     def kube_object(raw: bytes, type_meta: TypeMeta | None) -> Any:
         try:
             head = _decode_head(raw).metadata
-            lean = _without(raw, bytes(head.managedFields))
+            lean = cut_out(raw, bytes(head.managedFields))
         except DECODE_ERRORS:
-            return object_type.of(without_managed_fields(raw), read_head(raw), type_meta)
+            return other(raw, type_meta)
         return object_type.of(lean, head, type_meta)
 
     def other(raw: bytes, type_meta: TypeMeta | None) -> Any:
-        try:
-            metadata = _decode_managed(raw).metadata
-            if metadata is not None:
-                raw = _without(raw, bytes(metadata.managedFields))
-        except DECODE_ERRORS:
-            raw = without_managed_fields(raw)
-        return from_bytes(raw, type_meta)
+        return from_bytes(without_managed_fields(raw), type_meta)
 
     if issubclass(object_type, KubeObject):
         return other if overrides_construction(object_type) else kube_object
@@ -102,34 +78,3 @@ def drop_managed_fields(obj: Any) -> Any:
     lean.metadata = copy.copy(metadata)
     lean.metadata.managed_fields = None
     return lean
-
-
-def _without(raw: bytes, managed: bytes) -> bytes:
-    """Cut these managed fields out of an object's bytes; return the bytes if there are none."""
-    if not managed:
-        return raw
-    begin = raw.find(_FIELD)
-    end = begin + len(_FIELD) + len(managed)
-    if begin > 0 and raw.startswith(managed, begin + len(_FIELD)) and _is_in_metadata(raw[:begin]):
-        if raw[end] == _COMMA:
-            return raw[:begin] + raw[end + 1 :]
-        if raw[begin - 1] == _COMMA:
-            return raw[: begin - 1] + raw[end:]
-    parts = _decode_parts(raw)
-    metadata = _decode_parts(parts["metadata"])
-    del metadata["managedFields"]
-    parts["metadata"] = msgspec.Raw(encode(metadata))
-    return encode(parts)
-
-
-def _is_in_metadata(front: bytes) -> bool:
-    """Return whether the front of an object ends where a field of its metadata begins.
-
-    If so, ``"":0}}`` completes it to JSON. If it ends elsewhere, the result is not JSON, has no metadata, or has the
-    managed fields already.
-    """
-    try:
-        metadata = _decode_managed(front + b'"":0}}').metadata
-    except DECODE_ERRORS:
-        return False
-    return metadata is not None and not bytes(metadata.managedFields)

@@ -26,6 +26,8 @@ MODIFIED = "MODIFIED"
 DELETED = "DELETED"
 BOOKMARK = "BOOKMARK"
 ERROR = "ERROR"
+UNDECODABLE = "UNDECODABLE"
+"""The type of an event of RetryWatcher and InformerEvents whose object is an UndecodableObject."""
 NO_EVENT = ""
 """The type of a watch line that is not an event; its object is the line."""
 

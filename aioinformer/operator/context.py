@@ -15,9 +15,11 @@ from ..objects.keys import namespace_of
 from ..objects.kube_object import KubeObject
 from ..objects.labels import LabelSelector
 from ..resources import CachedResource, Resource
-from .kinds import CacheKey, Kind, Named, arguments_of, key_of, shown
+from ..typed.names import resource_of as api_resource_of
+from .kinds import CacheKey, Kind, Named, arguments_of, base_of, key_of, shown
 from .manager import Manager
-from .metadata import NAME, owner_reference, read_metadata
+from .metadata import NAME, read_metadata
+from .owning import apply_as_owner, require_possible_owner
 
 T = TypeVar("T")
 
@@ -139,53 +141,58 @@ class Context:
         raise self._undeclared(resource)
 
     @overload
-    async def apply_owned(self, owner: Any, resource: str, fields: Fields) -> KubeObject: ...
+    async def apply_owned(
+        self, owner: Any, resource: str, fields: Fields, *, adopt: bool = False
+    ) -> KubeObject: ...
 
     @overload
-    async def apply_owned(self, owner: Any, resource: type[T] | Kind[T], fields: Fields) -> T: ...
+    async def apply_owned(
+        self, owner: Any, resource: type[T] | Kind[T], fields: Fields, *, adopt: bool = False
+    ) -> T: ...
 
-    async def apply_owned(self, owner: Any, resource: Named, fields: Fields) -> Any:
+    async def apply_owned(self, owner: Any, resource: Named, fields: Fields, *, adopt: bool = False) -> Any:
         """Create an object that an owner owns, or correct its fields, by server-side apply.
 
-        It takes over fields that others changed, and an existing object that has no controller. Fields that the
-        previous call set and this one omits are removed. The object is deleted with its owner.
+        It takes over fields that others changed. Fields that the previous call set and this one omits are removed. The
+        object is deleted with its owner.
+
+        An object that belongs to others is not changed: it has another controller, or none, and this operator has not
+        applied it. The server checks that, so owners that race for one name cannot take the object from each other.
 
         Args:
             owner: The object that is being reconciled; it becomes the controller in ``ownerReferences``.
             resource: A class, a name or a Kind, as it was declared.
             fields: The fields to set. ``metadata`` needs a name or namespace only if they differ from the owner's.
+            adopt: Whether to take over an object that exists without a controller, whatever made it.
 
         Returns:
             The object as the server stored it.
 
         Raises:
-            ConfigError: The operator does not declare the resource; the owner lacks its apiVersion, kind or uid, or is
-                in another namespace; or the labels are not those that the Kind selects.
+            AlreadyOwnedError: The object belongs to others.
+            OwnerError: The owner is in another namespace, or in one while the object is cluster-scoped. The reconcile
+                is not retried.
+            ConfigError: The operator does not declare the resource; the owner lacks its apiVersion, kind or uid; or the
+                labels are not those that the Kind selects.
+            ConflictError: Others changed the object during each of five tries.
             AioInformerError: As for ``Resource.apply``.
         """
-        home = namespace_of(owner)
-        metadata = {
-            "name": read_metadata(owner, NAME),
-            "namespace": home,
-            **(fields.get("metadata") or {}),
-            "ownerReferences": [owner_reference(owner)],
-        }
-        if home and metadata["namespace"] != home:
+        key, home = key_of(resource), namespace_of(owner)
+        written = self._cached.get(key) or self.uncached(resource)
+        metadata = {"name": read_metadata(owner, NAME), "namespace": home, **(fields.get("metadata") or {})}
+        child = f"{shown(resource)} {'/'.join(filter(None, (metadata['namespace'], metadata['name'])))}"
+        known = api_resource_of(self.client, base_of(resource))
+        require_possible_owner(child, owner, metadata["namespace"], is_namespaced=known.namespaced)
+        if isinstance(written, CachedResource) and not LabelSelector.parse(key.label_selector).matches(
+            metadata.get("labels") or {}
+        ):
             raise ConfigError(
-                f"{shown(resource)} {metadata['namespace']}/{metadata['name']}: its owner is in the namespace {home}, "
-                f"and Kubernetes deletes objects whose owner is in another one: write it by context.resource("
-                f"{shown(resource)}).apply, and delete it in a cleanup"
+                f"{child}: the cache has only objects with {key.label_selector}, so the operator would not see this "
+                "one: add these labels to its metadata"
             )
-        obj, key = {**fields, "metadata": metadata}, key_of(resource)
-        if (found := self._cached.get(key)) is None:
-            return await self.uncached(resource).apply(obj, force=True)
-        if not LabelSelector.parse(key.label_selector).matches(metadata.get("labels") or {}):
-            named = "/".join(filter(None, (metadata["namespace"], metadata["name"])))
-            raise ConfigError(
-                f"{shown(resource)} {named}: the cache has only objects with {key.label_selector}, so the operator "
-                "would not see this one: add these labels to its metadata"
-            )
-        return await found.apply(obj, force=True)
+        stored = Resource(self.client, known, dict)
+        obj = {**fields, "metadata": metadata}
+        return await apply_as_owner(written, stored, obj, owner, manager=self.name, adopt=adopt)
 
     @property
     def events(self) -> EventRecorder:

@@ -8,13 +8,14 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
-import msgspec
-
 from .._core.checks import require_count, require_seconds
 from .._core.tasks import maybe_await, wait_ended
-from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout, TerminalError
+from ..errors import AlreadyStartedError, ConfigError, DecodeError, NotFoundError, SyncTimeout, TerminalError
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
+from ..objects.decoders import decoder_of
+from ..objects.nested_encoding import encode_nested
+from ..objects.undecodable import UndecodableObject
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
@@ -55,7 +56,8 @@ class Controller(Generic[T]):
         rate_limiter: How long to wait before a retry; None for 5 ms, doubled at each failure, up to 1000 s.
         finalizer: The finalizer to add before an object is first reconciled; None for the Reconciler's.
         cleanup: ``cleanup(request)``, called instead of ``reconcile`` when the object is marked for deletion. The
-            finalizer is removed when cleanup succeeds without asking for a requeue.
+            finalizer is removed when cleanup succeeds without asking for a requeue. It is also called for an object
+            that does not fit its type: ``request.object`` is then an UndecodableObject.
         cache_sync_timeout: Seconds after which the manager's other controllers stop waiting for the caches that only
             this controller needs. This controller starts when they have synced. None to make the others wait for ever.
 
@@ -64,7 +66,8 @@ class Controller(Generic[T]):
 
     Guarantees:
         No object is reconciled twice at the same time, and each is reconciled after its last change. Errors from a
-        reconciler, predicate, map function or source are logged and counted; the controller continues. A reconcile
+        reconciler, predicate, map function or source are logged and counted; the controller continues. An object that
+        does not fit its type is not reconciled: its key fails with an UndecodableError until it changes. A reconcile
         that is cancelled because the manager stops or loses leadership is queued again, whatever it then returns.
     """
 
@@ -161,6 +164,7 @@ class Controller(Generic[T]):
             terminal=counts.terminal,
             timed_out=counts.timeout,
             failing=len(workers.failing),
+            given_up=counts.given_up,
             last_error=workers.last_error,
             last_error_key=workers.last_error_key,
             last_error_seconds=workers.last_error_seconds,
@@ -181,6 +185,7 @@ class Controller(Generic[T]):
         """Return its metrics, with the names of controller-runtime and client-go."""
         labels = {"controller": self.name}
         yield from self._workers.counts.samples(self.name)
+        yield Sample("aioinformer_failing_keys", "gauge", labels, len(self._workers.failing))
         yield Sample("controller_runtime_active_workers", "gauge", labels, len(self._workers.runs))
         yield Sample(
             "controller_runtime_max_concurrent_reconciles", "gauge", labels, self._workers.concurrency
@@ -287,7 +292,7 @@ class Controller(Generic[T]):
             self._workers.fail(failure)
 
     def _is_gone(self, key: str) -> bool:
-        return self._store.get_by_key(key) is None
+        return key not in self._store
 
     def _reconcile(self, key: str) -> object:
         """Reconcile the object of a key. Returns a Result, None, or an awaitable of either."""
@@ -299,14 +304,19 @@ class Controller(Generic[T]):
             )
         if self._written is not None:
             return self._reconcile_current(key, self._written)
-        return self._step(Request(namespace, name, _own(self._store.get_by_key(key))))
+        return self._step(Request(namespace, name, _own(self._store.find_any(key))))
 
     async def _reconcile_current(self, key: str, written: WrittenResource[T]) -> object:
         """Reconcile with an object at least as new as the last write made through ``written``."""
+        obj: Any
         try:
             obj = await written.get(key)
         except NotFoundError:
             obj = None
+        except DecodeError:
+            obj = self._store.find_any(key)  # which now includes the writes
+            if not isinstance(obj, UndecodableObject):
+                raise
         except ConfigError as error:  # a request without a namespace, or with one too many
             raise TerminalError(str(error)) from error
         namespace, _, name = key.rpartition("/")
@@ -321,6 +331,6 @@ def _own(obj: Any) -> Any:
     if not isinstance(obj, CustomResource):
         return obj
     try:
-        return msgspec.json.decode(msgspec.json.encode(obj), type=type(obj))
-    except (msgspec.MsgspecError, TypeError):  # a transformer has put something else there
+        return decoder_of(type(obj))(encode_nested(obj), None)
+    except (DecodeError, TypeError, ValueError):  # a transformer has put something else there
         return copy.deepcopy(obj)

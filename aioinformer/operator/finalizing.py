@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from itertools import product
 from typing import Any, TypeVar
 
 from .._core.checks import require_qualified_name
 from .._core.tasks import maybe_await
-from ..errors import ConfigError
+from ..errors import ConfigError, NotFoundError, UndecodableError
 from ..handlers import require_callback
 from ..informer import SharedIndexInformer
 from ..listwatch.list_watch import ResourceListWatch
 from ..objects.finalizers import contains_finalizer
 from ..objects.keys import is_deleting
-from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields
+from ..objects.labels import LabelSelector
+from ..objects.undecodable import UndecodableObject
+from ..resources import CachedResource
+from .metadata import DELETION_TIMESTAMP, FINALIZERS, LABELS, read_metadata, require_fields
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request, Result
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -57,7 +63,7 @@ def make_step(
             raise ConfigError(
                 f"{name}: cleanup needs a finalizer; without one, objects are deleted before it is called"
             )
-        return reconcile, None
+        return _of_decodable(reconcile), None
     if cleanup is None:
         raise ConfigError(
             f"{name}: the finalizer {finalizer} needs a cleanup function; without one it is never removed"
@@ -70,7 +76,14 @@ def make_step(
     require_fields(
         written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
     )
-    return _with_finalizer(reconcile, written, finalizer, cleanup), finalizer
+    if selection := selection_of(written.informer):
+        logger.warning(
+            "%s: the finalizer %s is on objects that are selected by %s. An object that leaves the selection while the "
+            "operator is down keeps it, and cannot be deleted. Better read all objects, and select by a predicate such "
+            "as LabelsMatch",
+            name, finalizer, selection,
+        )  # fmt: skip
+    return _with_finalizer(_of_decodable(reconcile), written, finalizer, cleanup), finalizer
 
 
 def require_finalizer(name: str, finalizer: object) -> None:
@@ -96,20 +109,46 @@ def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceL
     return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
+def _of_decodable(reconcile: Reconcile[T]) -> Step:
+    """Return a step that reconciles objects that fit their type.
+
+    Raises:
+        UndecodableError: From the step, for an object that does not fit.
+    """
+
+    def step(request: Request[Any]) -> object:
+        if isinstance(request.object, UndecodableObject):
+            raise UndecodableError(*request.object.error.args)
+        return reconcile(request)
+
+    return step
+
+
 def _with_finalizer(
-    reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
+    reconcile: Step, written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
 ) -> Step:
     """Return a step that adds a finalizer before an object is first reconciled, and removes it after cleanup.
 
     Guarantees:
         ``reconcile`` is called for objects that have the finalizer and are not marked for deletion; ``cleanup`` for
-        those that have it and are. Objects that are gone, or wait for other finalizers only, cause no call.
+        those that have it and are. Objects that are gone, or wait for other finalizers only, cause no call. An object
+        that does not fit its type gets no finalizer, but has it removed.
     """
 
     async def step(request: Request[Any]) -> object:
         obj = request.object
         if obj is None:
-            return None
+            obj = await _left_selection(written, request.key, finalizer)
+            if obj is None:
+                return None
+            if not is_deleting(obj):
+                logger.warning(
+                    "%s: %s has left the selection %s: removing the finalizer %s without a clean-up",
+                    written.informer.name, request.key, selection_of(written.informer), finalizer,
+                )  # fmt: skip
+                await written.drop_finalizer(obj, finalizer)
+                return None
+            request = Request(request.namespace, request.name, obj)
         if is_deleting(obj):
             if not contains_finalizer(obj, finalizer):
                 return None
@@ -118,7 +157,7 @@ def _with_finalizer(
                 await written.drop_finalizer(obj, finalizer)
                 return None
             return result
-        if not contains_finalizer(obj, finalizer):
+        if not isinstance(obj, UndecodableObject) and not contains_finalizer(obj, finalizer):
             obj = await written.ensure_finalizer(obj, finalizer)
             if obj is None:  # deleted meanwhile; the informer reports it
                 return None
@@ -126,6 +165,35 @@ def _with_finalizer(
         return await maybe_await(reconcile(request))
 
     return step
+
+
+def selection_of(informer: SharedIndexInformer[Any]) -> str:
+    """Return the selectors of an informer's collections; "" if it reads all objects."""
+    selectors = {
+        selector
+        for each in _resource_list_watches(informer)
+        for selector in (each.resource.label_selector, each.resource.field_selector)
+    }
+    return ",".join(sorted(selectors - {""}))
+
+
+async def _left_selection(written: WrittenResource[Any], key: str, finalizer: str) -> Any:
+    """Return an object that exists with the finalizer, but that the cache's selectors exclude by now; else None.
+
+    The server reports it as deleted, and it could never be deleted if the finalizer stayed.
+    """
+    if not isinstance(written, CachedResource) or not selection_of(written.informer):
+        return None
+    try:
+        obj = await written.resource.get(key)
+    except NotFoundError:
+        return None
+    has_left = not any(
+        LabelSelector.parse(each.resource.label_selector).matches(read_metadata(obj, LABELS) or {})
+        for each in _resource_list_watches(written.informer)
+        if not each.resource.field_selector  # which only the server can compare
+    )
+    return obj if has_left and contains_finalizer(obj, finalizer) else None
 
 
 def _require_reconcile(what: str, function: object) -> None:

@@ -23,7 +23,9 @@ from ..objects.keys import (
     type_of,
 )
 from ..objects.kube_object import OwnerReference
+from ..objects.undecodable import UndecodableObject
 from ..workqueue import WorkQueue
+from .finalizing import selection_of
 from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_recreated, reads_of, require_predicate
 from .protocols import WrittenResource
@@ -79,6 +81,9 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         self._predicate = predicate
         self.primary: Primary | None = None
         self.registration: Registration | None = None
+        self._key_of = informer.indexer.key_of
+        self._unfit: set[str] = set()
+        """The keys of undecodable objects. Their next change passes, because it may repair what they have broken."""
 
     def __repr__(self) -> str:
         return self.name
@@ -126,9 +131,22 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         return self._trigger(Change(old, new))
 
     def on_delete(self, obj: Any) -> object:
-        if isinstance(obj, DeletedFinalStateUnknown):
+        if not isinstance(obj, DeletedFinalStateUnknown):
+            return self._trigger(Change(obj, None))
+        if obj.undecodable is None:
             return self.on_lost(obj.key) if obj.obj is None else self._trigger(Change(obj.obj, None))
-        return self._trigger(Change(obj, None))
+        self._unfit.discard(obj.key)
+        return self._trigger_undecodable(obj.undecodable, obj.obj, is_gone=True)
+
+    def on_undecodable(self, obj: UndecodableObject) -> object:
+        """Handle a state that does not fit the object type. Predicates cannot judge it, so it passes."""
+        self._unfit.add(self._key_of(obj))
+        return self._trigger_undecodable(obj, obj.last, is_gone=False)
+
+    def _trigger_undecodable(self, obj: UndecodableObject, last: Any, *, is_gone: bool) -> object:
+        self.seen += 1
+        self.passed += 1
+        return self.enqueue_undecodable(obj, last, is_gone=is_gone)
 
     def on_lost(self, key: str) -> object:
         """Handle the deletion of an object whose last state is unknown."""
@@ -142,6 +160,9 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         return self.enqueue(change, LOW_PRIORITY if change.is_in_initial_list or change.is_sync else 0)
 
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
+        if self._unfit and (key := self._key_of(change.obj)) in self._unfit:
+            self._unfit.discard(key)
+            return True
         try:
             return bool(predicate(change))
         except PLAIN_CALL_ERRORS as error:
@@ -152,6 +173,16 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
     @abstractmethod
     def enqueue(self, change: Change[Any], priority: int) -> object:
         """Queue the keys that the change affects."""
+
+    @abstractmethod
+    def enqueue_undecodable(self, obj: UndecodableObject, last: Any, *, is_gone: bool) -> object:
+        """Queue the keys that an undecodable object affects.
+
+        Args:
+            obj: The object.
+            last: Its last state that fitted; None if there is none.
+            is_gone: Whether it was deleted.
+        """
 
 
 class Primary(InformerTrigger):
@@ -173,7 +204,6 @@ class Primary(InformerTrigger):
         super().__init__(informer.name, informer, predicate)
         self._cleans_up = cleans_up
         self._forget = forget
-        self._key_of = informer.indexer.key_of
         self._group = _group_of(informer)
         self._kind: str | None = None  # the first object tells it; "" if objects do not say their kind
         self._awaited: OrderedDict[str, dict[tuple[str, str], int]] = (
@@ -185,6 +215,13 @@ class Primary(InformerTrigger):
         self.is_standing_by: Callable[[], bool] = lambda: False
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
+        self._note_new(obj)
+        if self._awaits_all and is_in_initial_list:
+            self.queue.add(self._key_of(obj), LOW_PRIORITY)
+        return super().on_add(obj, is_in_initial_list)
+
+    def _note_new(self, obj: Any) -> None:
+        """Queue an object that a dependent object named as its owner before it was cached."""
         if self._kind is None:
             self._kind = "" if self._group is None else type_of(obj)[1]
         if self._awaited:
@@ -194,9 +231,6 @@ class Primary(InformerTrigger):
             for (group, kind), priority in kinds.items():
                 if _may_be(obj, group, kind):
                     self.queue.add(key, priority)
-        if self._awaits_all and is_in_initial_list:
-            self.queue.add(self._key_of(obj), LOW_PRIORITY)
-        return super().on_add(obj, is_in_initial_list)
 
     def on_lost(self, key: str) -> None:
         self.seen += 1
@@ -210,6 +244,14 @@ class Primary(InformerTrigger):
         if change.new is None:
             self._record_gone(key)
 
+    def enqueue_undecodable(self, obj: UndecodableObject, last: Any, *, is_gone: bool) -> None:
+        if not is_gone:
+            self._note_new(obj)
+        key = self._key_of(obj)
+        self.queue.add(key)
+        if is_gone:
+            self._record_gone(key)
+
     def _record_gone(self, key: str) -> None:
         """On standby, keep only the newest deletions in the queue, since no worker removes them."""
         if not self.is_standing_by():
@@ -219,7 +261,7 @@ class Primary(InformerTrigger):
         self._gone.move_to_end(key)
         if len(self._gone) > MOST_GONE:
             oldest, _ = self._gone.popitem(last=False)
-            if self.informer.store.get_by_key(oldest) is None:
+            if oldest not in self.informer.store:
                 self.queue.discard(oldest)
                 self.queue.cancel_delayed(oldest)
 
@@ -227,6 +269,8 @@ class Primary(InformerTrigger):
         if super()._passes(predicate, change):
             return True
         if change.new is None:
+            if self._cleans_up and selection_of(self.informer):
+                return True  # it may have left the selection, and keep the finalizer
             self._forget(self._key_of(change.obj))
             return False
         if not self._cleans_up or not is_deleting(change.new):
@@ -241,7 +285,7 @@ class Primary(InformerTrigger):
         keys = (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,)
         is_found = False
         for key in keys:
-            found = self.informer.store.get_by_key(key)
+            found = self.informer.store.find_any(key)
             if found is not None and _may_be(found, group, owner.kind):
                 self.queue.add(key, priority)
                 is_found = True
@@ -290,18 +334,28 @@ class Owns(InformerTrigger):
         self._controller_only = controller_only
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
-        assert self.primary is not None
         for obj in change.states:
-            namespace = namespace_of(obj)
-            for owner in owners_of(obj):
-                if owner.controller or not self._controller_only:
-                    self.primary.enqueue_owner(namespace, owner, priority)
+            self._enqueue_owners(obj, priority)
+
+    def enqueue_undecodable(self, obj: UndecodableObject, last: Any, *, is_gone: bool) -> None:
+        for state in (obj, last):
+            if state is not None:
+                self._enqueue_owners(state, 0)
+
+    def _enqueue_owners(self, obj: Any, priority: int) -> None:
+        assert self.primary is not None
+        namespace = namespace_of(obj)
+        for owner in owners_of(obj):
+            if owner.controller or not self._controller_only:
+                self.primary.enqueue_owner(namespace, owner, priority)
 
 
 class Watch(InformerTrigger):
     """Triggers reconciles from changes of other objects, by a map function.
 
-    For an update, the map function is called with the old and with the new object.
+    For an update, the map function is called with the old and with the new object. It is not called with an object that
+    does not fit its type: that is counted and logged as a failure, and the function is called with the last state that
+    fitted, so that the objects which used it are reconciled.
 
     Args:
         watched: The informer or CachedResource of the other objects.
@@ -339,6 +393,10 @@ class Watch(InformerTrigger):
             except PLAIN_CALL_ERRORS as error:
                 self._record_map_failure(obj, error)
         return self._finish(waiting, priority) if waiting else None
+
+    def enqueue_undecodable(self, obj: UndecodableObject, last: Any, *, is_gone: bool) -> object:
+        self._record_map_failure(obj, obj.error)
+        return None if last is None else self.enqueue(Change(last, None), 0)
 
     async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
         try:

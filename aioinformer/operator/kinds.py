@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 from .._core.checks import LABEL, is_subdomain
 from ..errors import ConfigError, SelectorError
 from ..listwatch.collection import require_selectors
-from ..objects.api_resources import APIResource, built_in
+from ..objects.api_resources import APIResource, built_in, did_you_mean
 from ..objects.kube_object import KubeObject
 from ..objects.labels import LabelSelector
 from ..store import IndexFunc
@@ -152,7 +152,7 @@ def resource_of(named: Named) -> APIResource:
     if not (LABEL.fullmatch(plural) and "." in group and is_subdomain(group)):
         raise ConfigError(
             f"{named!r} is no built-in resource: for a custom one, pass its class, or its plural and group, as in "
-            "'certificates.cert-manager.io'"
+            f"'certificates.cert-manager.io'{did_you_mean(named)}"
         )
     return APIResource(f"{group}/", plural, "", True)
 

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
+from .._core.forks import FORKED
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import Running, finish, raise_failures, run_until_first, wait_ended
 from ..client import Client
@@ -20,7 +21,7 @@ from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
-from ..informer.probes import Health, liveness_problems, readiness_problems
+from ..informer.probes import Health, liveness_problems, readiness_problems, undecodable_warnings
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
 from ..metrics import Sample, exposition
@@ -449,15 +450,24 @@ class Manager(Running):
         """Return whether the manager is ready, for a readiness probe.
 
         It is ready when it is alive, its caches are synced and current, and its triggers have processed the first
-        lists. A manager on standby is ready, and one that is stopping is not.
+        lists. A manager on standby is ready, and one that is stopping is not. Objects that do not fit their type are
+        warnings: a tenant must not be able to make an operator unready.
         """
-        return Health.of(self._not_ready())
+        return Health.of(self._not_ready(), undecodable_warnings(self._states()))
+
+    def accepting(self) -> Health:
+        """Return whether webhooks of this manager should be called, for the readiness probe of a pod that serves them.
+
+        They should until the manager stops. Its caches do not count: they may wait for a conversion by these webhooks.
+        """
+        is_over = self._is_stopping or self._has_ended
+        return Health.of(iter(("the manager is stopping",) if is_over else ()))
 
     @property
     def state(self) -> ManagerState:
         """A snapshot of informers and controllers; ``str()`` of it is a table."""
         return ManagerState(
-            ended=self._has_ended,
+            ended=self._has_ended or self.is_forked,
             leading=self._leads,
             election_error=self._election.state.last_error
             if isinstance(self._election, LeaderElector)
@@ -512,7 +522,9 @@ class Manager(Running):
         return None if self._election is None else self._is_working and self._election.is_leader
 
     def _not_alive(self) -> Iterator[str]:
-        if not self._is_started:
+        if self.is_forked:
+            yield f"the manager {FORKED}"
+        elif not self._is_started:
             yield "the manager has not started"
         elif self._has_ended:
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from ..errors import ConfigError, shortened
+from ..errors import ConfigError, outlined
 from ..objects.decoders import class_of
 from ..objects.fields import Field
 from ..objects.keys import (
@@ -173,6 +173,6 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
     if missing := [field for field, value in reference.items() if not value]:
         raise ConfigError(
-            f"an owner reference needs {', '.join(missing)}, which {shortened(owner)} lacks{kind_hint(owner)}"
+            f"an owner reference needs {', '.join(missing)}, which {outlined(owner)} lacks{kind_hint(owner)}"
         )
     return {**reference, "controller": controller, "blockOwnerDeletion": True}

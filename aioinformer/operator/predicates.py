@@ -10,7 +10,8 @@ import msgspec
 
 from ..errors import ConfigError
 from ..handlers import callable_name, require_arguments, require_plain
-from ..objects.fields import Field, is_same
+from ..objects.fields import Field
+from ..objects.json_values import same
 from ..objects.keys import (
     is_deleting,
     labels_of,
@@ -216,7 +217,7 @@ class FieldsChanged(_Changed):
         return f"FieldsChanged({', '.join(repr(each.path) for each in self._fields)})"
 
     def _differs(self, old: Any, new: Any) -> bool:
-        return not all(is_same(read(old), read(new)) for read in self._fields)
+        return not all(same(read(old), read(new)) for read in self._fields)
 
 
 class Deleting(Predicate):

@@ -13,6 +13,7 @@ from ..client.transport import Change
 from ..errors import AioInformerError, ApiError, ConfigError
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
+from ..objects.nesting import reader_of
 from .kinds import Named, base_of, declared
 from .manager import Manager
 from .rights import Right, merged
@@ -135,12 +136,18 @@ async def _is_allowed(client: Client, needed: Needed, verb: str) -> bool:
     return bool(status.get("allowed"))
 
 
+class _Review(msgspec.Struct):
+    status: dict[str, Any] | None = None
+
+
+_read_review = reader_of(_Review)
+
+
 async def _reviewed(client: Client, api_version: str, kind: str, **fields: object) -> dict[str, Any]:
     """Return the status of a review that the server makes."""
     review = Change("POST", msgspec.json.encode({"apiVersion": api_version, "kind": kind, **fields}))
     body = await client.send(review, f"/apis/{api_version}/{kind.lower()}s", timeout=TIMEOUT)
-    status: dict[str, Any] = msgspec.json.decode(body).get("status") or {}
-    return status
+    return _read_review(body).status or {}
 
 
 async def _exists(client: Client, collection: Collection) -> bool:

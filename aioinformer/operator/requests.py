@@ -22,7 +22,7 @@ class Request(msgspec.Struct, Generic[T], frozen=True, eq=False, gc=False):
         namespace: Its namespace; ``""`` for a cluster-scoped object.
         name: Its name.
         object: The cached object when the reconcile started; None if it is gone. A CustomResource is a copy of its own:
-            changing it does not change the cache.
+            changing it does not change the cache. In a cleanup it is an UndecodableObject if it does not fit its type.
     """
 
     namespace: str
@@ -114,5 +114,9 @@ class Reconciler(ABC, Generic[T]):
         """Clean up after an object that is marked for deletion and has the ``finalizer``.
 
         The object stays as long as this raises or returns a Result that asks for a requeue.
+
+        If the object does not fit its type, ``request.object`` is an UndecodableObject, which has ``key``, ``uid`` and
+        ``metadata``. A cleanup that reads more of it can read ``request.object["spec"]``, or ``request.object.last``,
+        the last state that fitted; if it raises instead, the failure is logged, shown and retried.
         """
         return None

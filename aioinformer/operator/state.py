@@ -36,6 +36,7 @@ class Counts:
         terminal: Reconciles that failed and are not retried.
         timeout: Reconciles that took too long.
         interrupted: Reconciles that were cancelled because the controller stopped or lost leadership.
+        given_up: Keys that are not retried any more, because their objects are gone and they kept failing.
         seconds: Durations.
     """
 
@@ -46,6 +47,7 @@ class Counts:
     terminal: int = 0
     timeout: int = 0
     interrupted: int = 0
+    given_up: int = 0
     seconds: Histogram = field(default_factory=lambda: Histogram(SECONDS))
 
     @property
@@ -64,6 +66,7 @@ class Counts:
         yield Sample(f"{prefix}_reconcile_errors_total", "counter", labels, self.error)
         yield Sample(f"{prefix}_terminal_reconcile_errors_total", "counter", labels, self.terminal)
         yield Sample(f"{prefix}_reconcile_timeouts_total", "counter", labels, self.timeout)
+        yield Sample("aioinformer_given_up_keys_total", "counter", labels, self.given_up)
         yield from self.seconds.samples(f"{prefix}_reconcile_time_seconds", labels)
 
 
@@ -102,6 +105,7 @@ class ControllerState:
         terminal: Reconciles that failed and are not retried.
         timed_out: Reconciles that took too long.
         failing: Keys whose last reconcile failed.
+        given_up: Keys that are not retried any more, because their objects are gone and they kept failing.
         last_error: The last error of a reconcile. Later successes do not clear it.
         last_error_key: The key of that reconcile.
         last_error_seconds: Seconds since that error.
@@ -129,6 +133,7 @@ class ControllerState:
     unsynced: tuple[str, ...] = ()
     sync_error: SyncTimeout | None = None
     last_error_seconds: float | None = None
+    given_up: int = 0
 
     @property
     def stuck(self) -> tuple[RunState, ...]:
@@ -141,6 +146,8 @@ class ControllerState:
         text += f", {self.queue}, {self.reconciles} reconciles"
         if self.failed:
             text += f", {self.failed} failed ({self.failing} keys still do)"
+        if self.given_up:
+            text += f", {self.given_up} keys given up, whose objects are gone"
         if self.last_error is not None:
             text += f", last: {self.last_error_key}: {self.last_error!r}{_ago(self.last_error_seconds)}"
         if self.running:
@@ -215,7 +222,13 @@ def _informer_row(state: InformerState) -> tuple[str, ...]:
     return (
         state.name,
         "yes" if state.synced else "no",
-        f"{state.objects}, {state.rejected} dropped" if state.rejected else str(state.objects),
+        ", ".join(
+            (
+                str(state.objects),
+                *([f"{state.undecodable} undecodable"] if state.undecodable else ()),
+                *([f"{state.rejected} dropped"] if state.rejected else ()),
+            )
+        ),
         POLLING if state.polling else str(state.phase),
         "-" if state.idle_seconds is None else f"{state.idle_seconds:.1f}s",
         _text(state.last_error),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.failure_log import FailureLog
-from ..errors import said, shortened
+from ..errors import said, shortened, traceback_of
 from ..workqueue import WorkQueue
 from .requests import Request
 
@@ -83,7 +83,9 @@ class Trigger(ABC):
         """Log and count an error of user code; the controller continues."""
         self.failed += 1
         self.last_error = error
-        self._failures.log(error, "%s: %s failed: %s", self.name, what, said(error), traceback=error)
+        self._failures.log(
+            error, "%s: %s failed: %s", self.name, what, said(error), traceback=traceback_of(error)
+        )
 
 
 def require_request(request: object) -> Request[Any]:

@@ -12,6 +12,10 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Bounds of the histogram of durations; 30 s is the longest timeout of the API server."""
 
 
+CONVERT = "CONVERT"
+"""The operation of conversions, as metrics name it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookState:
     """A snapshot of a webhook's answers to one operation.
@@ -25,6 +29,8 @@ class WebhookState:
         denied: Reviews that it denied, and conversions that it refused.
         failed: Calls that failed: the API server does what the failure policy says.
         timed_out: Calls that took too long and were cancelled. They count as failures for the API server.
+        unconverted: Objects that a conversion returned with the fields of their own version, because they do not fit
+            their class.
         last_error: The last failure; None if there was none.
         last_error_seconds: Seconds since then.
         buckets: How many calls took at most so many seconds: cumulated counts by bound, ``"+Inf"`` last.
@@ -37,6 +43,7 @@ class WebhookState:
     denied: int
     failed: int
     timed_out: int
+    unconverted: int
     last_error: str | None
     last_error_seconds: float | None
     buckets: tuple[tuple[str, int], ...]
@@ -58,6 +65,7 @@ class WebhookCounts:
     denied: int = 0
     failed: int = 0
     timed_out: int = 0
+    unconverted: int = 0
     seconds: Histogram = field(default_factory=lambda: Histogram(SECONDS))
     _error: tuple[str, float] | None = None
 
@@ -81,6 +89,7 @@ class WebhookCounts:
             denied=self.denied,
             failed=self.failed,
             timed_out=self.timed_out,
+            unconverted=self.unconverted,
             last_error=error,
             last_error_seconds=None if when is None else monotonic() - when,
             buckets=tuple(self.seconds.buckets),
@@ -95,6 +104,13 @@ class WebhookCounts:
                 "counter",
                 {**labels, "result": result},
                 getattr(self, result),
+            )
+        if self.operation == CONVERT:
+            yield Sample(
+                "aioinformer_webhook_unconverted_objects_total",
+                "counter",
+                {"webhook": self.path},
+                self.unconverted,
             )
         yield Sample("controller_runtime_webhook_requests_in_flight", "gauge", labels, self.running)
         yield from self.seconds.samples("controller_runtime_webhook_latency_seconds", labels)

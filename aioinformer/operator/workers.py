@@ -45,6 +45,8 @@ FORBIDDEN = (
     "status_verbs, and aioinformer manifests prints the rules"
 )
 """What the log adds to a refused request."""
+TRIES_WITHOUT_OBJECT = 20
+"""Failures in a row of a key whose object is gone, after which it is given up: an hour with the default limiter."""
 RATE_LIMITER_FAILED_DELAY = 10.0
 """Seconds until a retry when the rate limiter itself raised."""
 
@@ -57,12 +59,14 @@ class Failure(NamedTuple):
         text: The error's message.
         where: The line that raised it.
         at: Loop time of the failure.
+        without_object: How often in a row it has failed since the object is gone.
     """
 
     type: type[BaseException]
     text: str
     where: str
     at: float
+    without_object: int = 0
 
 
 class Workers:
@@ -74,7 +78,8 @@ class Workers:
         reconcile: Reconciles the object of a key. Returns a Result, None, or an awaitable of either.
         concurrency: The number of workers.
         timeout: Seconds that a reconcile may take; None for no limit.
-        is_gone: Returns whether a key's object is gone: terminal failures of such keys are forgotten.
+        is_gone: Returns whether a key's object is gone: terminal failures of such keys are forgotten, and others after
+            ``TRIES_WITHOUT_OBJECT``.
 
     Attributes:
         concurrency: The configured number of workers.
@@ -359,8 +364,7 @@ class Workers:
             line = "%s: %s failed and is not retried until it changes: %s"
             self._log.log(error, line, self._name, key, said(error))
             if self._is_gone(key):  # no later event would remove the key
-                self.failing.pop(key, None)
-                self._queue.forget(key)
+                self._forget(key)
         elif all(isinstance(cause, VersionTimeout) for cause in causes):
             self._record_failure(key, error)
             self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
@@ -376,15 +380,23 @@ class Workers:
         self.last_error, self.last_error_key = error, key
         self._loop = asyncio.get_running_loop()
         self._failed_at = self._loop.time()
-        self.failing[key] = Failure(type(error), said(error)[:LONGEST_KEPT], _where(error), self._failed_at)
+        before = self.failing.get(key)
+        tries = (0 if before is None else before.without_object) + 1 if self._is_gone(key) else 0
+        text = said(error)[:LONGEST_KEPT]
+        self.failing[key] = Failure(type(error), text, _where(error), self._failed_at, tries)
 
     def _retry(self, key: str, error: BaseException, at_least: float = 0.0) -> None:
         """Retry with a back-off that grows with each failure in a row, and not before the server's Retry-After.
 
-        A repeated error is logged with its traceback only the first time.
+        A repeated error is logged with its traceback only the first time. A key whose object is gone is given up after
+        ``TRIES_WITHOUT_OBJECT``: nothing but another request would end its retries.
         """
-        delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=at_least)
         known = self.failing.get(key)
+        if known is not None and known.without_object >= TRIES_WITHOUT_OBJECT - 1 and self._is_gone(key):
+            self._record_failure(key, error)
+            self._give_up(key, error)
+            return
+        delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=at_least)
         is_new_error = known is None or known.type is not type(error)
         self._record_failure(key, error)
         times = self._queue.num_requeues(key)
@@ -396,6 +408,16 @@ class Workers:
             level=logging.WARNING if at_least else logging.ERROR,
             traceback=traceback_of(error) if is_new_error else None,
         )  # fmt: skip
+
+    def _give_up(self, key: str, error: BaseException) -> None:
+        self.counts.given_up += 1
+        line = "%s: %s is given up: its object is gone, and it has failed %d times since then: %s"
+        self._log.log(error, line, self._name, key, TRIES_WITHOUT_OBJECT, said(error))
+        self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        self.failing.pop(key, None)
+        self._queue.forget(key)
 
 
 def _where(error: BaseException) -> str:

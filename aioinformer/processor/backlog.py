@@ -13,9 +13,17 @@ from collections.abc import Mapping, Sequence, Sized
 from typing import Literal, get_args
 
 from .._core.checks import require_count
+from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
-from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from ..notifications import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    UndecodableNotification,
+    UpdateNotification,
+)
 from ..objects.keys import KeyFunc
+from ..objects.undecodable import UndecodableObject
 
 Backlog = Literal["unbounded", "block", "coalesce", "drop_oldest"]
 """What to do with notifications that a handler is too slow for.
@@ -182,7 +190,7 @@ class Coalescing(PendingNotifications):
     """Keeps one notification for each object, or a deletion and what followed it.
 
     Objects come out in the order in which they began to wait. At most two notifications wait for each object that the
-    handler knows of or that is stored.
+    handler knows of or that is stored, and a third while it does not fit the object type.
     """
 
     forwards_all = False
@@ -202,7 +210,13 @@ class Coalescing(PendingNotifications):
                 self._merge(key, before, notification)
 
     def _merge(self, key: str, before: tuple[Notification, ...], notification: Notification) -> None:
-        after = (*before[:-1], *merged(before[-1], notification))
+        if is_over(before[-1], notification):
+            self._lose(before[-1])
+            before = before[:-1]
+            if not before:
+                self._by_key[key] = (notification,)
+                return
+        after = (*before[:-1], *merged(before[-1], notification, key))
         if after:
             self._by_key[key] = after
         else:
@@ -249,15 +263,39 @@ def make_pending(backlog: Backlog, limit: int, key_func: KeyFunc) -> PendingNoti
     return _POLICIES[backlog](limit, key_func)
 
 
-def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
+def is_over(first: Notification, then: Notification) -> bool:
+    """Return whether a known object that did not fit the object type fits again, or is gone."""
+    return (
+        isinstance(first, UndecodableNotification)
+        and first.old is not None
+        and not isinstance(then, UndecodableNotification)
+    )
+
+
+def merged(first: Notification, then: Notification, key: str = "") -> tuple[Notification, ...]:
     """Merge two notifications of one object into fewer that lead to the same state.
 
     An object that was added and deleted leaves nothing. A deletion and what follows it stay two, because the object
-    is a new one.
+    is a new one. So do a state that fits and a later one that does not. Not called if ``is_over``.
+
+    Args:
+        first: The earlier one.
+        then: The later one.
+        key: The object's key.
     """
     match first, then:
-        case AddNotification(), DeleteNotification():
+        case UndecodableNotification(), UndecodableNotification():
+            return (UndecodableNotification(first.old, then.new, first.is_in_initial_list),)
+        case _, UndecodableNotification():
+            return (first, then)
+        case UndecodableNotification(), DeleteNotification():  # of an object that the handler does not know
             return ()
+        case UndecodableNotification(), _:
+            return (AddNotification(then.obj, first.is_in_initial_list),)
+        case AddNotification(before=None), DeleteNotification():
+            return ()
+        case AddNotification(before=UndecodableObject() as before), DeleteNotification():
+            return (DeleteNotification(DeletedFinalStateUnknown(key, before.last, before)),)
         case DeleteNotification(), DeleteNotification():
             return (first,)
         case DeleteNotification(), _:
@@ -265,6 +303,6 @@ def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
         case UpdateNotification(), DeleteNotification():
             return (then,)
         case AddNotification(), _:
-            return (AddNotification(then.obj, first.is_in_initial_list),)
+            return (AddNotification(then.obj, first.is_in_initial_list, first.before),)
         case _:
             return (UpdateNotification(first.old, then.obj),)

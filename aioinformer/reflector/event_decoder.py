@@ -1,9 +1,9 @@
 """Decode list items and watch events into objects and changes. An undecodable object does not stop the others.
 
-What happens to an object that cannot be decoded:
+What happens to an object that does not fit the object type:
 
-- In a list its key takes its place, so that the store keeps the last known object.
-- In a watch its event is dropped; if it was deleted, a DeletedFinalStateUnknown with its key is stored.
+- An UndecodableObject takes its place, in lists and events, also in a deletion. It goes the way of every object, so
+  that the store never keeps a state that is known to be old.
 - If not even the key can be read, ``missed`` is set, and the reflector relists later.
 - In each case it is counted and logged.
 """
@@ -19,16 +19,14 @@ import msgspec
 from .._core.coop import Budget, snapshot
 from ..client.error_mapping import invalid_event, status_error
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
-from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
+from ..deltas import BookmarkInfo, Delta, DeltaType
 from ..errors import ApiError, DecodeError, KeyFuncError
-from ..objects.codec import Codec, codec_for, decode_bookmark
+from ..objects.codec import Codec, decode_bookmark
 from ..objects.keys import (
-    ExplicitKey,
     KeyFunc,
     lacks_version,
     resource_version_of,
 )
-from ..objects.kube_object import KubeObject
 from ..objects.meta import (
     ADDED,
     BOOKMARK,
@@ -37,8 +35,11 @@ from ..objects.meta import (
     MODIFIED,
     NO_EVENT,
     ListResult,
+    TypeMeta,
     WatchEvent,
 )
+from ..objects.undecodable import undecodable
+from .scope import OtherNamespaceError, lacks_namespace
 
 DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
 
@@ -86,6 +87,7 @@ class EventDecoder:
         takes_bookmarks: Whether the store wants bookmarks.
         on_rejected: Called for each dropped object, event or line.
         pack: Packs an object of a list while it waits for the rest of the list.
+        on_undecodable: Called for each object that does not fit the object type; None for ``on_rejected``.
 
     Attributes:
         missed: Whether something arrived of which not even the key can be read: the store may lack it.
@@ -98,39 +100,43 @@ class EventDecoder:
         takes_bookmarks: bool,
         on_rejected: Callable[[DecodeError], None],
         pack: Callable[[Any], Any] | None = None,
+        on_undecodable: Callable[[DecodeError], None] | None = None,
     ) -> None:
         self._codec = codec
+        self._has_namespace = not lacks_namespace(codec.object_type)
         self._key_of = key_of
         self._takes_bookmarks = takes_bookmarks
         self._on_rejected = on_rejected
+        self._on_undecodable = on_undecodable or on_rejected
         self._pack = pack
         self._budget = Budget()  # for all pieces: a list may have many small ones, and never wait
         self.missed = False
 
     async def objects_of(self, piece: ListResult) -> list[Any]:
-        """Return the objects of a piece of a list; an ExplicitKey in place of one that cannot be decoded."""
+        """Return the objects of a piece of a list, without those of which not even the key can be read."""
         objects: list[Any] = []
         budget = self._budget
         for item in snapshot(piece.items):
             try:
-                objects.append(self._packed(self._codec.decode(item, piece.type_meta)))
+                obj = self._codec.decode(item, piece.type_meta)
             except DecodeError as error:
-                self._on_rejected(error)
-                if (key := self._key_of_undecodable(item)) is not None:
-                    objects.append(key)
+                obj = self._undecodable(item, piece.type_meta, error)
+            if obj is not None:
+                objects.append(self._packed(obj))
             if budget.is_spent():
                 await budget.pause()
         return objects
 
     def object_of(self, event: WatchEvent) -> Any:
-        """Return the object of an initial event; if it cannot be decoded, its key, tombstone or None."""
+        """Return the object of an initial event; None if not even its key can be read."""
         if event.type not in DELTA_TYPES:
             self._reject_unknown(event)
             return None
         try:
-            return self._packed(self._codec.decode(event.object))
+            obj = self._codec.decode(event.object)
         except DecodeError as error:
-            return self._replacement(event, error)
+            obj = self._undecodable(event.object, None, error)
+        return None if obj is None else self._packed(obj)
 
     def changes_of(self, batch: list[WatchEvent], from_any: bool) -> Changes:
         """Return the changes of a batch of events, up to its ERROR if it has one.
@@ -154,12 +160,9 @@ class EventDecoder:
                 try:
                     obj = decode(event.object)
                 except DecodeError as error:
-                    replacement = self._replacement(event, error)
-                    if isinstance(replacement, DeletedFinalStateUnknown):
-                        deltas.append(Delta(delta_type, replacement))
-                        taken += 1
-                        from_any = False
-                    continue
+                    obj = self._undecodable(event.object, None, error)
+                    if obj is None:
+                        continue
                 deltas.append(Delta(delta_type, obj))
             elif kind == BOOKMARK:
                 try:
@@ -187,11 +190,20 @@ class EventDecoder:
     def _packed(self, obj: Any) -> Any:
         return obj if self._pack is None else self._pack(obj)
 
-    def _replacement(self, event: WatchEvent, error: DecodeError) -> Any:
-        """Report an object that cannot be decoded; return its key, a tombstone if it was deleted, or None."""
+    def _undecodable(self, value: Any, type_meta: TypeMeta | None, error: DecodeError) -> Any:
+        """Report a value that cannot be decoded; return its UndecodableObject, or None.
+
+        If not even its key can be read, the store may lack it: ``missed`` is set.
+        """
+        if not isinstance(error, OtherNamespaceError):
+            with suppress(DecodeError, KeyFuncError):
+                obj = undecodable(value, type_meta, str(error), has_namespace=self._has_namespace)
+                self._key_of(obj)
+                self._on_undecodable(error)
+                return obj
+            self.missed = True
         self._on_rejected(error)
-        key = self._key_of_undecodable(event.object)
-        return key if key is None or event.type != DELETED else DeletedFinalStateUnknown(str(key), None)
+        return None
 
     def _reject_unknown(self, event: WatchEvent) -> None:
         if event.type == NO_EVENT:
@@ -199,11 +211,3 @@ class EventDecoder:
             self._on_rejected(invalid_event(event.object))
         else:
             self._on_rejected(DecodeError(f"a watch event of unknown type {event.type!r:.80}"))
-
-    def _key_of_undecodable(self, item: Any) -> ExplicitKey | None:
-        """Return the key of an object that cannot be decoded; if that fails too, set ``missed`` and return None."""
-        try:
-            return ExplicitKey(self._key_of(codec_for(KubeObject).decode(item)))
-        except (DecodeError, KeyFuncError):
-            self.missed = True
-            return None

@@ -12,7 +12,6 @@ from ..client.error_mapping import invalid_event, status_error
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
 from ..objects.codec import decode_bookmark
 from ..objects.keys import (
-    ExplicitKey,
     KeyFunc,
     metadata_field,
     resource_version_of,
@@ -143,7 +142,7 @@ class InitialEvents:
 
         Args:
             batch: The events.
-            decode: Returns an event's object; an ExplicitKey if only the key can be read; None if nothing can.
+            decode: Returns an event's object; None if not even its key can be read.
 
         Raises:
             ApiError: An ERROR event.
@@ -179,6 +178,6 @@ class InitialEvents:
         self._count -= len(part)
         if kind == DELETED:
             part.pop(key, None)
-        elif not isinstance(obj, ExplicitKey) or key not in part:
+        else:
             part[key] = obj
         self._count += len(part)

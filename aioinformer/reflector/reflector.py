@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from random import Random
+from random import SystemRandom
 from typing import Any, Generic, TypeVar, Unpack
 
 from .._core.checks import require_seconds
@@ -80,8 +81,9 @@ class Reflector(Running, Generic[T]):
 
     Guarantees:
         - ``last_sync_resource_version`` is never ahead of what the store has.
-        - An object that cannot be decoded or stored is dropped, counted and logged (the first 20 after each list). The
-          other objects are processed.
+        - An object that does not fit the object type reaches the store as an UndecodableObject, so that the store never
+          keeps an older state. One that cannot be read or stored at all is dropped. Both are counted and logged (the
+          first 20 after each list). The other objects are processed.
         - Errors are retried forever, with backoff. The store keeps what it has.
         - Cancelling ends it at once and closes everything.
     """
@@ -109,12 +111,17 @@ class Reflector(Running, Generic[T]):
             drop_managed_fields=options.get("drop_managed_fields") or False,
         )
         self._decoder = EventDecoder(
-            codec, self._store.key_of, self._store.takes_bookmarks, self._record_rejected, pack
+            codec,
+            self._store.key_of,
+            self._store.takes_bookmarks,
+            self._record_rejected,
+            pack,
+            self._record_undecodable,
         )
         self._resync_period = resync_period
         self._should_resync = should_resync
         self._watch_error_handler = options.get("watch_error_handler")
-        self._random = options.get("random") or Random()
+        self._random = options.get("random") or SystemRandom()
         self._min_watch_timeout = options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT
         self._initial_events_timeout = options.get("initial_events_timeout") or 10.0
         use_watch_list = options.get("use_watch_list")
@@ -155,7 +162,8 @@ class Reflector(Running, Generic[T]):
     def state(self) -> ReflectorState:
         """A snapshot: what the reflector does, and the last error."""
         retry = self._retry
-        return self._stats.state(self._last_version, retry.at, retry.waiting_for, retry.probe_error)
+        state = self._stats.state(self._last_version, retry.at, retry.waiting_for, retry.probe_error)
+        return replace(state, phase=Phase.STOPPED) if self.is_forked else state
 
     def record_unprocessed(self, error: RejectedObjectError) -> None:
         """Log objects that could not be processed; after the first 20 since the last list they are not logged."""
@@ -521,6 +529,9 @@ class Reflector(Running, Generic[T]):
 
     def _record_rejected(self, error: RejectedObjectError | DecodeError) -> None:
         self._stats.rejected(error, self._last_version)
+
+    def _record_undecodable(self, error: DecodeError) -> None:
+        self._stats.undecodable(error, self._last_version)
 
 
 def _now() -> float:

@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import DecodeError, KeyFuncError
 from ..objects.codec import Codec, codec_for
-from ..objects.keys import KeyFunc, namespace_of
+from ..objects.keys import KeyFunc, key_and_version, namespace_of
 from ..objects.kube_object import KubeObject
 from ..objects.meta import TypeMeta
 
@@ -50,6 +50,10 @@ def codec_of_collection(
     )
 
 
+class OtherNamespaceError(DecodeError):
+    """An object is of another namespace, and its key has none: it would replace an object of the same name."""
+
+
 class OneNamespaceCodec(Codec[T]):
     """Refuses objects whose key would collide with an object of another namespace.
 
@@ -73,18 +77,25 @@ class OneNamespaceCodec(Codec[T]):
         return self._take(value, type_meta)
 
     def _checked(self, value: Any, type_meta: TypeMeta | None) -> T:
-        obj = self._inner.decode(value, type_meta)
-        is_encoded = isinstance(value, (bytes, bytearray, memoryview))
+        is_encoded = isinstance(value, (bytes, bytearray, memoryview, DecodeError))
         whole = codec_for(KubeObject).decode(value) if is_encoded else value
         namespace = namespace_of(whole)
+        is_other = bool(namespace) and self._namespace not in (None, namespace)
         if not namespace:
             self._take = self._inner.decode
         elif self._namespace is None:
             self._namespace = namespace
-        elif namespace != self._namespace and (key := self._key_if_any(obj)) and "/" not in key:
-            raise DecodeError(
-                f"{key} of namespace {namespace} would replace the object of the same name in "
-                f"{self._namespace}: the metadata of {type(obj).__name__} needs a field namespace"
+        try:
+            obj = self._inner.decode(value, type_meta)
+            name = self._key_if_any(obj) if is_other else ""
+        except DecodeError:
+            if not is_other:
+                raise
+            name = key_and_version(whole)[0].rpartition("/")[2]
+        if name and "/" not in name:
+            raise OtherNamespaceError(
+                f"{name} of namespace {namespace} would replace the object of the same name in {self._namespace}: "
+                f"the metadata of {getattr(self.object_type, '__name__', 'the objects')} needs a field namespace"
             )
         return obj
 

@@ -52,6 +52,8 @@ class ReflectorState:
         watches: Watches requested.
         events: Events received, including bookmarks.
         rejected: Objects, events and lines that were dropped. The log has the first 20 since the last list.
+        undecodable: Objects of lists and events that did not fit the object type. They were not dropped: they are
+            passed on as UndecodableObjects. The log has the first 20 since the last list.
         watch_refusal: Why it cannot watch and lists repeatedly; None while it can watch, and while lists fail.
         failed_lists: Failed lists by reason: the reason of the server's Status, such as ``"Forbidden"``, or the HTTP
             status, or the error's type. Counts the same errors that the watch error handler gets.
@@ -75,6 +77,7 @@ class ReflectorState:
     watch_refusal: Exception | None = None
     failed_lists: Mapping[str, int] = field(default_factory=dict)
     failed_watches: Mapping[str, int] = field(default_factory=dict)
+    undecodable: int = 0
 
     @property
     def polling(self) -> bool:
@@ -91,6 +94,7 @@ class ReflectorState:
         yield Sample("aioinformer_watches_total", "counter", labels, self.watches)
         yield Sample("aioinformer_events_total", "counter", labels, self.events)
         yield Sample("aioinformer_rejected_total", "counter", labels, self.rejected)
+        yield Sample("aioinformer_undecodable_total", "counter", labels, self.undecodable)
         yield Sample("aioinformer_polling", "gauge", labels, self.polling)
         for name, failed in (("lists", self.failed_lists), ("watches", self.failed_watches)):
             for reason, count in failed.items():

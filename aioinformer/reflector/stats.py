@@ -20,6 +20,12 @@ POLLING_REMINDER = 600.0
 """Seconds between two WARNINGs that a collection cannot be watched."""
 
 
+REMOVED = (
+    ". It was served before, so its definition was deleted; the cache is current again once it is installed"
+)
+"""Added to the log line about a resource that the server has no more."""
+
+
 class _LimitedLog:
     """Logs the first LOGGED lines about single objects after each list.
 
@@ -87,8 +93,9 @@ class ReflectorStats:
         self._polls = 0  # lists in a row that no working watch followed
         self._watch_refusal: Exception | None = None
         self._remind_at = 0.0  # loop time
-        self._rejected = 0
+        self._rejected = self._undecodable = 0
         self._dropped = _LimitedLog(name, "dropped objects")
+        self._unfit = _LimitedLog(name, "undecodable objects")
         self._unprocessed = _LimitedLog(name, "objects that cannot be processed")
         self._last_error: Exception | None = None
         self._answered = 0.0
@@ -111,6 +118,7 @@ class ReflectorStats:
         self._failures = self._failed_lists
         self.listed = 0
         self._dropped.list_begun()
+        self._unfit.list_begun()
         self._unprocessed.list_begun()
 
     def went_back(self, version: str, before: str) -> None:
@@ -170,6 +178,8 @@ class ReflectorStats:
         refused = isinstance(error, ApiError) and 400 <= error.status < 500
         if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
             return
+        if isinstance(error, ApiError) and error.is_missing_resource:
+            return  # nothing is left to poll
         self._polls += 1
         if not refused and self._polls < 2:
             return
@@ -223,8 +233,9 @@ class ReflectorStats:
         """Log an error, at DEBUG if it is not new."""
         expected = isinstance(error, ApiError) and error.is_expired
         level = logging.DEBUG if not is_new else logging.INFO if expected else logging.WARNING
+        removed = isinstance(error, ApiError) and error.is_missing_resource and version
         logger.log(
-            level, "%s: %s", self._read_to(version), said(error),
+            level, "%s: %s%s", self._read_to(version), said(error), REMOVED if removed else "",
             exc_info=traceback_of(error) if is_new else None,
         )  # fmt: skip
 
@@ -234,6 +245,15 @@ class ReflectorStats:
         self._rejected += len(errors)
         for each in errors:
             self._dropped.error("%s: dropped an object: %s", self._read_to(version), each)
+
+    def undecodable(self, error: DecodeError, version: str) -> None:
+        """Count and log an object that does not fit the object type."""
+        self._undecodable += 1
+        self._unfit.error(
+            "%s: an object does not fit its type, and only its metadata can be used: %s",
+            self._read_to(version),
+            error,
+        )
 
     def unprocessed(self, error: RejectedObjectError) -> None:
         """Log objects that could not be processed or indexed."""
@@ -267,6 +287,7 @@ class ReflectorStats:
             watches=self._watches,
             events=self._events,
             rejected=self._rejected,
+            undecodable=self._undecodable,
             watch_refusal=self._watch_refusal,
             failed_lists=self._failed_lists.copy(),
             failed_watches=self._failed_watches.copy(),

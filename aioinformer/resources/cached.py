@@ -11,13 +11,15 @@ import asyncio
 import builtins
 import logging
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .._core.checks import require_seconds
 from ..errors import AioInformerError, ConfigError, NotFoundError, VersionTimeout
+from ..fifo.user_callbacks import transformed
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
 from ..listwatch.collection import Collection
+from ..objects.codec import codec_for
 from ..objects.decoders import class_of
 from ..objects.keys import (
     deletion_handling_meta_namespace_key_func,
@@ -27,6 +29,8 @@ from ..objects.keys import (
     resource_version_of,
     split_meta_namespace_key,
 )
+from ..objects.kube_object import KubeObject
+from ..objects.undecodable import UndecodableObject
 from ..objects.versions import NONE, is_opaque, number_of
 from ..store.lister import Selector
 from .resource import Resource
@@ -125,6 +129,7 @@ class CachedResource(Writes[T]):
         Raises:
             ConfigError: The informer does not read this namespace.
             NotFoundError: The object is not in the cache.
+            DecodeError: The object does not fit the object type.
             VersionTimeout: The cache did not include an earlier write in time.
             SyncTimeout: The first list did not arrive in time.
             StoppedError: The informer stopped before it had synced or the cache included an earlier write.
@@ -135,7 +140,7 @@ class CachedResource(Writes[T]):
         return self.informer.lister.get(key)
 
     async def list(self, namespace: str | None = None, selector: Selector[T] = None) -> builtins.list[T]:
-        """Return the cached objects. Raises as ``get``.
+        """Return the cached objects, without those that do not fit the object type. Raises as ``get``.
 
         Args:
             namespace: None for all namespaces that the informer reads.
@@ -149,7 +154,7 @@ class CachedResource(Writes[T]):
         return self.informer.lister.namespace(namespace or "").list(selector)
 
     async def by_index(self, index: str, value: str) -> builtins.list[T]:
-        """Return the cached objects with a value in an index. Raises as ``get``.
+        """Return the cached objects with a value in an index, as ``list``. Raises as ``get``.
 
         Raises:
             UnknownIndexError: The index does not exist.
@@ -205,7 +210,7 @@ class CachedResource(Writes[T]):
         waits, key = self.informer.version_waits, goal.key or ""
         try:
             async with asyncio.timeout(self._timeout):
-                return waits.goal_of(await self.resource.get(key))
+                return waits.goal_of(KubeObject.from_bytes(await self._endpoint.read(key)))
         except NotFoundError:
             # The events of a numeric version are still to come.
             return waits.gone(key, "", "") if goal.is_opaque else None
@@ -216,7 +221,21 @@ class CachedResource(Writes[T]):
         if self._written.get(goal.key or "") is goal:
             del self._written[goal.key or ""]
 
-    def _record_written(self, obj: T) -> None:
+    def _is_partial(self, obj: Any) -> bool:
+        """Also an object that was read from the cache: the informer's transformer may have removed fields."""
+        return super()._is_partial(obj) or (
+            self._is_transformed(type(obj)) and bool(resource_version_of(obj))
+        )
+
+    def _as_read(self, key: str, body: bytes, object_type: type[Any]) -> Any:
+        if not self._is_transformed(object_type):
+            return super()._as_read(key, body, object_type)
+        return transformed(self.informer.transformer, key, codec_for(object_type).decode(body))
+
+    def _is_transformed(self, object_type: type[Any]) -> bool:
+        return self.informer.transformer is not None and object_type is class_of(self.informer.object_type)
+
+    def _record_written(self, obj: T | UndecodableObject) -> None:
         waits, said = self.informer.version_waits, resource_version_of(obj)
         if not waits.reads(namespace_of(obj)):
             return

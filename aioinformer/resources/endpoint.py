@@ -19,7 +19,7 @@ from ..objects.codec import Codec
 from ..objects.encoding import fields_of
 from ..objects.excerpts import begins
 from ..objects.kube_object import KubeObject, encode
-from ..objects.nesting import DECODE_ERRORS, decode_typed
+from ..objects.nesting import DECODE_ERRORS, reader_of
 from .addresses import Addresses
 from .refusals import refusing
 
@@ -199,8 +199,8 @@ class _Namespace(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-_answer_decoder = msgspec.json.Decoder(_Answer)
-_namespace_decoder = msgspec.json.Decoder(_Namespace)
+_read_answer = reader_of(_Answer)
+_read_namespace = reader_of(_Namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,10 +238,8 @@ def seen_of(body: bytes) -> Seen:
         DecodeError: It is neither.
     """
     try:
-        answer = decode_typed(_answer_decoder, body)
-        is_to_be_emptied = answer.kind == "Namespace" and bool(
-            decode_typed(_namespace_decoder, body).spec.finalizers
-        )
+        answer = _read_answer(body)
+        is_to_be_emptied = answer.kind == "Namespace" and bool(_read_namespace(body).spec.finalizers)
     except DECODE_ERRORS as error:
         raise DecodeError(f"the answer is not an object: {error}") from error
     metadata = answer.metadata

@@ -10,18 +10,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from ..errors import ConfigError, ConflictError, InvalidError, ObjectNotFoundError
 from ..objects.finalizers import finalizers_of
 from ..objects.keys import is_deleting, uid_of
+from ..objects.nesting import decode_object
 from .endpoint import Endpoint, seen_of
 from .patches import JSON_PATCH, adding, removing
 
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.5
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +147,7 @@ class SpecFinalizers(FinalizerEditor):
         return None
 
     def state_of(self, body: bytes) -> State:
-        seen, namespace = seen_of(body), _decode(body)
+        seen, namespace = seen_of(body), decode_object(body)
         finalizers = (namespace.get("spec") or {}).get("finalizers") or ()
         return State(body, seen.uid, tuple(finalizers), seen.is_deleted)
 
@@ -158,7 +155,7 @@ class SpecFinalizers(FinalizerEditor):
         return f"{f'add {name} to' if wanted else f'remove {name} from'} the spec.finalizers of"
 
     async def write(self, key: str, state: State, name: str, *, wanted: bool) -> bytes:
-        namespace = _decode(state.obj)
+        namespace = decode_object(state.obj)
         left = [each for each in state.finalizers if each != name]
         namespace["spec"] = {**(namespace.get("spec") or {}), "finalizers": [*left, name] if wanted else left}
         return await self.endpoint.write(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from .._core.checks import require_count
-from ..errors import ConfigError
+from ..errors import AmbiguousEditError, ApiError, ConfigError, DecodeError, ObjectNotFoundError
+from ..objects.decoders import decoder_of
 from ..objects.keys import resource_version_of, uid_of
 from ..objects.kube_object import KubeObject
+from ..objects.nesting import decode_any
 from ..objects.protobuf import kind_of
-from .endpoint import GIVE_KIND, Endpoint
+from ..objects.undecodable import UndecodableObject, undecodable
+from .endpoint import APPLY_YOURS, GIVE_KIND, Endpoint
 from .finalizing import FinalizerEditor, Finalizers, SpecFinalizers
-from .merging import is_partial, with_unknown_fields
+from .merging import is_partial, lost_when_applied, with_unknown_fields
 from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from .refusals import refusing
 
 T = TypeVar("T")
 
@@ -27,7 +31,8 @@ class Writes(Generic[T]):
     """Changes objects of one resource. Base of Resource and CachedResource.
 
     A *target* is an object, or its key (``"namespace/name"``, or ``"name"`` for cluster-scoped kinds). Objects may be
-    of any type: KubeObject, dict, Struct, model. Answers have the resource's object type.
+    of any type: KubeObject, dict, Struct, model. Answers have the resource's object type. If the target of a patch, a
+    deletion or a finalizer is an UndecodableObject, the answer may be one, too.
 
     Each request is sent once. All verbs raise:
 
@@ -69,12 +74,14 @@ class Writes(Generic[T]):
         ConflictError if the object has changed since.
 
         Of a Struct that lacks fields of the object, these stay as they are: the object is read first, which takes a
-        second request.
+        second request. Items of lists keep their fields: they are found by their keys, else by equality.
 
         Returns:
             The object as the server has it now.
 
         Raises:
+            AmbiguousEditError: The Struct does not say which item of a list was changed, and its class lacks fields of
+                these items. Nothing was written.
             ConfigError: Also after the request, if a KubeObject was sent that the server has already. A KubeObject
                 cannot be edited: send the edited dict.
         """
@@ -130,7 +137,7 @@ class Writes(Generic[T]):
             content_type=kind,
             query=endpoint.managed(),
         )
-        return self._wrote("patch", key, body)
+        return self._wrote("patch", key, body, target)
 
     async def patch_status(self, target: Any, patch: Patch, *, strategic: bool = False) -> T:
         """Change the status of an object. Pass a patch of the whole object: ``{"status": {...}}``.
@@ -150,7 +157,8 @@ class Writes(Generic[T]):
         """Server-side apply: set these fields, and create the object if it does not exist.
 
         Fields that this manager applied before and omits now are removed. An object that was read contains fields of
-        others: apply a new object with only the fields that you own. A Struct is well suited.
+        others: apply a new object with only the fields that you own. A Struct is well suited. If a Struct has a
+        resourceVersion, the object is read first: it is not applied if fields would be lost that its class lacks.
 
         Args:
             obj: The object, with its name, and its kind for custom resources. Fields that are None are omitted.
@@ -163,6 +171,7 @@ class Writes(Generic[T]):
         """
         endpoint = self._endpoint
         key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
+        await self._require_no_loss(key, obj)
         collection = endpoint.addresses.collection
         kind = fields.get("kind") or kind_of(collection.api_version, collection.plural)
         if not kind:
@@ -211,7 +220,7 @@ class Writes(Generic[T]):
         with endpoint.asking("delete", key):
             seen = endpoint.seen(key, body, or_status=True)
         if seen.is_deleted and seen.is_kept:
-            return self._wrote("delete", key, body)
+            return self._wrote("delete", key, body, target)
         # Most answers lack the version. The target's belongs to the deleted object, since the uid was compared.
         version = seen.version or resource_version or (resource_version_of(target) if uid_of(target) else "")
         self._record_removed(key, seen.uid or uid, version)
@@ -281,6 +290,8 @@ class Writes(Generic[T]):
         found = await editor.edit(target, name, wanted=wanted)
         if found is None:
             return None
+        if isinstance(found, UndecodableObject):
+            return cast("T", found)
         if not isinstance(found, bytes):
             return endpoint.of_type(found)
         key, verb = endpoint.addresses.key_of(target), editor.verb(name, wanted=wanted)
@@ -289,12 +300,12 @@ class Writes(Generic[T]):
         if seen.is_gone:
             self._record_removed(key, seen.uid, seen.version)
             return None
-        return self._wrote(verb, key, found)
+        return self._wrote(verb, key, found, target)
 
     async def _put(self, obj: Any, subresource: str = "") -> T:
         endpoint = self._endpoint
         key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
-        if is_partial(obj):
+        if self._is_partial(obj):
             fields = await self._with_unknown_fields(key, obj)
         body = await endpoint.write(
             "update",
@@ -315,12 +326,10 @@ class Writes(Generic[T]):
         return updated
 
     async def _with_unknown_fields(self, key: str, obj: Any) -> dict[str, Any]:
-        """Return the fields of a Struct, and those that only the server's object has.
-
-        If that is a newer one, the server refuses the update, which has the Struct's resourceVersion.
-        """
+        """Return the fields of a Struct, and those that only the server's object has."""
         endpoint = self._endpoint
-        if not resource_version_of(obj):
+        version = resource_version_of(obj)
+        if not version:
             raise ConfigError(
                 f"update {endpoint} {key}: {type(obj).__name__} has only some of an object's fields, and no "
                 "resourceVersion that tells from which object it comes: update an object that was read, in a Struct "
@@ -328,21 +337,70 @@ class Writes(Generic[T]):
             )
         body = await endpoint.read(key)
         with endpoint.asking("get", key):
-            endpoint.seen(key, body)
-            return with_unknown_fields(body, obj)
+            current = endpoint.seen(key, body).version
+            known = self._as_read(key, body, type(obj))
+        if version != current:  # others' changes would look like edits
+            with refusing("update", str(endpoint), key):
+                raise ApiError(
+                    409,
+                    "Conflict",
+                    f"the object has changed: it is at version {current}, and was read at {version}",
+                )
+        try:
+            return with_unknown_fields(body, obj, known=known)
+        except AmbiguousEditError as error:
+            error.request = f"update {endpoint} {key}"
+            raise
 
-    def _wrote(self, verb: str, key: str, body: bytes) -> T:
-        """Decode an answer, and record the write for reads that wait."""
+    async def _require_no_loss(self, key: str, applied: Any) -> None:
+        """Check that the apply of an object that was read keeps what its class lacks.
+
+        Raises:
+            ConfigError: It does not: the server replaces lists without keys, and some objects.
+        """
+        if not (is_partial(applied) and resource_version_of(applied)):
+            return
+        endpoint = self._endpoint
+        try:
+            body = await endpoint.read(key)
+        except ObjectNotFoundError:
+            return
+        with endpoint.asking("get", key):
+            original = decode_any(body)
+        if lost := lost_when_applied(original, applied):
+            raise ConfigError(
+                f"apply {endpoint} {key}: nothing was written: the server would not keep {lost}, which "
+                f"{type(applied).__name__} lacks: it replaces lists without keys, and some objects, and finds the "
+                f"items of other lists by their keys. {APPLY_YOURS[0].upper()}{APPLY_YOURS[1:]}"
+            )
+
+    def _is_partial(self, obj: Any) -> bool:
+        """Return whether an object may lack fields that the server's has."""
+        return is_partial(obj)
+
+    def _as_read(self, key: str, body: bytes, object_type: type[Any]) -> Any:
+        """Return the server's object as a reader gets it."""
+        return decoder_of(object_type)(body, None)
+
+    def _wrote(self, verb: str, key: str, body: bytes, target: Any = None) -> T:
+        """Decode an answer, and record the write for reads that wait, also if the answer does not fit the type."""
+        obj: Any
+        unfit: DecodeError | None = None
         with self._endpoint.asking(verb, key):
             seen = self._endpoint.seen(key, body)
-            obj = self._endpoint.codec.decode(body)
-        if seen.is_gone:
-            self._record_removed(seen.key, seen.uid, seen.version)
-        else:
-            self._record_written(obj)
-        return obj
+            try:
+                obj = self._endpoint.codec.decode(body)
+            except DecodeError as error:
+                obj, unfit = undecodable(body, None, str(error)), error
+            if seen.is_gone:
+                self._record_removed(seen.key, seen.uid, seen.version)
+            else:
+                self._record_written(obj)
+            if unfit is not None and not isinstance(target, UndecodableObject):
+                raise unfit
+        return cast("T", obj)
 
-    def _record_written(self, obj: T) -> None:
+    def _record_written(self, obj: T | UndecodableObject) -> None:
         """Called after an object was written."""
 
     def _record_removed(self, key: str, uid: str, version: str) -> None:

@@ -67,7 +67,7 @@ class Index:
                 )
             found = tuple(dict.fromkeys(values))
             if isinstance(values, str) or not all(isinstance(value, str) for value in found):
-                raise TypeError(f"it returned {values!r}; it must return a list of strings")
+                raise TypeError(f"it returned {_kind_of(values)}; it must return a list of strings")
             return found
         except PLAIN_CALL_ERRORS as error:
             raise IndexFuncError(self.name, key, error, resource_version_of(obj)) from error
@@ -183,6 +183,11 @@ class FreshIndex(Index):
         if self._listed.get(key) != self._of._listed.get(key):
             self.changed.append(key)
 
+    def remove(self, key: str) -> None:
+        super().remove(key)
+        if key in self._of._listed:
+            self.changed.append(key)
+
 
 class NamespaceIndex(Index):
     """The index by namespace of a store whose keys begin with the namespace: it reads the store's own parts.
@@ -216,3 +221,9 @@ class NamespaceIndex(Index):
 
     def take_over(self, fresh: Index, instead_of: Iterable[str] | None) -> None:
         """Do nothing: the store has done it."""
+
+
+def _kind_of(values: Any) -> str:
+    """Return the type of what an index function returned, and of its items, without the values."""
+    kinds = sorted({type(value).__name__ for value in values}) if isinstance(values, (list, tuple)) else ()
+    return f"a {type(values).__name__}{' of ' if kinds else ''}{', '.join(kinds)}"

@@ -18,6 +18,7 @@ from ..objects.keys import (
     key_and_version,
     meta_namespace_key_func,
 )
+from ..objects.undecodable import UndecodableObject
 from .index import Index, IndexFunc, NamespaceIndex, meta_namespace_index_func
 from .store import Store
 
@@ -33,7 +34,7 @@ class Indexer(Store[T]):
     """A store with named indexes.
 
     An index function is called once for each stored object. If it raises, the object is stored without that index,
-    and the write then raises IndexFuncError.
+    and the write then raises IndexFuncError. It is never called for an UndecodableObject, which is in no index.
 
     In another thread (see Store) an index may still list an object under the value that it had a moment ago.
 
@@ -115,8 +116,15 @@ class Indexer(Store[T]):
         return self._get_all(dict.fromkeys(chain.from_iterable(map(index.keys, values))))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
-        """Return the sorted keys of the objects with an index value. Raises UnknownIndexError."""
-        return sorted(self.index_named(name).keys(value))
+        """Return the sorted keys of the objects with an index value. Raises UnknownIndexError.
+
+        Of the index by namespace that every factory's informer has, these are also the keys of undecodable objects.
+        """
+        index = self.index_named(name)
+        keys = index.keys(value)
+        if self._undecodable and isinstance(index, NamespaceIndex):
+            keys = {*keys, *(key for key in self._undecodable if key.rpartition("/")[0] == value)}
+        return sorted(keys)
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """Return the objects with an index value. Raises UnknownIndexError."""
@@ -129,7 +137,9 @@ class Indexer(Store[T]):
         """Return the values of an index that have objects. Raises UnknownIndexError."""
         return self.index_named(name).values()
 
-    def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
+    def put(
+        self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]
+    ) -> T | UndecodableObject | None:
         old = Store.put(self, key, obj, rejected)
         for index in self._indexes.values():
             index.put(key, obj, rejected)
@@ -138,7 +148,14 @@ class Indexer(Store[T]):
                 index.put(key, obj, rejected)
         return old
 
-    def remove(self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None) -> T | None:
+    def put_undecodable(self, key: str, obj: UndecodableObject) -> None:
+        super().put_undecodable(key, obj)
+        for index in (*self._indexes.values(), *self._begun.values()):
+            index.remove(key)
+
+    def remove(
+        self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None
+    ) -> T | UndecodableObject | None:
         old = super().remove(key, obj)
         for index in (*self._indexes.values(), *self._begun.values()):
             index.remove(key)
@@ -202,7 +219,7 @@ class Indexer(Store[T]):
         try:
             return [parts[key.rpartition("/")[0]][key] for key in keys]
         except KeyError:  # another thread reads, and the object was removed meanwhile
-            return [obj for key in keys if (obj := self.get_by_key(key)) is not None]
+            return [obj for key in keys if (obj := self.find_fitting(key)) is not None]
 
     async def _fill_in_turns(self, added: dict[str, Index]) -> builtins.list[RejectedObjectError]:
         """Index the stored objects in new indexes; ``put`` indexes what is written meanwhile."""
@@ -211,7 +228,7 @@ class Indexer(Store[T]):
             rejected: builtins.list[RejectedObjectError] = []
             replacements = self._replacements
             for key in chain.from_iterable(self.list_keys_by_parts()):
-                if (obj := self.get_by_key(key)) is not None:
+                if (obj := self.find_fitting(key)) is not None:
                     for index in added.values():
                         index.put(key, obj, rejected)
                 if budget.is_spent():

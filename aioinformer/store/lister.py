@@ -8,10 +8,12 @@ from typing import Any, Generic, TypeVar
 
 from .._core.checks import require_text
 from .._core.coop import Budget
+from .._core.forks import forked_error
 from ..errors import ConfigError, NotFoundError
 from ..handlers import require_plain
 from ..objects.keys import labels_of, namespace_of
 from ..objects.labels import LabelSelector
+from ..objects.undecodable import UndecodableObject
 from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")
@@ -29,6 +31,11 @@ Selector = str | LabelSelector | Mapping[str, Any] | Callable[[T], bool] | None
 class Lister(Generic[T]):
     """Reads an indexer, never the API server.
 
+    Objects that do not fit the object type are left out of lists, whatever the selector; see ``undecodable``.
+
+    In a process that was forked since the informer's start, its methods raise ForkedError: nothing keeps that copy of
+    the cache current. ``informer.store`` and ``informer.indexer`` read the copy all the same.
+
     Args:
         indexer: The cache. With an index named ``"namespace"`` a namespace is found without a scan.
         resource: The name of the objects in errors.
@@ -44,25 +51,32 @@ class Lister(Generic[T]):
         Raises:
             SelectorError: The label selector cannot be parsed.
             ConfigError: The selector has an unknown type.
+            ForkedError: The process was forked since the informer's start.
         """
-        return _select(self._indexer.list(), selector)
+        return _select(_current(self._indexer, self._resource).list(), selector)
 
     async def list_in_turns(self, selector: Selector[T] = None) -> builtins.list[T]:
         """As ``list``, of a snapshot, in slices: other tasks run meanwhile. Raises as ``list``."""
-        return await _in_turns(self._indexer.list(), selector)
+        return await _in_turns(_current(self._indexer, self._resource).list(), selector)
 
     def get(self, name: str) -> T:
         """Return the object of a ``"namespace/name"``, or of a name if it is cluster-scoped.
 
         Raises:
             NotFoundError: There is no such object.
+            DecodeError: The object does not fit the object type.
             ConfigError: The name is not a string.
+            ForkedError: The process was forked since the informer's start.
         """
         require_text("name", name)
-        obj = self._indexer.get_by_key(name)
+        obj = _current(self._indexer, self._resource).get_by_key(name)
         if obj is None:
             raise NotFoundError(name, self._resource, self._hint(name))
         return obj
+
+    def undecodable(self) -> builtins.list[UndecodableObject]:
+        """Return the objects that do not fit the object type, as a new list."""
+        return self._indexer.undecodable()
 
     def _hint(self, name: str) -> str:
         indexer = self._indexer
@@ -95,6 +109,7 @@ class NamespaceLister(Generic[T]):
         Raises:
             SelectorError: The label selector cannot be parsed.
             ConfigError: The selector has an unknown type.
+            ForkedError: The process was forked since the informer's start.
         """
         return _select(self._objects(), selector)
 
@@ -107,21 +122,43 @@ class NamespaceLister(Generic[T]):
 
         Raises:
             NotFoundError: There is no such object.
+            DecodeError: The object does not fit the object type.
             ConfigError: The name is not a string.
+            ForkedError: The process was forked since the informer's start.
         """
         require_text("name", name)
         key = f"{self._namespace}/{name}" if self._namespace else name
-        obj = self._indexer.get_by_key(key)
+        obj = _current(self._indexer, self._resource).get_by_key(key)
         if obj is None:
             raise NotFoundError(key, self._resource)
         return obj
 
+    def undecodable(self) -> builtins.list[UndecodableObject]:
+        """Return the namespace's objects that do not fit the object type, as a new list."""
+        return [
+            obj
+            for obj in _current(self._indexer, self._resource).undecodable()
+            if self._namespace in ("", obj.namespace)
+        ]
+
     def _objects(self) -> builtins.list[T]:
+        indexer = _current(self._indexer, self._resource)
         if not self._namespace:
-            return self._indexer.list()
-        if NAMESPACE_INDEX in self._indexer.indexers:
-            return self._indexer.by_index(NAMESPACE_INDEX, self._namespace)
-        return [obj for obj in self._indexer.list() if namespace_of(obj) == self._namespace]
+            return indexer.list()
+        if NAMESPACE_INDEX in indexer.indexers:
+            return indexer.by_index(NAMESPACE_INDEX, self._namespace)
+        return [obj for obj in indexer.list() if namespace_of(obj) == self._namespace]
+
+
+def _current(indexer: Indexer[T], resource: str) -> Indexer[T]:
+    """Return the indexer, unless it is a copy of the parent process's, which nothing keeps current.
+
+    Raises:
+        ForkedError: It is such a copy.
+    """
+    if (process := indexer.kept_current_in) is not None and process.was_forked:
+        raise forked_error(f"the informer of {resource}")
+    return indexer
 
 
 def _select(objects: builtins.list[T], selector: Selector[T]) -> builtins.list[T]:

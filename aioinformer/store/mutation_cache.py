@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .._core.checks import require_count, require_seconds
+from .._core.loops import require_running_loop
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import IndexFuncError, WrongEventLoopError
+from ..errors import IndexFuncError
 from ..handlers import ResourceEventHandler
 from ..objects.keys import resource_version_of
+from ..objects.undecodable import UndecodableObject
 from ..objects.versions import NONE, number_of, require_version
 from .indexer import Indexer
 
@@ -83,10 +84,13 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             self._keep(self._written, key, obj, version)
 
     def get_by_key(self, key: str) -> T | None:
-        """Return the object of a key from the newest write or the indexer, or None."""
-        stored = self._indexer.get_by_key(key)
-        written = self._newer(key, stored)
-        return stored if written is None else written
+        """Return the object of a key from the newest write or the indexer, or None.
+
+        Raises:
+            DecodeError: The newest state is the indexer's, and does not fit the object type.
+        """
+        written = self._newer(key, self._indexer.find_any(key))
+        return self._indexer.get_by_key(key) if written is None else written
 
     def get(self, obj: T | DeletedFinalStateUnknown[Any]) -> T | None:
         """Return the object of this object's key, as ``get_by_key``. Raises KeyFuncError."""
@@ -101,7 +105,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             UnknownIndexError: There is no such index.
         """
         index = self._indexer.index_named(name)
-        found = {key: self._indexer.get_by_key(key) for key in sorted(index.keys(value))}
+        found = {key: self._indexer.find_fitting(key) for key in sorted(index.keys(value))}
         for key, written in self._all_newer():
             found.pop(key, None)
             try:
@@ -122,6 +126,10 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         """Forget a write that has arrived in the indexer."""
         self._newer(self._indexer.key_of(new), new)
 
+    def on_undecodable(self, obj: UndecodableObject) -> None:
+        """Forget a write that has arrived in the indexer."""
+        self._newer(self._indexer.key_of(obj), obj)
+
     def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
         """Stop showing writes that are older than the deletion."""
         key, version = self._indexer.key_of(obj), number_of(resource_version_of(obj))
@@ -132,11 +140,11 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
     def _all_newer(self) -> Iterator[tuple[str, T]]:
         _now()  # checks the thread, also if nothing was written
         for key in list(self._written):
-            written = self._newer(key, self._indexer.get_by_key(key))
+            written = self._newer(key, self._indexer.find_any(key))
             if written is not None:
                 yield key, written
 
-    def _newer(self, key: str, stored: T | None) -> T | None:
+    def _newer(self, key: str, stored: T | UndecodableObject | None) -> T | None:
         """Return the written object if it is newer than the stored one; forget it if it is older."""
         known = self._find(self._written, key)
         if known is None:
@@ -169,7 +177,4 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
 
 
 def _now() -> float:
-    try:
-        return asyncio.get_running_loop().time()
-    except RuntimeError:
-        raise WrongEventLoopError("a MutationCache can be used only in the event loop's thread") from None
+    return require_running_loop("a MutationCache").time()

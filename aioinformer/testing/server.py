@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from aioinformer.errors import WrongEventLoopError
+from aioinformer._core.forks import current_process
+from aioinformer.errors import ForkedError, WrongEventLoopError
 from aioinformer.testing import errors
 from aioinformer.testing.access.accounts import Accounts
 from aioinformer.testing.access.authentication import Authenticator
@@ -143,6 +144,7 @@ class APIServer:
             *(self._workloads.controllers if self._workloads is not None else ()),
         ]
         self._worker: asyncio.Task[None] | None = None
+        self._process = current_process()
         self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None  # thread and loop, while it runs
         self.faults = Faults(
             self.cluster,
@@ -182,6 +184,7 @@ class APIServer:
             raise RuntimeError("the API server is running already")
         await self._listener.listen()
         self._owner = threading.get_ident(), asyncio.get_running_loop()
+        self._process = current_process()
         self._worker = asyncio.create_task(self._work_in_slices(), name="aioinformer.testing controllers")
 
     async def stop(self) -> None:
@@ -242,7 +245,8 @@ class APIServer:
         """
         if not self.port:
             raise RuntimeError("the API server has no port yet: enter it (async with) or start it first")
-        if self._owner is not None and self._owner[0] == threading.get_ident():
+        is_own_thread = self._owner is not None and self._owner[0] == threading.get_ident()
+        if is_own_thread and not self._process.was_forked:  # to a child process the parent answers
             self._require_owner()
         scheme = "http" if self._certificates is None else "https"
         return f"{scheme}://127.0.0.1:{self.port}"
@@ -498,7 +502,13 @@ class APIServer:
 
         Raises:
             WrongEventLoopError: The caller is in another event loop or thread.
+            ForkedError: The caller is in a forked child, whose changes the server would not see.
         """
+        if self._owner is not None and self._process.was_forked:
+            raise ForkedError(
+                f"the API server runs in the parent process: from this child use a Client of {self.url}, or change its "
+                "objects in the parent"
+            )
         if self._owner is None or self._owner[1].is_closed():
             return
         thread, loop = self._owner

@@ -9,14 +9,16 @@ from typing import Any
 
 from msgspec import Meta
 
-from .._core.checks import LABEL
 from ..errors import ConfigError
 from ..objects.api_resources import APIResource
 from .annotations import Column, Scale
 
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-_KIND = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_KIND = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,57}[A-Za-z0-9])?")
+"""At most 59 letters, since the kind of lists, such as WebsiteList, may have 63."""
+_COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
+_COLUMN_FORMATS = ("int32", "int64", "float", "double", "byte", "date", "date-time", "password")
 _PROTECTED = (".k8s.io", ".kubernetes.io")
 
 _TYPES: dict[str, type] = {
@@ -80,14 +82,31 @@ class Declaration:
         if self.version and not _NAME.fullmatch(self.version):
             yield f"version={self.version!r} must be like 'v1' or 'v1alpha1'"
         if not _KIND.fullmatch(self.kind):
-            yield f"kind={self.kind!r} must have letters and digits only, at most 63: give it as kind=…"
+            yield f"kind={self.kind!r} must have letters and digits only, at most 59: give it as kind=…"
         elif not _NAME.fullmatch(self.plural):
             yield f"plural={self.plural!r} must be a name in lower case, like 'websites'"
         for what, given in (("short_names", self.short_names), ("categories", self.categories)):
             for each in given:
-                if not LABEL.fullmatch(each):
-                    yield f"{what}: {each!r} must be a name in lower case"
+                if not _NAME.fullmatch(each):
+                    yield f"{what}: {each!r} must be a name in lower case that begins with a letter, at most 63 letters"
+        if len(f"{self.plural}.{self.group}") > 253:
+            yield f"group={self.group!r} is too long: {self.plural}.{self.group} may have 253 letters"
+        for column in self.columns:
+            yield from _column_mistakes(column)
         yield from self.wrong_types
+
+
+def _column_mistakes(column: Column) -> Iterator[str]:
+    """Yield what is wrong with a column, except for its path."""
+    what = f"the column {column.name!r}"
+    if not column.name:
+        yield f"the column of {column.path} needs a name"
+    if column.type is not None and column.type not in _COLUMN_TYPES:
+        yield f"{what}: type={column.type!r} must be one of {', '.join(_COLUMN_TYPES)}"
+    if column.format and column.format not in _COLUMN_FORMATS:
+        yield f"{what}: format={column.format!r} must be one of {', '.join(_COLUMN_FORMATS)}"
+    if not 0 <= column.priority < 2**31:
+        yield f"{what}: priority={column.priority} must be 0 for the default view, or more"
 
 
 def _wrong_type(name: str, value: object) -> str:

@@ -10,7 +10,8 @@ from ..errors import ConfigError
 from .annotations import VALIDATIONS, Column, Scale
 from .custom_resource import CustomResource
 from .declaration import Declaration, mistakes_error
-from .schema import Schema, SchemaBuilder
+from .scalars import Schema
+from .schema import SchemaBuilder
 
 _STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
 
@@ -105,6 +106,11 @@ def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schem
     if rules:
         schema[VALIDATIONS] = rules
     mistakes = [each.removeprefix(f"{kind.__name__}.") for each in builder.mistakes]
+    if "status" in schema.get("required", ()):
+        mistakes.append(
+            "status needs a default, such as `status: Status | None = None`: servers drop the status of a new object, "
+            "so they would refuse each one"
+        )
     if built:
         mistakes += [*_wrong_paths(schema, declared)]
     return schema, mistakes

@@ -12,7 +12,7 @@ import msgspec
 
 from ..deltas import DeletedFinalStateUnknown
 from ..objects.encoding import fields_of
-from ..objects.list_items import by_key
+from ..objects.json_values import same
 
 Path = tuple[str | int, ...]
 
@@ -20,6 +20,9 @@ NOISE: Collection[Path] = (("metadata", "managedFields"), ("metadata", "resource
 """Paths that change with every write."""
 
 _PLAIN = re.compile(r"[A-Za-z_$][\w$-]*")
+
+_NAMES = ("name", "type", "key", "uid")
+"""Fields that name the items of Kubernetes' lists, most common first. They are read, not written: see merging."""
 
 LONGEST = 80
 """Characters of a value in a text."""
@@ -95,7 +98,7 @@ def _changes(path: Path, old: Any, new: Any, ignore: Collection[Path]) -> Iterat
     elif isinstance(old, list) and isinstance(new, list):
         pairs = _items(old, new)
     else:
-        if old != new or isinstance(old, bool) != isinstance(new, bool):
+        if not same(old, new):
             yield Change(path, old, new)
         return
     for step, before, after in pairs:
@@ -104,8 +107,8 @@ def _changes(path: Path, old: Any, new: Any, ignore: Collection[Path]) -> Iterat
 
 def _items(old: list[Any], new: list[Any]) -> Iterator[tuple[str | int, Any, Any]]:
     """Yield each item of two lists: its step, and its values, UNSET where it is missing."""
-    if found := by_key(old, new):
-        before, after = found
+    if named := _by_name(old, new):
+        before, after = named
         yield from (
             (_Item(each), before.get(each, msgspec.UNSET), after.get(each, msgspec.UNSET))
             for each in {**before, **after}
@@ -113,6 +116,21 @@ def _items(old: list[Any], new: list[Any]) -> Iterator[tuple[str | int, Any, Any
         return
     for index, (was, now) in enumerate(zip_longest(old, new, fillvalue=msgspec.UNSET)):
         yield index, was, now
+
+
+def _by_name(*lists: list[Any]) -> list[dict[str, Any]] | None:
+    """Return the items of each list by the field that names them; None if no field does in all lists."""
+    for key in _NAMES:
+        named = [items for each in lists if (items := _with_name(each, key)) is not None]
+        if len(named) == len(lists):
+            return named
+    return None
+
+
+def _with_name(items: list[Any], key: str) -> dict[str, Any] | None:
+    """Return items by a field; None if they do not all have it, each with another value."""
+    named = {item[key]: item for item in items if isinstance(item, dict) and isinstance(item.get(key), str)}
+    return named if len(named) == len(items) else None
 
 
 def _text(value: Any) -> str:

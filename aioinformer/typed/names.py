@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..client import Client
 from ..errors import ConfigError
-from ..objects.api_resources import APIResource, built_in, built_in_resources, is_cluster_scoped
+from ..objects.api_resources import APIResource, built_in, built_in_resources, did_you_mean, is_cluster_scoped
 from ..objects.kube_object import KubeObject
 from .declaration import Declaration
 
@@ -90,7 +90,7 @@ def resource_of(client: Client, resource: Any) -> APIResource:
         raise ConfigError(
             f"{resource!r} is not the name of a built-in resource: give its api_version and plural, as in "
             f'("example.com/v1", "caves"), or its CustomResource class, or find it at the server first: '
-            f"await client.discovery.find({resource!r})"
+            f"await client.discovery.find({resource!r}){did_you_mean(resource)}"
         )
     return found
 

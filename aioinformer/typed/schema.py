@@ -3,52 +3,22 @@
 from __future__ import annotations
 
 import inspect as python
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, get_origin
 
 import msgspec
 from msgspec import inspect
 
-from ..objects.encoding import without_none
+from .._core.go_syntax import parse
 from .annotations import EXTENSION, VALIDATIONS
+from .defaults import default_of
+from .scalars import ANYTHING, NO_LIST, SCALARS, Schema
 
-Schema = dict[str, Any]
-
-_ANYTHING: Schema = {f"{EXTENSION}preserve-unknown-fields": True}
 _INT_OR_STRING: Schema = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     f"{EXTENSION}int-or-string": True,
 }
 _LIST_TYPE, _MAP_KEYS = f"{EXTENSION}list-type", f"{EXTENSION}list-map-keys"
-
-_BASE64: Schema = {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==|[A-Za-z0-9+/]=))?$"}
-"""Not the format "byte", which accepts any text."""
-
-_SECONDS = r"[0-9]{1,9}(\.[0-9]+)?S"
-_CLOCK = rf"T([0-9]{{1,9}}H([0-9]{{1,9}}M)?({_SECONDS})?|[0-9]{{1,9}}M({_SECONDS})?|{_SECONDS})"
-_DURATION: Schema = {"type": "string", "pattern": rf"^[+-]?P([0-9]{{1,8}}D({_CLOCK})?|{_CLOCK})$"}
-"""Days, hours, minutes and seconds of ISO 8601. Not the format "duration", which is Go's and others."""
-
-_HOURS = "([01][0-9]|2[0-3]):[0-5][0-9]"
-_TIME: Schema = {"type": "string", "pattern": rf"^{_HOURS}:[0-5][0-9](\.[0-9]+)?(Z|[+-]{_HOURS})?$"}
-_DECIMAL: Schema = {"type": "string", "pattern": r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"}
-
-_SIMPLE: dict[type, Schema] = {
-    inspect.AnyType: _ANYTHING,
-    inspect.RawType: _ANYTHING,
-    inspect.BoolType: {"type": "boolean"},
-    inspect.StrType: {"type": "string"},
-    inspect.DateTimeType: {"type": "string", "format": "date-time"},
-    inspect.DateType: {"type": "string", "format": "date"},
-    inspect.BytesType: _BASE64,
-    inspect.ByteArrayType: _BASE64,
-    inspect.UUIDType: {"type": "string", "format": "uuid"},
-    inspect.TimeType: _TIME,
-    inspect.TimeDeltaType: _DURATION,
-    inspect.DecimalType: _DECIMAL,
-}
-"""Types that contain no others. Only those that are strings in JSON have limits."""
 
 _EXTRA_KEYS = frozenset(
     [
@@ -58,9 +28,6 @@ _EXTRA_KEYS = frozenset(
     ]
 )  # fmt: skip
 """Keys that ``Meta.extra_json_schema`` may give."""
-
-_NOT_IN_GO = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\(\?P=")
-"""Lookaheads and backreferences, which Go's regular expressions do not have."""
 
 
 class SchemaBuilder:
@@ -95,8 +62,8 @@ class SchemaBuilder:
         make = _MAKERS.get(type(kind))
         if make is not None:
             return make(self, kind, path)
-        if type(kind) in _SIMPLE:
-            return {**_SIMPLE[type(kind)], **self._text_limits(kind, path)}
+        if type(kind) in SCALARS:
+            return {**SCALARS[type(kind)], **self._text_limits(kind, path)}
         if isinstance(kind, inspect.CollectionType):
             return self._list(kind, path)
         cls = getattr(kind, "cls", None)
@@ -108,8 +75,8 @@ class SchemaBuilder:
     # -- scalars -------------------------------------------------------------------------------------------
 
     def _text_limits(self, kind: Any, path: str) -> Schema:
-        if isinstance(kind, inspect.StrType) and kind.pattern and (found := _NOT_IN_GO.search(kind.pattern)):
-            self._mistake(path, f"pattern: Go's regular expressions have no {found[0]!r}: use a Rule")
+        if isinstance(kind, inspect.StrType) and kind.pattern:
+            self._check_pattern(kind.pattern, path)
         if isinstance(kind, (inspect.BytesType, inspect.ByteArrayType)) and (
             kind.min_length or kind.max_length
         ):
@@ -120,13 +87,35 @@ class SchemaBuilder:
             pattern=getattr(kind, "pattern", None),
         )
 
+    def _check_pattern(self, pattern: str, path: str) -> None:
+        try:
+            parse(pattern)
+        except NotImplementedError:
+            return  # servers know it
+        except ValueError as error:
+            self._mistake(path, f"pattern: servers use Go's regular expressions and refuse this one: {error}")
+
     def _number(self, kind: Any, path: str) -> Schema:
+        for name in ("ge", "gt", "le", "lt", "multiple_of"):
+            if (limit := getattr(kind, name)) is not None:
+                self._check_limit(name, limit, path)
         limits = _given(minimum=kind.ge, maximum=kind.le, multipleOf=kind.multiple_of)
         if kind.gt is not None:
             limits |= {"minimum": kind.gt, "exclusiveMinimum": True}
         if kind.lt is not None:
             limits |= {"maximum": kind.lt, "exclusiveMaximum": True}
         return {"type": "integer" if isinstance(kind, inspect.IntType) else "number", **limits}
+
+    def _check_limit(self, name: str, limit: float, path: str) -> None:
+        """Check a limit of a number. Servers compare whole numbers as 64 bits, also those of a float."""
+        if not -(2**63) < float(limit) < 2**63:
+            self._mistake(
+                path, f"{name}={limit!r} is no number of 64 bits, so servers would refuse all values"
+            )
+        elif name == "multiple_of" and limit != int(limit):
+            self._mistake(
+                path, f"{name}={limit!r} must be whole, or servers refuse whole numbers: use a Rule"
+            )
 
     def _enum(self, kind: inspect.EnumType, path: str) -> Schema:
         return self._one_of([each.value for each in kind.cls], path)
@@ -179,6 +168,11 @@ class SchemaBuilder:
                 schema.setdefault(VALIDATIONS, []).append(value)
             elif name.startswith(EXTENSION) or name == "pattern":
                 schema[name] = value
+        for given in (kind.extra_json_schema or {}, kind.extra or {}):
+            if isinstance(pattern := given.get("pattern"), str):
+                self._check_pattern(pattern, path)
+        if schema.get("type") == "string" and "format" in schema:
+            schema |= NO_LIST
         self._check_list(schema, path)
         return schema
 
@@ -227,7 +221,7 @@ class SchemaBuilder:
         if not isinstance(key, (inspect.StrType, inspect.AnyType)) or is_limited:
             self._mistake(path, "the keys of a dict must be str; a Rule can limit them")
         is_any = isinstance(kind.value_type, inspect.AnyType)
-        values = _ANYTHING if is_any else {"additionalProperties": self._of(kind.value_type, f"{path}[…]")}
+        values = ANYTHING if is_any else {"additionalProperties": self._of(kind.value_type, f"{path}[…]")}
         return {
             "type": "object",
             **values,
@@ -241,6 +235,7 @@ class SchemaBuilder:
             )
         if getattr(kind, "array_like", False):
             return self._mistake(path, f"{kind.cls.__name__} has array_like=True: fields need their names")
+        is_described = not any(map(_is_model, self._open))  # all of a pod's would be 300 KB
         self._open.append(kind.cls)
         annotations = _annotations_of(kind.cls)
         properties: Schema = {}
@@ -251,34 +246,52 @@ class SchemaBuilder:
         for field in kind.fields:
             where = f"{path}.{field.encode_name}"
             schema = self._of(field.type, where)
-            if field.required:
-                required.append(field.encode_name)
-            else:
+            # None may be missing in a Struct: what is read without the field has None there.
+            may_be_missing = isinstance(kind, inspect.StructType) and _takes_none(field.type)
+            if not field.required:
                 self._set_default(schema, field, annotations.get(field.name, Any), where)
+            elif not may_be_missing:
+                required.append(field.encode_name)
             properties[field.encode_name] = schema
         self._open.pop()
         schema = {"type": "object", "properties": properties, **_given(required=required or None)}
-        return {**_given(description=_docstring_of(kind.cls)), **schema}
+        return {**_given(description=_docstring_of(kind.cls) if is_described else None), **schema}
 
     def _set_default(self, schema: Schema, field: inspect.Field, annotation: Any, path: str) -> None:
         try:
-            value = field.default
-            if value is msgspec.NODEFAULT:
-                value = None if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-            if value is None or value is msgspec.UNSET:
-                return
-            built = without_none(msgspec.to_builtins(value, str_keys=True))
-            msgspec.convert(built, annotation, strict=False)
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            value = default_of(field, annotation, schema)
+        except (msgspec.ValidationError, TypeError) as error:
             self._mistake(path, f"the default does not fit the type: {error}")
             return
-        schema["default"] = built
+        except ValueError as error:
+            self._mistake(path, f"the default: {error}")
+            return
+        if value is not None:
+            schema["default"] = value
+
+
+def _takes_none(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.Metadata):
+        return _takes_none(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return any(map(_takes_none, kind.types))
+    return isinstance(kind, inspect.NoneType) or (
+        isinstance(kind, inspect.LiteralType) and None in kind.values
+    )
 
 
 def _docstring_of(kind: Any) -> str | None:
     """Return a class's own docstring; None if it has none."""
     text = (get_origin(kind) or kind).__dict__.get("__doc__")
-    return python.cleandoc(text) if text else None
+    if not text:
+        return None
+    return python.cleandoc(text).partition("**parameters**")[0].strip()  # those of lightkube's models
+
+
+def _is_model(kind: Any) -> bool:
+    """Return whether a class is one of lightkube-models."""
+    module: str = (get_origin(kind) or kind).__module__
+    return module.startswith("lightkube.models.")
 
 
 def _annotations_of(kind: Any) -> dict[str, Any]:

@@ -18,8 +18,10 @@ from ..objects.meta import (
     ADDED,
     DELETED,
     MODIFIED,
+    UNDECODABLE,
     WatchEvent,
 )
+from ..objects.undecodable import UndecodableObject
 from ..reflector import Phase
 
 logger = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     memory without a limit, so keep iterating, or leave; ``len(events)`` is their number.
 
     A missed deletion is DELETED with the last known state; without one, its object is the DeletedFinalStateUnknown. A
-    resync is MODIFIED.
+    resync is MODIFIED. A state that does not fit the object type is UNDECODABLE, with an UndecodableObject.
 
     Args:
         informer: An informer, started or not. If it is not started for a while, a warning is logged.
@@ -90,6 +92,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         if self._registration is None:
             raise InformerError(f"{self!r}: enter them with async with before iterating")
         while not self._events:
+            self._informer.require_own_loop()
             if self._left or self._informer.is_stopped:
                 raise StopAsyncIteration
             self._changed.clear()
@@ -105,6 +108,10 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
         last = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
         self._put(DELETED, obj if last is None else last)
+
+    def on_undecodable(self, obj: UndecodableObject) -> None:
+        """Add an UNDECODABLE event."""
+        self._put(UNDECODABLE, obj)
 
     def _put(self, kind: str, obj: Any) -> None:
         self._events.append(WatchEvent(kind, obj))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from random import Random
+from random import Random, SystemRandom
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
 from .._core.checks import require_methods, require_seconds
 from ..client.error_mapping import status_error
-from ..errors import ApiError, DecodeError, TransportError
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import ApiError, DecodeError, KeyFuncError, TransportError, outlined
 from ..objects.codec import Codec, codec_for, decode_bookmark
+from ..objects.keys import meta_namespace_key_func
 from ..objects.kube_object import KubeObject
 from ..objects.meta import (
     ADDED,
@@ -21,9 +23,11 @@ from ..objects.meta import (
     ERROR,
     MODIFIED,
     NO_EVENT,
+    UNDECODABLE,
     ListOptions,
     WatchEvent,
 )
+from ..objects.undecodable import undecodable
 from ..objects.versions import require_watchable
 from ..protocols import ListerWatcher
 from ..reflector.event_decoder import version_of_event
@@ -54,9 +58,12 @@ class RetryWatcher(Generic[T]):
     the last event, so no event is repeated or lost. Bookmarks move that version and are not returned. Versions are not
     compared, so servers with other versions than numbers, such as Karmada's, work as well.
 
+    A state that does not fit the object type is an event of the type UNDECODABLE, with an UndecodableObject. Of a
+    deletion, the event is DELETED, and its object is a DeletedFinalStateUnknown that has it.
+
     If it cannot continue, it returns an ERROR event and ends. The event's object is a Status as a dict, whatever the
     object type. That happens when the version has expired (410), when a watch is not permitted (401, 403), and for an
-    object without a resourceVersion or of another type. It retries after other ApiErrors and TransportErrors. Errors
+    object without a resourceVersion or without a name. It retries after other ApiErrors and TransportErrors. Errors
     that a retry cannot fix are raised, and end it: ClientClosedError, other ConfigErrors, WrongEventLoopError, and
     other errors of a user's watch function.
 
@@ -125,7 +132,7 @@ class RetryWatcher(Generic[T]):
             codec_for(object_type),
             min_restart_delay,
             min_watch_timeout,
-            random or Random(),
+            random or SystemRandom(),
         )
         self._events: AsyncGenerator[WatchEvent[T], None] | None = None
         self._reading = asyncio.Lock()
@@ -269,17 +276,29 @@ class _Watches:
             raise TransportError("the watch sent a line without an event")
         if event.type not in (ADDED, MODIFIED, DELETED, BOOKMARK):
             return _end(f"a watch event of unknown type {event.type!r}")
-        decode = decode_bookmark if event.type == BOOKMARK else self._codec.decode
+        kind, obj = event.type, None
         try:
-            obj = decode(event.object)
+            obj = (decode_bookmark if kind == BOOKMARK else self._codec.decode)(event.object)
         except DecodeError as error:
-            return _end(str(error))
+            if kind == BOOKMARK:
+                return _end(str(error))
+            try:
+                obj = undecodable(event.object, None, str(error))
+                key = meta_namespace_key_func(obj)
+            except (DecodeError, KeyFuncError):
+                return _end(str(error))
+            if kind == DELETED:
+                obj = DeletedFinalStateUnknown(key, None, obj)
+            else:
+                kind = UNDECODABLE
         version = version_of_event(obj, event.object)
         if not version:
-            return _end(f"the watch cannot continue from an object without a resourceVersion: {obj!r:.200}")
+            return _end(
+                f"the watch cannot continue from an object without a resourceVersion: {outlined(obj)}"
+            )
         self.version = version
         self.failure = None
-        return None if event.type == BOOKMARK else WatchEvent(event.type, obj)
+        return None if kind == BOOKMARK else WatchEvent(kind, obj)
 
     def _record_failure(self, error: Exception) -> None:
         level = logging.WARNING if self.failure is None else logging.DEBUG

@@ -16,7 +16,8 @@ from ..handlers import callable_name
 from ..informer import SharedIndexInformer
 from ..objects.keys import key_and_version
 from ..objects.kube_object import KubeObject
-from ..objects.meta import ERROR, Object, WatchEvent
+from ..objects.meta import ERROR, UNDECODABLE, Object, WatchEvent
+from ..objects.undecodable import UndecodableObject
 from ..protocols import ListerWatcher
 from ..store import Indexer
 from .informer_events import InformerEvents
@@ -67,7 +68,7 @@ async def until(
     Args:
         list_watch: The collection to watch; use a field selector to watch one object.
         resource_version: The version to start from: that of a written object, or of a list, as for RetryWatcher.
-        *conditions: The conditions. They see all events except errors.
+        *conditions: The conditions. They see all events except errors, and states that do not fit the object type.
         object_type: The type of objects.
         timeout: Seconds; None waits for ever.
 
@@ -161,6 +162,8 @@ class _Progress(Generic[T]):
             if event.type == ERROR:
                 raise status_error(event.object)
             self._event = event
+            if event.type == UNDECODABLE:
+                continue
             while await maybe_await(self._conditions[self._met](event)):
                 self._met += 1
                 if self._met == len(self._conditions):
@@ -182,4 +185,6 @@ class _Progress(Generic[T]):
         if self._event is None:
             return f"{text}; there was no event"
         key, version = key_and_version(self._event.object)
-        return f"{text}; the last event was {self._event.type} of {key} at {version}"
+        text = f"{text}; the last event was {self._event.type} of {key} at {version}"
+        obj: Any = self._event.object
+        return f"{text}: {obj.error}" if isinstance(obj, UndecodableObject) else text

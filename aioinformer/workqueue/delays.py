@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from itertools import count
@@ -10,6 +9,7 @@ from typing import Generic, TypeVar
 
 from .._core.checks import is_finite
 from .._core.coop import Budget
+from .._core.loops import require_running_loop
 from .._core.timers import DeadlineTimer
 from ..errors import ConfigError
 
@@ -55,7 +55,7 @@ class Delays(Generic[T]):
 
     def add(self, item: T, delay: float, priority: int) -> None:
         """Make an item due after some seconds. The earliest due time and the highest priority count."""
-        when = asyncio.get_running_loop().time() + delay
+        when = require_running_loop("a work queue with delays").time() + delay
         pending = self._pending.get(item)
         if pending is not None:
             priority = max(priority, pending[2])

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
 from .._core.checks import require_count, require_methods
+from .._core.forks import Process, current_process, forked_error, require_same_process
 from ..errors import ConfigError, QueueShutDownError, WorkQueueError, shortened
 from .buckets import Bucket, Buckets
 from .delays import Delays
@@ -104,6 +105,7 @@ class WorkQueue(Generic[T]):
         self._delays = Delays[T](self.add)
         self._getters: OrderedDict[asyncio.Future[None], None] = OrderedDict()
         self._drained: list[asyncio.Future[None]] = []
+        self._process: Process | None = None  # the workers'
         self._shutting_down = False
         self._draining = False
         if metrics is not None:
@@ -133,9 +135,12 @@ class WorkQueue(Generic[T]):
 
         Raises:
             ConfigError: The priority is not a whole number.
+            ForkedError: Its workers are in the parent process.
         """
         if not isinstance(priority, int):
             raise _wrong_priority(priority)
+        if (process := self._process) is not None and process.was_forked:
+            raise forked_error(f"work queue {self.name!r}")
         if self._shutting_down:
             return
         if item in self._processing:
@@ -168,6 +173,8 @@ class WorkQueue(Generic[T]):
 
         Raises:
             ConfigError: The delay is not a finite number, or the priority is not a whole number.
+            WrongEventLoopError: No event loop runs here.
+            ForkedError: Its workers are in the parent process.
         """
         if not isinstance(priority, int):
             raise _wrong_priority(priority)
@@ -226,9 +233,11 @@ class WorkQueue(Generic[T]):
 
         Raises:
             QueueShutDownError: The queue is shut down and empty.
+            ForkedError: Its workers are in the parent process.
 
         Cancellation: no item is lost, and none stays in process.
         """
+        self._require_same_process()
         while not self._queued:
             if self._shutting_down:
                 raise QueueShutDownError(f"work queue {self.name!r} is shut down")
@@ -309,6 +318,7 @@ class WorkQueue(Generic[T]):
 
         Cancellation: the queue stays shut down.
         """
+        self._require_same_process()
         self._begin_shutdown(draining=True)
         while self._draining and not self._is_empty():
             future = asyncio.get_running_loop().create_future()
@@ -358,6 +368,13 @@ class WorkQueue(Generic[T]):
         for future in self._drained:
             if not future.done():
                 future.set_result(None)
+
+    def _require_same_process(self) -> None:
+        """Check that its workers are in this process; the first worker decides that."""
+        if self._process is None:
+            self._process = current_process()
+        else:
+            require_same_process(self._process, f"work queue {self.name!r}")
 
     async def _wait_for_item(self) -> None:
         """Wait until there may be an item. A woken worker that is cancelled wakes the next one."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
 from .._core.checks import is_finite, require_count, require_seconds
+from .._core.loops import require_running_loop
 from ..errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)
@@ -125,7 +125,7 @@ class BucketRateLimiter:
 
     def when(self, item: Any) -> float:
         """Take a token, and return the seconds until it is available."""
-        now = asyncio.get_running_loop().time() if self._clock is None else self._clock()
+        now = require_running_loop(type(self).__name__).time() if self._clock is None else self._clock()
         if self._last is not None:
             passed = max(0.0, now - self._last)  # a clock may be set back
             self._tokens = min(self._tokens + passed * self._qps, self._burst)

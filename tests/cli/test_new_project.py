@@ -20,6 +20,15 @@ from aioinformer.cli.new_project import NewProject
         ("storage-policies", "StoragePolicy", "storagepolicies"),
         ("boxes", "Box", "boxes"),
         ("bus", "Bus", "buses"),
+        ("series", "Series", "serieses"),
+        ("gas-operator", "Gas", "gases"),
+        ("postgres-operator", "Postgres", "postgreses"),
+        ("dns", "Dns", "dnses"),
+        ("caches", "Cache", "caches"),
+        ("branches", "Branch", "branches"),
+        ("databases", "Database", "databases"),
+        ("cookies", "Cookie", "cookies"),
+        ("addresses", "Address", "addresses"),
     ],
 )
 def test_the_kind_follows_from_the_name(name: str, kind: str, plural: str) -> None:
@@ -106,7 +115,13 @@ def test_a_file_is_in_the_way(tmp_path: Path) -> None:
         ({"name": "class"}, "'class' is a keyword of Python: choose another name"),
         ({"name": "tests"}, "'tests' is the folder of the project's tests"),
         ({"name": "json"}, "'json' is an installed Python package already"),
-        ({"name": "msgspec"}, "'msgspec' is an installed Python package already"),
+        ({"name": "trustme"}, "'trustme' is an installed Python package already"),
+        ({"name": "pytest-timeout"}, "'pytest-timeout' is an installed Python package already"),
+        ({"name": "msgspec"}, "'msgspec' is a Python package that the project needs.*'msgspec-operator'"),
+        ({"name": "test"}, "'test' is a Python package that the project needs"),
+        ({"name": "aioinformer"}, "'aioinformer' is a Python package that the project needs"),
+        ({"name": "manifests"}, "'manifests' is the folder of what make manifests writes"),
+        ({"name": "dist"}, "'dist' is the folder of what packaging writes, which git ignores"),
         ({"name": "operators"}, "the kind 'Operator' is a name that the project's code uses already"),
         ({"name": "websites", "kind": "webSite"}, "the kind must be letters and digits .*, not 'webSite'"),
         ({"name": "websites", "kind": "ConfigMap"}, "the kind 'ConfigMap' is a name"),
@@ -119,3 +134,15 @@ def test_a_file_is_in_the_way(tmp_path: Path) -> None:
 def test_a_mistake_says_what_to_write(given: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         NewProject(**given)
+
+
+def test_the_tests_of_a_project_enforce_rules(tmp_path: Path) -> None:
+    """Without the extra, the embedded server does not check rules in CEL, and tests pass that must not."""
+    NewProject(name="websites").write(tmp_path)
+    assert '"aioinformer[cel,testing]"' in (tmp_path / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("kind", ["No", "Null", "Y"])
+def test_the_example_has_the_kind_as_a_text(kind: str, tmp_path: Path) -> None:
+    NewProject(name="websites", kind=kind).write(tmp_path)
+    assert f'kind: "{kind}"\n' in (tmp_path / "example.yaml").read_text()

@@ -19,6 +19,7 @@ from aioinformer import (
     ListWatch,
     TransportError,
 )
+from aioinformer.client.kept_files import LARGEST_FILE
 from aioinformer.client.kubeconfig import KubeConfig
 
 from ..listwatch.streams import POD_LIST, json_of, serving
@@ -175,6 +176,22 @@ async def test_files_that_are_not_there(
     authority: dict[str, Any] = {"server": "https://x", "certificate-authority": "none.crt"}
     path = write_kubeconfig(tmp_path / "config", user={"token": "t"}, **authority)
     with pytest.raises(ConfigError, match=r"current context: certificate-authority: .*none\.crt"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+@pytest.mark.parametrize("field", ["tokenFile", "client-certificate", "the kubeconfig"])
+async def test_a_file_that_is_too_large_is_not_read_whole(library: str, tmp_path: Path, field: str) -> None:
+    path = tmp_path / "config"
+    large = path if field == "the kubeconfig" else tmp_path / "large"
+    user = (
+        {"client-certificate": "large", "client-key": "large"}
+        if field == "client-certificate"
+        else {field: "large"}
+    )
+    write_kubeconfig(path, "https://x", user)
+    with large.open("ab") as file:
+        file.truncate(1 << 40)  # a sparse terabyte
+    with pytest.raises(ConfigError, match=f"{large} is larger than {LARGEST_FILE} bytes"):
         await Client.from_kubeconfig(path=path, library=library).open()
 
 

@@ -6,17 +6,21 @@ import asyncio
 import base64
 import codecs
 import json
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
 
 from aioinformer import (
     Client,
     ConfigError,
 )
 from aioinformer.client.kubeconfig import KubeConfig
+from aioinformer.client.oidc import LONGEST_ANSWER
 from aioinformer.client.write_back import write_back
 
 from ..listwatch.streams import json_of, serving
@@ -112,6 +116,55 @@ async def test_the_providers_authority_in_a_file(library: str, tmp_path: Path, i
         path = write_kubeconfig(tmp_path / "config", server.url, user)
         async with Client.from_kubeconfig(path=path, library=library) as client:
             await client.get("/api")
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token"])
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (
+            lambda: json_of(json.dumps({"id_token": "x" * LONGEST_ANSWER})),
+            f"larger than {LONGEST_ANSWER} bytes",
+        ),
+        (
+            lambda: web.Response(body=zlib.compress(b"0" * 9), headers={"Content-Encoding": "deflate"}),
+            "encoded as",
+        ),
+        (lambda: web.Response(body=b"{\xff"), "is not JSON"),
+    ],
+    ids=["too large", "compressed", "not JSON"],
+)
+async def test_an_answer_of_the_provider_that_is_not_read(
+    library: str, tmp_path: Path, path: str, answer: Callable[[], Any], why: str
+) -> None:
+    authority = Authority()
+
+    async def identity_provider(request: Any) -> Any:
+        return answer() if request.path == path else endpoints_of(provider.url)
+
+    async with serving(identity_provider, authority.server_context()) as provider:
+        user = refreshable(provider.url, authority)
+        kubeconfig = write_kubeconfig(tmp_path / "config", "https://x:1", user)
+        with pytest.raises(ConfigError, match=f"gave no new id-token: .*{path} .*{why}"):
+            await Client.from_kubeconfig(path=kubeconfig, library=library).open()
+
+
+async def test_a_redirect_does_not_take_the_refresh_token_to_another_address(
+    library: str, tmp_path: Path
+) -> None:
+    authority = Authority()
+
+    async def identity_provider(request: Any) -> Any:
+        if request.path == "/token":
+            return web.Response(status=307, headers={"Location": f"{provider.url}/elsewhere"})
+        return endpoints_of(provider.url)
+
+    async with serving(identity_provider, authority.server_context()) as provider:
+        user = refreshable(provider.url, authority)
+        path = write_kubeconfig(tmp_path / "config", "https://x:1", user)
+        with pytest.raises(ConfigError, match=r"/token redirects with status 307, which is not followed"):
+            await Client.from_kubeconfig(path=path, library=library).open()
+    assert [each.path for each in provider.requests] == ["/.well-known/openid-configuration", "/token"]
 
 
 async def test_a_refusal_does_not_hold_the_clients_secret(library: str, tmp_path: Path) -> None:

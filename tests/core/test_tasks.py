@@ -338,6 +338,29 @@ async def test_gather_returns_results_in_order_and_raises_one_of_several_errors(
     assert not task.cancelling(), "a TaskGroup of Python 3.11 leaves its own request"
 
 
+async def test_a_cancelled_gather_says_who_cancelled_it_though_a_function_returns() -> None:
+    """Scopes of anyio know their cancellations by the message. A function that meets its own deadline then returns."""
+
+    async def return_late() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "late"
+        raise AssertionError
+
+    async def host() -> tuple[object, ...]:
+        try:
+            await gather(return_late())
+        except asyncio.CancelledError as error:
+            return error.args
+        raise AssertionError
+
+    task = asyncio.create_task(host())
+    await turns(2)
+    task.cancel("a scope")
+    assert await task == ("a scope",)
+
+
 async def test_maybe_await_awaits_only_awaitables() -> None:
     seen: list[int] = []
 

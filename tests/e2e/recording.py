@@ -102,6 +102,17 @@ class Recorder:
             while text not in str((await self._api.ask("GET", self._own(path))).body):  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.05)
 
+    async def until_refused(self, token: str) -> None:
+        """Wait until a token is refused, which is not recorded.
+
+        The real server learns of a deletion a moment later, and remembers for ten seconds a token that it accepted.
+        """
+        review = {"spec": {"token": token}}
+        path = "/apis/authentication.k8s.io/v1/tokenreviews"
+        async with asyncio.timeout(30):
+            while (await self._api.ask("POST", path, review)).body["status"].get("authenticated"):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+
     def _own(self, path: str) -> str:
         return re.sub(r"\bNS\b", self.namespace, path)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
+from msgspec import Meta
 
 from aioinformer import (
     CachedResource,
@@ -15,7 +19,8 @@ from aioinformer import (
     Resource,
     SharedIndexInformer,
 )
-from aioinformer.typed import CamelStruct, CustomResource, Metadata, PreserveUnknown, crd
+from aioinformer.operator import Operator, Request
+from aioinformer.typed import CamelStruct, Condition, CustomResource, MapOf, Metadata, PreserveUnknown, crd
 
 from ..typed.kinds import Feature, FeatureStatus, Port, Size, Website
 from . import api
@@ -300,3 +305,144 @@ async def test_all_versions_of_a_kind_are_served(validating: Cluster) -> None:
         await Resource(client, WebsiteV1).create(site(validating))
         found = await Resource(client, WebsiteV2).get(validating.key("a"))
     assert (found.api_version, found.region, found.spec.host) == ("versions.example.com/v2", "", "a.example")
+
+
+class Door(CamelStruct, kw_only=True):
+    host: str | None
+    mode: Literal["in", "out"] | None
+    lock: Lock | None
+    colour: str | None = "red"
+    marks: dict[str, str | None] = {}
+    anything: dict[str, Any] = {}
+    keys: set[str] = set()
+
+
+class Lock(CamelStruct):
+    since: datetime | None = None
+
+
+class DoorStatus(CamelStruct, kw_only=True):
+    is_open: bool = False
+    conditions: Annotated[list[Condition], MapOf("type")] = []
+
+
+class DoorKind(CustomResource, group="doors.example.com", version="v1", kind="Door"):
+    spec: Door
+    status: DoorStatus = msgspec.field(default_factory=DoorStatus)
+
+
+@pytest.fixture
+async def doors(validating: Cluster) -> AsyncIterator[Resource[DoorKind]]:
+    await define(validating.api, crd(DoorKind))
+    async with validating.client() as client:
+        yield Resource(client, DoorKind)
+
+
+async def test_none_is_written_and_read(doors: Resource[DoorKind], validating: Cluster) -> None:
+    metadata = Metadata(name="a", namespace=validating.namespace)
+    spec = Door(
+        host=None, mode=None, lock=None, colour=None, marks={"k": None}, anything={"a": None, "b": [None]}
+    )
+    created = await doors.create(DoorKind(spec, metadata=metadata))
+    assert created.spec == spec
+    assert created.status == DoorStatus()  # the server's default
+    created.spec.host, created.spec.colour = "a", "blue"
+    changed = await doors.update(created)
+    assert changed.spec == created.spec
+    changed.spec.host = changed.spec.colour = None
+    emptied = await doors.update(changed)
+    assert emptied.spec == spec
+    emptied.status.is_open = True
+    assert (await doors.update_status(emptied)).status.is_open
+
+
+async def test_an_object_without_the_fields_of_a_newer_class_is_read(
+    doors: Resource[DoorKind], validating: Cluster
+) -> None:
+    created = await doors.create(
+        {"metadata": {"name": "b", "namespace": validating.namespace}, "spec": {"anything": {"x": 1}}}
+    )
+    assert created.spec == Door(host=None, mode=None, lock=None, anything={"x": 1})
+
+
+async def test_sets_are_written_in_one_order(doors: Resource[DoorKind], validating: Cluster) -> None:
+    keys = [f"k{number}" for number in range(8)]
+    metadata = Metadata(name="c", namespace=validating.namespace)
+    created = await doors.create(
+        DoorKind(Door(host=None, mode=None, lock=None, keys=set(keys)), metadata=metadata)
+    )
+    stored = (await validating.list(api.Resource("doors.example.com/v1", "doors")))[created.key]
+    assert stored["spec"]["keys"] == keys
+
+
+HOSTILE = [
+    ("0000-01-01T00:00:00Z", False),
+    ("2020-01-01T00:00:00+99:99", False),
+    ("2020-01-01T00:00:00x5Z", False),
+    ([True], False),
+    ("0001-01-01T00:00:00Z", True),
+    ("9999-12-31T23:59:59.999999-23:59", True),
+]
+
+
+@pytest.mark.parametrize(("moment", "is_taken"), HOSTILE, ids=str)
+async def test_the_server_takes_only_times_that_the_class_can_hold(
+    doors: Resource[DoorKind], validating: Cluster, moment: Any, is_taken: bool
+) -> None:
+    created = await doors.create(
+        {"metadata": {"name": "d", "namespace": validating.namespace}, "spec": {"lock": {}}}
+    )
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
+    for patched in (
+        doors.patch(created, {"spec": {"lock": {"since": moment}}}),
+        doors.patch_status(created, {"status": {"conditions": [condition]}}),
+    ):
+        if is_taken:
+            assert isinstance(await patched, DoorKind)
+        else:
+            with pytest.raises(InvalidError):
+                await patched
+
+
+class StrictDoor(CamelStruct, kw_only=True, forbid_unknown_fields=True):
+    host: Annotated[str, Meta(min_length=3, pattern="^[a-z]+$")]
+    mode: Literal["in"]
+
+
+class StrictKind(CustomResource, group="loose.example.com", version="v1", kind="Door"):
+    spec: StrictDoor
+
+
+class LooseDoor(CamelStruct, kw_only=True):
+    host: str
+    mode: str
+    newer: str = "n"
+
+
+class LooseKind(CustomResource, group="loose.example.com", version="v1", kind="Door"):
+    spec: LooseDoor
+
+
+async def test_objects_beyond_the_limits_of_the_class_are_cached_and_reconciled(validating: Cluster) -> None:
+    """An older or a newer release wrote them, or the server's definition is another one."""
+    await define(validating.api, crd(LooseKind))
+    async with validating.client() as client:
+        await Resource(client, LooseKind).create(
+            LooseKind(
+                LooseDoor(host="A!", mode="out"), metadata=Metadata(name="a", namespace=validating.namespace)
+            )
+        )
+        assert (await Resource(client, StrictKind).get(validating.key("a"))).spec.host == "A!"
+        seen: asyncio.Queue[StrictKind | None] = asyncio.Queue()
+        operator = Operator("doors")
+
+        @operator.controller(StrictKind)
+        async def reconcile(request: Request[StrictKind]) -> None:
+            if request.namespace == validating.namespace:  # tests share the real server
+                seen.put_nowait(request.object)
+
+        async with operator.running(client):
+            door = await seen.get()
+    assert door is not None
+    assert type(door.spec) is StrictDoor
+    assert (door.spec.host, door.spec.mode) == ("A!", "out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -145,7 +146,13 @@ def folder(tmp_path: Path) -> Path:
 
 def aioinformer(folder: Path, *args: str) -> AbstractAsyncContextManager[Running]:
     path = os.pathsep.join((str(folder), str(ROOT)))
-    environment = {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        "COLUMNS": "200",
+        "NO_COLOR": "1",
+        "PYTHONPATH": path,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_CACHE_HOME": str(folder / ".cache"),
+    }
     return running(sys.executable, "-m", "aioinformer", "run", *args, environment=environment)
 
 
@@ -175,9 +182,9 @@ async def get(port: int, path: str) -> tuple[int, Any]:
 
 
 async def until(port: int, path: str, is_wanted: Callable[[tuple[int, Any]], bool]) -> Any:
-    while not is_wanted(found := await get(port, path)):
-        pass
-    return found[1]
+    while not is_wanted(answer := await get(port, path)):  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.05)  # the program, which is starting, needs the processor
+    return answer[1]
 
 
 def made(server: APIServer, plural: str, *names: str) -> Callable[[], bool]:
@@ -451,6 +458,22 @@ async def test_definitions_are_installed_required_and_compared(server: APIServer
     assert "has no sites.example.com in example.com/v2; it serves example.com/v1. Install it" in ended.errors
 
 
+async def test_a_definition_that_is_deleted_is_installed_again(server: APIServer, folder: Path) -> None:
+    definitions = ("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    async with aioinformer(folder, "sites", *on(server), "--install-crds") as program:
+        await line_with(program.errors, "starts its controllers")
+        server.delete(*definitions, "sites.example.com")
+        await line_with(
+            program.errors, "sites.example.com: deleted while the operator runs; installing it again"
+        )
+        await eventually(lambda: server.get(*definitions, "sites.example.com"))
+        site = {"metadata": {"name": "a"}, "spec": {"text": "four"}}
+        await eventually(lambda: server.create("example.com/v1", "sites", site), within=30)
+        await eventually(lambda: "status" in server.get("example.com/v1", "sites", "a"), within=30)
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
 @pytest.mark.kubernetes
 @pytest.mark.xdist_group("kubernetes")
 async def test_definitions_that_differ_at_the_real_server_say_what_to_do(real: Cluster, folder: Path) -> None:
@@ -549,6 +572,79 @@ async def test_dev_keeps_the_server_and_restarts_when_the_source_changes(folder:
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
     assert not os.path.exists(kubeconfig)  # noqa: ASYNC240 - fast
+
+
+HELPED = COPIES.replace("operator = Operator", "import helper.texts\n\noperator = Operator")
+
+
+async def test_dev_restarts_when_a_helper_or_a_template_changes(folder: Path) -> None:
+    (folder / "copies.py").write_text(HELPED)
+    helper, template = folder / "helper", folder / "templates" / "page.html"
+    for path, text in ((helper / "__init__.py", ""), (helper / "texts.py", "A = 1\n"), (template, "<p>")):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    ports = ("--metrics-port", "0", "--probe-port", "0")
+    async with aioinformer(folder, "copies:operator", "--dev", *ports) as program:
+        await line_with(program.errors, "starts its controllers")
+        await asyncio.sleep(1.5)  # the files are reported
+        (helper / "texts.py").write_text("A = \n")
+        await line_with(program.errors, "texts.py has changed: restarting")
+        await line_with(program.errors, "texts.py, line 1: SyntaxError")
+        (helper / "texts.py").write_text("A = 2\n")
+        await line_with(program.errors, "texts.py has changed: restarting")
+        await line_with(program.errors, "starts its controllers")
+        await asyncio.sleep(1.5)
+        template.write_text("<b>")
+        await line_with(program.errors, "page.html has changed: restarting")
+        await line_with(program.errors, "starts its controllers")
+
+
+WRITES = """
+import pathlib, time
+pathlib.Path(__file__).with_name("written.py").write_text(f"AT = {time.time_ns()}")
+"""
+
+
+async def test_dev_ignores_files_that_are_not_imported(folder: Path) -> None:
+    (folder / "copies.py").write_text(COPIES + WRITES)
+    async with aioinformer(
+        folder, "copies:operator", "--dev", "--metrics-port", "0", "--probe-port", "0"
+    ) as program:
+        await line_with(program.errors, "starts its controllers")
+        await asyncio.sleep(1.5)
+        (folder / "written.py").write_text("")
+        await asyncio.sleep(1.5)
+        program.signal(signal.SIGTERM)
+        assert "restarting" not in (await program.end()).errors
+
+
+async def test_dev_waits_longer_and_longer_for_an_operator_that_writes_its_own_source(folder: Path) -> None:
+    later = "\nimport threading\nthreading.Timer(1.5, lambda: pathlib.Path(__file__).touch()).start()\n"
+    (folder / "copies.py").write_text(COPIES + "\nimport pathlib" + later)
+    async with aioinformer(
+        folder, "copies:operator", "--dev", "--metrics-port", "0", "--probe-port", "0"
+    ) as program:
+        line = await line_with(program.errors, "Does the operator write them?")
+        assert "copies.py has changed: restarting in 1 s" in line
+        await line_with(program.errors, "restarting in 2 s")
+
+
+async def test_dev_has_the_same_kubeconfig_at_each_start(folder: Path) -> None:
+    paths = set()
+    for _ in range(2):
+        async with aioinformer(
+            folder, "copies:operator", "--dev", "--metrics-port", "0", "--probe-port", "0"
+        ) as program:
+            path = (await program.output.next()).rpartition("KUBECONFIG=")[2]
+            paths.add(path)
+            assert Path(path).stat().st_mode & 0o777 == 0o600  # noqa: ASYNC240 - fast
+            assert Path(path).parent.stat().st_mode & 0o777 == 0o700
+            async with aioinformer(
+                folder, "copies:operator", "--dev", "--metrics-port", "0", "--probe-port", "0"
+            ) as other:
+                assert (await other.output.next()).rpartition("KUBECONFIG=")[2] not in paths
+                assert Path(path).exists()  # noqa: ASYNC240 - fast
+    assert len(paths) == 1
 
 
 async def test_dev_starts_again_when_a_kind_of_another_project_is_installed(folder: Path) -> None:

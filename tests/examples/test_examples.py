@@ -22,6 +22,7 @@ from examples import (
     event_recorder,
     factory,
     fastapi_app,
+    fastapi_stream,
     leader_election,
     listener_handoff,
     namespace_finalizer,
@@ -400,6 +401,26 @@ WEB_APP = ["/readyz: 503", "/readyz: 200", "/pods/default: 200", "/pods/default/
 async def test_fastapi_app(capsys: Printed) -> None:
     await fastapi_app.main()
     assert [" ".join(line.split()[:2]) for line in lines(capsys)] == WEB_APP
+
+
+async def test_fastapi_stream(capsys: Printed) -> None:
+    await fastapi_stream.main()
+    assert lines(capsys) == [
+        '{"type": "ADDED", "key": "default/a"}',
+        "the stream has ended",
+        "uvicorn has ended without an error",
+    ]
+
+
+async def test_fastapi_stream_where_no_signal_arrives() -> None:
+    """An event loop in another thread, as of a TestClient, cannot handle signals."""
+
+    async def start_and_end() -> None:
+        app = fastapi_stream.create_app("http://127.0.0.1:1")
+        async with app.router.lifespan_context(app):
+            pass
+
+    await asyncio.to_thread(lambda: asyncio.run(start_and_end()))
 
 
 async def test_fastapi_app_on_a_client_of_ones_own() -> None:

@@ -9,6 +9,7 @@ import pytest
 from aioinformer import Client, ConfigError, Health, SharedInformerFactory
 from aioinformer.testing import Simulation
 
+from ..narrow import Narrow
 from ..operator.worlds import simulated
 
 
@@ -66,6 +67,21 @@ async def test_ended_informer_is_not_healthy(world: Simulation) -> None:
     await world.eventually(lambda: "pods has stopped: ClientClosedError" in str(factory.healthy()))
     with pytest.raises(ConfigError, match="closed"):
         await factory.shutdown()
+
+
+@simulated
+async def test_undecodable_objects_are_warnings_and_leave_it_ready(world: Simulation) -> None:
+    world.server.create("v1", "configmaps", {"metadata": {"name": "a"}, "data": {"node": "n1"}})
+    async with SharedInformerFactory(world.client) as factory:
+        maps = factory.for_resource("v1", "configmaps", Narrow, namespaced=True)
+        await world.eventually(factory.ready)
+        warning = "configmaps: 1 undecodable objects, of which only the metadata can be used: default/a"
+        assert factory.ready() == Health(True, (), (warning,))
+        assert str(factory.ready()) == f"ok; warning: {warning}"
+        assert 'aioinformer_undecodable_objects{informer="configmaps"} 1' in factory.metrics()
+        world.server.delete("v1", "configmaps", "a", "default")
+        await world.eventually(lambda: not maps.state.undecodable)
+        assert factory.ready() == Health(True)
 
 
 def test_default_of_stalled_after() -> None:

@@ -1,14 +1,13 @@
 """A server process: start it, wait for it, read its log, end it. Blocking code without an event loop."""
 
 import os
-import random
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pytest_aioinformer.ports import free_ports as free_ports
 from tests.go_build import AbortedError
 
 _POLL = 0.05
@@ -98,23 +97,3 @@ class ServerProcess:
         if not self._log.exists():
             return ""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
-
-
-def free_ports(count: int) -> list[int]:
-    """Return different unused ports, below those that the kernel assigns to clients.
-
-    Clients retry while a server is down. If its port is in the kernel's range, such a client can get the same port as
-    its source port and connect to itself; then the server cannot listen there again.
-    """
-    dice = random.SystemRandom()  # with a seed, two workers could choose the same ports
-    found: set[int] = set()
-    while len(found) < count:
-        port = dice.randrange(20000, 30000)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found.add(port)
-    return list(found)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Self
 
+import msgspec
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
+from lightkube.models.core_v1 import Pod as LightPod
 
 from aioinformer import KubeObject
 from aioinformer.cache import TypeMeta
@@ -145,6 +150,58 @@ def test_other_bytes_are_a_decode_error(object_type: type[Any], wrong: bytes) ->
 def test_any_value_of_managed_fields_is_dropped(managed: Any, position: int) -> None:
     raw = compact(with_managed_fields(position, managed))
     assert codec_for(KubeObject, drop_managed_fields=True).decode(raw).to_dict() == LEAN
+
+
+class Strict(msgspec.Struct):
+    """A pod that reads all its managed fields."""
+
+    class Metadata(msgspec.Struct):
+        class Managed(msgspec.Struct, forbid_unknown_fields=True):
+            time: datetime | None = None
+            manager: str = ""
+
+        name: str
+        managedFields: list[Managed] = []  # noqa: N815
+
+    metadata: Metadata
+
+
+class StrictModel(pydantic.BaseModel):
+    class Metadata(pydantic.BaseModel):
+        class Managed(pydantic.BaseModel):
+            time: datetime | None = None
+
+        name: str
+        managedFields: list[Managed] = []  # noqa: N815
+
+    metadata: Metadata
+
+
+@pytest.mark.parametrize(
+    "managed",
+    [
+        b'[{"manager":"m","time":"0000-01-01T00:00:00Z","fieldsV1":{}}]',
+        b'[{"manager":"m","time":"0000-01-01T00:00:00Z","fieldsV1":%b}]'
+        % (b'{"f:a":' * 1_100 + b"{}" + b"}" * 1_100),
+        b'[{"manager":"m","time":"x\xff"}]',
+        rb'[{"manager":"\ud800","time":"0000-01-01T00:00:00Z"}]',
+        b'[{"manager":7,"time":true}]',
+        b'"none"',
+    ],
+    ids=range(6),
+)
+@pytest.mark.parametrize("object_type", [KubeObject, dict, Pod, Strict, LightPod, V1Pod, NewPod, StrictModel])
+def test_managed_fields_hide_no_object(object_type: type[Any], managed: bytes) -> None:
+    raw = b'{"apiVersion":"v1","kind":"Pod","metadata":{"managedFields":%b,"name":"a"},"spec":{"containers":[]}}'
+    obj: Any = codec_for(object_type).decode(raw % managed)
+    assert (obj["metadata"]["name"] if isinstance(obj, Mapping) else obj.metadata.name) == "a"
+
+
+@pytest.mark.parametrize("object_type", [Strict, LightPod, V1Pod, NewPod])
+def test_error_is_about_the_field_that_does_not_fit(object_type: type[Any]) -> None:
+    raw = b'{"metadata":{"managedFields":[{"time":"0000-01-01T00:00:00Z"}],"name":[]},"spec":7}'
+    with pytest.raises(DecodeError, match=f"not a {object_type.__name__}"):
+        codec_for(object_type).decode(raw)
 
 
 class TestTheOption:

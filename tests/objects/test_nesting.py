@@ -6,12 +6,12 @@ import copy
 import json
 import math
 import random
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pytest
-from kubernetes_asyncio.client import V1ControllerRevision, V1Pod
+from kubernetes_asyncio.client import V1ControllerRevision, V1CustomResourceDefinition, V1Pod
+from lightkube.models.apps_v1 import ControllerRevision
 
 from aioinformer import KubeObject, field
 from aioinformer.errors import DecodeError
@@ -19,10 +19,10 @@ from aioinformer.listwatch import events
 from aioinformer.listwatch.body import ListBodySplitter
 from aioinformer.listwatch.partial import partial_object
 from aioinformer.objects.codec import codec_for
+from aioinformer.objects.managed_bytes import without_managed_fields
 from aioinformer.objects.nesting import (
     MOST_LEVELS,
     decode_any,
-    decode_parts,
     decode_typed,
     end_of_brackets,
 )
@@ -111,10 +111,27 @@ def test_object_nested_deeply_becomes_any_object_type(object_type: Any, lean: bo
         assert depth_of(metadata["managedFields"][0]["fieldsV1"]) == DEPTH
 
 
-def test_part_kept_as_it_is_is_never_another_one() -> None:
-    with suppress(DecodeError):  # before Python 3.12, msgspec reads fewer levels
-        found = KubeObject.from_bytes(HIDING).decode(Kept)
-        assert bytes(found.metadata) == (METADATA % NESTED).partition(b":")[2]
+@pytest.mark.parametrize("object_type", [V1ControllerRevision, ControllerRevision])
+def test_model_has_what_is_nested_deeply(object_type: Any) -> None:
+    raw = b'{"metadata":{"name":"a","labels":{"b":"c"}},"revision":5,"data":{"x":[%b,1]}}' % NESTED
+    revision = codec_for(object_type).decode(raw)
+    assert (revision.metadata.labels, revision.revision) == ({"b": "c"}, 5)
+    assert depth_of(revision.data["x"][0]) == DEPTH
+    assert revision.data["x"][1] == 1
+
+
+def test_model_whose_typed_field_is_nested_too_deeply_is_refused() -> None:
+    schema = b'{"properties":{"a":' * 600 + b"{}" + b"}}" * 600
+    version = b'{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%b}}' % schema
+    names = b'"group":"g","scope":"Namespaced","names":{"kind":"A","plural":"as"}'
+    raw = b'{"metadata":{"name":"a"},"spec":{%b,"versions":[%b]}}' % (names, version)
+    with pytest.raises(DecodeError, match="a typed field of V1CustomResourceDefinition is nested too deeply"):
+        codec_for(V1CustomResourceDefinition).decode(raw)
+
+
+def test_raw_field_has_the_bytes_of_the_server() -> None:
+    kept = KubeObject.from_bytes(HIDING).decode(Kept)
+    assert bytes(kept.metadata) == (METADATA % NESTED).partition(b":")[2]
 
 
 def test_more_levels_than_servers_take_are_refused_by_name() -> None:
@@ -190,9 +207,10 @@ def test_answer_to_a_write_is_read() -> None:
     assert (seen_of(body).key, seen_of(body).version) == ("ns/a", "7")
 
 
-def test_parts_are_written_as_they_were() -> None:
-    raw = b'{"f":1e999,"g":1.50,"h":12345678901234567890123,"z":%s}' % NESTED
-    assert msgspec.json.encode(decode_parts(raw)) == raw
+def test_fields_cut_out_of_other_bytes_leave_the_rest_as_it_was() -> None:
+    raw = b'{"f":1e999,"g":1.50,"h":12345678901234567890123,"metadata":{"name":"a"},"z":%s}' % NESTED
+    managed = raw.replace(b'"name"', b'"managedFields": [%s] ,"name"' % NESTED)
+    assert without_managed_fields(managed) == raw
 
 
 def test_what_python_reads_is_read_and_ends_where_it_ends() -> None:

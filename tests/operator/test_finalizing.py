@@ -106,6 +106,85 @@ async def test_finalizer_is_added_before_the_first_reconcile_and_removed_after_c
         assert controller.state.failed == 0
 
 
+@asynccontextmanager
+async def selecting(
+    world: Simulation, caretaker: Caretaker, **options: Any
+) -> AsyncIterator[Controller[KubeObject]]:
+    """Care for the objects with a label."""
+    manager = Manager(world.client)
+    maps = manager.resource("v1", "configmaps", label_selector="app=web")
+    controller = manager.add(Controller("tests", caretaker, maps, **options))
+    async with manager:
+        yield controller
+
+
+@pytest.mark.parametrize("blocks", [False, True], ids=["no predicate", "predicate"])
+def test_an_object_that_leaves_the_selection_loses_the_finalizer(
+    blocks: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"predicate": lambda change: change.new is not None} if blocks else {}
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        caretaker = Caretaker()
+        async with selecting(world, caretaker, **options) as controller:
+            create(world, "a", metadata={"labels": {"app": "web"}})
+            await quiet(controller)
+            assert finalizers(world, "a") == [OURS]
+            change(world, "a", metadata={"labels": {"app": "db"}})
+            await quiet(controller)
+            assert finalizers(world, "a") == []
+            world.server.delete("v1", "configmaps", "a")
+            await quiet(controller)
+            assert finalizers(world, "a") is None
+            assert {call for call, _ in caretaker.calls} == {"reconcile"}
+
+    scenario()
+    assert (
+        "configmaps with app=web: default/a has left the selection app=web: removing the finalizer"
+        in caplog.text
+    )
+    assert "keeps it, and cannot be deleted" in caplog.text
+
+
+@simulated
+async def test_an_object_that_leaves_the_selection_while_it_is_deleted_is_cleaned_up(
+    world: Simulation,
+) -> None:
+    failures = itertools.chain([StatusError(500, "InternalError", "not yet")], itertools.repeat(None))
+    left: list[bool] = []
+
+    def clean() -> None:
+        if not left:
+            left.append(True)
+            change(world, "a", metadata={"labels": {"app": "db"}})
+        if (failure := next(failures)) is not None:
+            raise failure
+
+    caretaker = Caretaker(clean)
+    async with selecting(world, caretaker) as controller:
+        create(world, "a", metadata={"labels": {"app": "web"}})
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller, 5)
+        assert finalizers(world, "a") is None
+        assert caretaker.calls.count(("cleanup", "a")) == 2
+
+
+@simulated
+async def test_an_object_that_comes_back_into_the_selection_keeps_or_gets_its_finalizer(
+    world: Simulation,
+) -> None:
+    caretaker = Caretaker()
+    async with selecting(world, caretaker) as controller:
+        create(world, "a", metadata={"labels": {"app": "web"}})
+        await quiet(controller)
+        for label in ("db", "web", "db", "web"):
+            change(world, "a", metadata={"labels": {"app": label}})
+        await quiet(controller, 5)
+        assert finalizers(world, "a") == [OURS]
+
+
 @simulated
 async def test_functions_can_clean_up(world: Simulation) -> None:
     calls: list[str] = []

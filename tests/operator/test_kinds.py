@@ -186,6 +186,23 @@ def test_a_kind_is_shown_as_a_program_makes_it() -> None:
         Operator("kinds", uses=[Kind("pods")])  # type: ignore[list-item]
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("servces", "services"),
+        ("deploymnts.apps", "deployments.apps"),
+        ("secert", "secrets"),
+        ("podz", "pods"),
+    ],
+)
+def test_a_misspelled_name_gets_a_suggestion(name: str, meant: str) -> None:
+    operator = Operator("typos")
+    with pytest.raises(ConfigError, match=f"{name!r} is no built-in resource: .*Did you mean '{meant}'"):
+
+        @operator.controller("configmaps", owns=[name])
+        async def reconcile(request: Request[KubeObject]) -> None: ...
+
+
 def test_an_invalid_selector_of_a_kind_is_a_mistake_of_the_declaration() -> None:
     operator = Operator("selecting")
     with pytest.raises(ConfigError, match=r"reconcile: 'secrets': label_selector='app in \(web'"):

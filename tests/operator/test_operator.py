@@ -60,6 +60,28 @@ async def test_a_reconciler_gets_its_context_and_applies_what_it_owns() -> None:
         assert "copies" in {field["manager"] for field in metadata["managedFields"]}
 
 
+async def test_applying_an_owned_object_that_is_cached_takes_one_request() -> None:
+    operator, applied = Operator("copies", events=False), list[str]()
+
+    @operator.controller("configmaps", owns=["secrets"])
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        if request.object is not None:
+            data = {"stringData": {"a": request.object["data"]["a"]}}
+            applied.append((await context.apply_owned(request.object, "secrets", data)).resource_version)
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}, "data": {"a": "0"}})
+        async with operator.running(client) as manager:
+            secrets = manager.for_resource("secrets").lister
+            for number in range(1, 4):
+                await eventually(lambda: applied and secrets.get("default/a").resource_version == applied[-1])
+                before = len(applied)
+                server.patch("v1", "configmaps", "a", {"data": {"a": str(number)}})
+                await eventually(lambda: len(applied) > before)  # noqa: B023 - awaited at once
+            assert server.count("get", "secrets") == 0
+            assert server.count("patch", "secrets") == len(applied)
+
+
 async def test_an_owner_in_another_namespace_is_refused() -> None:
     operator = Operator("copies", events=False)
     seen: list[str] = []

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from aioinformer import Client, KubeObject
 from aioinformer.leaderelection import LeaderElector
+from aioinformer.objects.keys import resource_version_of
 from aioinformer.operator import Controller, Manager, Request, Result, TriggerState
 from aioinformer.testing import Simulation, simulate
 
@@ -70,7 +71,7 @@ class Reconciler:
     async def __call__(self, request: Request[KubeObject]) -> Result | None:
         assert request.key not in self.at_work, "never the same key twice"
         obj = request.object
-        self.seen.append((request.key, None if obj is None else obj.resource_version))
+        self.seen.append((request.key, None if obj is None else resource_version_of(obj)))
         self.at_work.append(request.key)
         try:
             result = None if self._act is None else self._act(request)

@@ -382,3 +382,132 @@ def test_a_certificate_that_is_being_written_is_waited_for(
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(programs))
     project.makepyfile("async def test_it(namespace): pass")
     run(project, "--api-server", "kubernetes", "-o", "asyncio_mode=auto").assert_outcomes(passed=1)
+
+
+RUNS = """
+from aioinformer import Resource
+from aioinformer.testing import eventually
+from websites import Website, operator
+
+async def test_the_operator_runs(run_operator, aioinformer_client, aioinformer_namespace):
+    async with run_operator(operator) as manager:
+        home = {"metadata": {"name": "home", "namespace": aioinformer_namespace}, "spec": {"title": "Home"}}
+        await Resource(aioinformer_client, Website).create(home)
+        maps = Resource(aioinformer_client, "configmaps")
+        await eventually(lambda: maps.get(f"{aioinformer_namespace}/home"))
+"""
+
+OTHERS = """
+import pytest
+
+class WebClient:
+    def get(self, path): return 200
+
+@pytest.fixture
+def client(): return WebClient()
+
+@pytest.fixture
+def namespace(): return {"a": 1}
+
+@pytest.fixture
+def api_server(): return "http://localhost:8000"
+"""
+
+
+@pytest.mark.parametrize("owner", ["the project", "another plugin"])
+def test_other_fixtures_of_the_same_names_stay_what_they_are(project: pytest.Pytester, owner: str) -> None:
+    if owner == "the project":
+        project.makeconftest(OTHERS)
+    else:
+        project.makepyfile(websites_web=OTHERS)
+        project.makeconftest('pytest_plugins = ["websites_web"]')
+    project.makepyfile(
+        RUNS
+        + """
+def test_others(client, namespace, api_server):
+    assert client.get("/") == 200
+    assert namespace == {"a": 1}
+    assert api_server == "http://localhost:8000"
+"""
+    )
+    run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=2)
+
+
+def test_an_error_in_another_plugins_fixture_is_shown(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        websites_web="import pytest\n@pytest.fixture\ndef client(no_such_fixture): return 1\n",
+        test_it="def test_it(client): ...",
+    )
+    project.makeconftest('pytest_plugins = ["websites_web"]')
+    result = run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*fixture 'no_such_fixture' not found"])
+
+
+def test_a_project_can_choose_client_and_namespace_of_the_operator(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture
+        def aioinformer_namespace(aioinformer_server):
+            aioinformer_server.embedded.create("v1", "namespaces", {"metadata": {"name": "mine"}})
+            return "mine"
+        """
+    )
+    project.makepyfile(
+        RUNS
+        + """
+        assert aioinformer_namespace == "mine"
+
+def test_short_name(namespace):
+    assert namespace == "mine"
+"""
+    )
+    run(project, "--api-server", "embedded", "-o", "asyncio_mode=auto").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("fixture", ["api_server", "run_operator"])
+@pytest.mark.parametrize(
+    ("mark", "options", "why"),
+    [
+        (
+            "@pytest.mark.anyio",
+            ["-p", "no:asyncio"],
+            "*the fixture '*' needs asyncio, and this test runs on trio: let the fixture anyio_backend *",
+        ),
+        ("@pytest.mark.trio", [], "*the fixture '*' needs asyncio, and this test runs on trio"),
+        (
+            "@pytest.mark.asyncio(loop_scope='module')",
+            [],
+            "*the event loop of its module, and the fixture '*' in that of its function: set "
+            'asyncio_default_fixture_loop_scope = "module" *',
+        ),
+        (
+            "@pytest.mark.asyncio",
+            ["-o", "asyncio_default_test_loop_scope=session"],
+            "*the event loop of its session, and the fixture '*' in that of its function: set *",
+        ),
+    ],
+    ids=["anyio's trio", "trio", "module", "session"],
+)
+def test_another_event_loop_than_the_tests_is_refused(
+    project: pytest.Pytester, fixture: str, mark: str, options: list[str], why: str
+) -> None:
+    project.makeconftest(
+        """
+        import pytest
+
+        def pytest_configure(config):
+            config.addinivalue_line("markers", "trio: ")
+
+        @pytest.fixture
+        def anyio_backend(): return "trio"
+        """
+        if "anyio" in mark
+        else "def pytest_configure(config): config.addinivalue_line('markers', 'trio: ')"
+    )
+    project.makepyfile(f"import pytest\n{mark}\nasync def test_it({fixture}): ...")
+    result = run(project, "--api-server", "embedded", *options)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([why])

@@ -131,7 +131,7 @@ async def test_object_without_name_is_checked() -> None:
     obj = {"a": [1]}
     detector.add_object(obj)
     obj["a"].append(2)
-    with pytest.raises(CacheMutatedError, match=r"cached object \{'a': \[1\]\} was modified"):
+    with pytest.raises(CacheMutatedError, match=r"cached object \{'a': …\} was modified"):
         await detector.compare_objects()
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer.deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from aioinformer.deltas import DeltaType
 from aioinformer.fifo import DeltaFIFO
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
 from aioinformer.objects.kube_object import KubeObject
 from aioinformer.objects.meta import NO_EVENT, WatchEvent
+from aioinformer.objects.undecodable import UndecodableObject
 from aioinformer.reflector import Reflector
 from aioinformer.store import Store
 
@@ -55,10 +56,13 @@ class TestBadInput:
         return Store(deletion_handling_meta_namespace_key_func)
 
     def versions(self, store: Store[Narrow]) -> dict[str, str]:
-        return {obj.metadata.name: obj.metadata.resource_version for obj in store.list()}
+        """The version of each name that fits; ``"5?"`` of one that does not."""
+        return {obj.metadata.name: obj.metadata.resource_version for obj in store.list()} | {
+            obj.name: f"{obj.resource_version}?" for obj in store.undecodable()
+        }
 
     @virtual_time
-    async def test_undecodable_list_item_keeps_the_cached_object_and_the_other_items(
+    async def test_undecodable_list_item_replaces_the_cached_object_and_stops_no_other(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = self.store()
@@ -72,9 +76,10 @@ class TestBadInput:
         )
         subject = Reflector(server, Narrow, store, random=NoJitter())
         await run_for(subject, 60)
-        assert self.versions(store) == {"a": "1", "b": "4"}
-        assert subject.state.rejected == 2
-        assert caplog.text.count("dropped an object") == 2
+        assert self.versions(store) == {"a": "5?", "b": "4"}
+        assert (subject.state.undecodable, subject.state.rejected) == (1, 1)
+        assert caplog.text.count("an object does not fit its type") == 1
+        assert caplog.text.count("dropped an object") == 1
         assert "scripted pods at 3" in caplog.text
 
     @virtual_time
@@ -90,7 +95,7 @@ class TestBadInput:
         assert [asked for asked, _ in server.versions()].count("list") == 2
 
     @virtual_time
-    async def test_undecodable_object_of_a_streamed_list_keeps_the_cached_object(self) -> None:
+    async def test_undecodable_object_of_a_streamed_list_replaces_the_cached_object(self) -> None:
         store = self.store()
         server = Scripted(
             [],
@@ -103,11 +108,13 @@ class TestBadInput:
         )  # fmt: skip
         subject = Reflector(server, Narrow, store, random=NoJitter())
         await run_for(subject, 60)
-        assert self.versions(store) == {"a": "1", "b": "4"}
-        assert subject.state.rejected == 1
+        assert self.versions(store) == {"a": "5?", "b": "4"}
+        assert (subject.state.undecodable, subject.state.rejected) == (1, 0)
 
     @virtual_time
-    async def test_undecodable_events_are_counted_and_do_not_advance_the_version(self) -> None:
+    async def test_undecodable_events_reach_the_store_and_unreadable_ones_do_not_advance_the_version(
+        self,
+    ) -> None:
         """C80."""
         store = self.store()
         events = [
@@ -116,12 +123,12 @@ class TestBadInput:
         ]  # fmt: skip
         subject = Reflector(Scripted([page(version=10)], [[events, FOREVER]]), Narrow, store)
         await run_for(subject, 10)
-        assert self.versions(store) == {"a": "11"}
-        assert subject.last_sync_resource_version == "11"
-        assert subject.state.rejected == 3
+        assert self.versions(store) == {"a": "12?"}
+        assert subject.last_sync_resource_version == "12"
+        assert (subject.state.undecodable, subject.state.rejected) == (1, 2)
 
     @virtual_time
-    async def test_watch_with_only_undecodable_events_counts_as_empty(self) -> None:
+    async def test_watch_with_only_unreadable_events_counts_as_empty(self) -> None:
         """C80: nothing but rejected events in less than a second is a very short watch."""
         server = Scripted([page(version=10)] * 2, [[WatchEvent("ADDED", b"[]")]])
         await run_for(reflector(server), 2)
@@ -135,15 +142,15 @@ class TestBadInput:
         assert self.versions(store) == {}
 
     @virtual_time
-    async def test_undecodable_deletion_keeps_the_version_of_earlier_events(self) -> None:
+    async def test_undecodable_deletion_advances_the_version(self) -> None:
         """Otherwise the watch would send earlier events again."""
         events = [narrow("ADDED", "a", 11, node="n1"), narrow("DELETED", "b", 12)]
         server = Scripted([page(version=10)], [[events, 1.0], [FOREVER]])
         await run_for(Reflector(server, Narrow, self.store()), 10)
-        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "11")]
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "12")]
 
     @virtual_time
-    async def test_undecodable_deletion_is_a_tombstone_in_a_queue(self) -> None:
+    async def test_undecodable_deletion_passes_through_a_queue(self) -> None:
         known = self.store()
         queue = DeltaFIFO(known_objects=known)
         await queue.add(msgspec.json.decode(pod("a", 11, node="n1"), type=Narrow))
@@ -153,7 +160,9 @@ class TestBadInput:
         await run_for(Reflector(server, Narrow, queue), 10)
         deltas = queue.get_by_key("default/a")
         assert deltas is not None
-        assert deltas[-1] == Delta(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", deltas[0].object))
+        assert deltas[-1].type is DeltaType.DELETED
+        assert isinstance(deltas[-1].object, UndecodableObject)
+        assert deltas[-1].object.resource_version == "12"
 
     @virtual_time
     async def test_unknown_event_types_are_dropped_and_counted(
@@ -259,10 +268,38 @@ async def test_objects_that_do_not_fit_are_in_the_log_and_the_state(
         Narrow,
         Store(deletion_handling_meta_namespace_key_func),
     )
-    assert "dropped" not in str(subject.state)
     await run_for(subject, 10)
-    assert "1 dropped, which could not be read (the log names them)" in str(subject.state)
+    assert "dropped" not in str(subject.state)
+    assert subject.state.undecodable == 1
     assert "it is Pod default/b, uid uid-b" in caplog.text
+
+
+class Nameless(msgspec.Struct):
+    """An object type whose keys have no namespace."""
+
+    class Metadata(msgspec.Struct, rename="camel"):
+        name: str
+        resource_version: str = ""
+
+    metadata: Metadata
+    spec: Narrow.Spec
+
+
+@virtual_time
+async def test_undecodable_objects_of_a_type_without_a_namespace_replace_only_their_own_state() -> None:
+    store: Store[Nameless] = Store(deletion_handling_meta_namespace_key_func)
+    events = [
+        WatchEvent("MODIFIED", pod("b", 11, namespace="other")),  # not that of the first object's namespace
+        WatchEvent("ADDED", pod("a", 12, namespace="other", node="n1")),
+        WatchEvent("MODIFIED", pod("a", 13)),
+        WatchEvent("DELETED", pod("b", 14, namespace="other")),
+    ]
+    listed = page(pod("a", 1, node="n1"), pod("b", 2, node="n2"), version=10)
+    subject = Reflector(Scripted([listed], [[events, FOREVER]]), Nameless, store)
+    await run_for(subject, 10)
+    assert [obj.metadata.name for obj in store.list()] == ["b"]
+    assert [(obj.key, obj.resource_version) for obj in store.undecodable()] == [("a", "13")]
+    assert (subject.state.rejected, subject.state.undecodable) == (3, 1)
 
 
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])

@@ -11,7 +11,7 @@ import pytest
 
 from aioinformer._core.coop import SLICE
 from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
-from aioinformer.objects.keys import ExplicitKey, meta_namespace_key_func
+from aioinformer.objects.keys import meta_namespace_key_func
 from aioinformer.objects.kube_object import KubeObject
 from aioinformer.objects.meta import NO_EVENT, WatchEvent
 from aioinformer.reflector.initial import (
@@ -107,18 +107,6 @@ class TestInitialEvents:
         assert initial.deadline() == first
         await initial.add([added("a", 1)], decode)
         assert initial.deadline() == pytest.approx(first + 4)
-
-    @virtual_time
-    async def test_undecodable_object_does_not_replace_an_earlier_state(self) -> None:
-        def broken(event: WatchEvent) -> Any:
-            return ExplicitKey(decode(event).key)
-
-        initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.add([added("a", 1)], decode)
-        await initial.add([modified("a", 2), added("b", 3)], broken)
-        a, b = gathered(initial)
-        assert isinstance(a, KubeObject)
-        assert b == ExplicitKey("default/b")
 
     @virtual_time
     async def test_objects_without_a_key_are_left_for_the_queue_to_reject(self) -> None:

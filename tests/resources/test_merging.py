@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pytest
 
-from aioinformer import Client, ConfigError, ConflictError, NotFoundError, Resource
+from aioinformer import (
+    CachedResource,
+    Client,
+    ConfigError,
+    ConflictError,
+    NotFoundError,
+    Resource,
+    SharedInformerFactory,
+)
+from aioinformer.errors import AmbiguousEditError
 from aioinformer.resources.merging import with_unknown_fields
 from aioinformer.testing import APIServer
+from aioinformer.typed import MapOf
 
 
 class Port(msgspec.Struct, omit_defaults=True):
@@ -23,7 +34,7 @@ class Spec(msgspec.Struct):
     size: int = 1
     color: str | None = None
     labels: dict[str, str] = {}
-    ports: list[Port] = []
+    ports: Annotated[list[Port], MapOf("name")] = []
     parts: list[str] = []
     inner: Port | None = None
 
@@ -106,19 +117,19 @@ def test_long_lists_are_matched_in_linear_time() -> None:
 @pytest.mark.parametrize(
     ("numbers", "wanted"),
     [
-        ([5, 2], [{"number": 5, "future": 1}, {"number": 2, "future": 2}]),
+        ([2, 1], [{"number": 2, "future": 2}, {"number": 1, "future": 1}]),
         ([2], [{"number": 2, "future": 2}]),
         ([2, 9, 1], [{"number": 2, "future": 2}, {"number": 9}, {"number": 1, "future": 1}]),
     ],
-    ids=["same length", "removed", "added"],
+    ids=["moved", "removed", "added"],
 )
-def test_items_without_a_name_are_matched_by_index_or_equality(
+def test_items_without_a_name_are_matched_by_equality(
     numbers: list[int], wanted: list[dict[str, int]]
 ) -> None:
     ports = [{"number": 1, "future": 1}, {"number": 2, "future": 2}]
     body = msgspec.json.encode({"metadata": {"name": "a"}, "spec": {"ports": ports}})
     cave = msgspec.json.decode(body, type=Cave)
-    cave.spec.ports = [Port(number=each) for each in numbers]
+    cave.spec.ports = [Port(number=number) for number in numbers]
     assert with_unknown_fields(body, cave)["spec"]["ports"] == wanted
 
 
@@ -154,6 +165,129 @@ async def test_an_update_keeps_unknown_fields(settings: Resource[Settings]) -> N
     whole = await Resource(settings._endpoint.client, "configmaps").get("default/a")
     assert whole["binaryData"] == {"b": "AA=="}
     assert whole.metadata.labels == {"x": "y"}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[APIServer]:
+    async with APIServer() as server:
+        yield server
+
+
+class Toleration(msgspec.Struct):
+    key: str
+
+
+class PodSpec(msgspec.Struct):
+    tolerations: list[Toleration] = []
+
+
+class Pod(msgspec.Struct):
+    metadata: Meta
+    spec: PodSpec
+
+
+async def test_an_edit_that_says_too_little_is_not_written(server: APIServer) -> None:
+    tolerations = [{"key": key, "operator": "Exists"} for key in "ab"]
+    containers = [{"name": "a", "image": "a"}]
+    pod = {
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"containers": containers, "tolerations": tolerations},
+    }
+    server.create("v1", "pods", pod)
+    async with Client.from_url(server.url) as client:
+        pods = Resource(client, "pods", Pod)
+        edited = await pods.get("default/a")
+        edited.spec.tolerations[0].key = "c"
+        with pytest.raises(AmbiguousEditError, match=r"^update pods default/a: spec.tolerations: ") as raised:
+            await pods.update(edited)
+        assert raised.value.request == "update pods default/a"
+        assert pickle.loads(pickle.dumps(raised.value)).request == "update pods default/a"
+        assert (await pods.get("default/a")).metadata.resource_version == edited.metadata.resource_version
+
+
+class Backend(msgspec.Struct):
+    port: int
+
+
+class Peer(msgspec.Struct):
+    ports: list[Backend] = []
+
+
+class PolicySpec(msgspec.Struct, rename="camel"):
+    ingress: list[Peer] = []
+    pod_selector: dict[str, Any] | None = None
+
+
+class Policy(msgspec.Struct):
+    metadata: Meta
+    spec: PolicySpec
+
+
+async def test_an_object_that_was_read_is_not_applied_if_that_loses_fields(server: APIServer) -> None:
+    peers = [{"from": [{"ipBlock": {"cidr": "10.1.1.1/32"}}], "ports": [{"port": 22, "protocol": "TCP"}]}]
+    policy = {
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"podSelector": {}, "ingress": peers},
+    }
+    server.create("networking.k8s.io/v1", "networkpolicies", policy)
+    async with Client.from_url(server.url) as client:
+        policies = Resource(client, "networkpolicies", Policy, kind="NetworkPolicy", field_manager="test")
+        read = await policies.get("default/a")
+        with pytest.raises(
+            ConfigError, match=r"would not keep spec.ingress\[\].from, which Policy lacks.*apply a new one"
+        ):
+            await policies.apply(read, force=True)
+        assert (await policies.get("default/a")).metadata.resource_version == read.metadata.resource_version
+        read.spec.ingress = []
+        await policies.apply(read, force=True)
+        new = Policy(Meta("b", "default"), PolicySpec([Peer([Backend(80)])], {}))
+        assert (await policies.apply(new)).spec.ingress == new.spec.ingress
+
+
+class CachedMeta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+
+
+class CachedSettings(msgspec.Struct):
+    metadata: CachedMeta
+    data: dict[str, str] = {}
+
+
+def without_data(obj: CachedSettings) -> CachedSettings:
+    obj.data = {}
+    return obj
+
+
+async def test_an_update_keeps_what_the_transformer_removes(settings: Resource[Settings]) -> None:
+    client = settings._endpoint.client
+    async with SharedInformerFactory(client) as factory:
+        informer = factory.for_resource("v1", "configmaps", CachedSettings)
+        informer.set_transform(without_data)
+        cached = CachedResource(Resource(client, "configmaps", CachedSettings), informer)
+        read = await cached.get("default/a")
+        assert read.data == {}
+        read.metadata.labels = {"new": "label"}
+        await cached.update(read)
+        whole = await Resource(client, "configmaps").get("default/a")
+        assert whole["data"] == {"k": "1"}
+        assert whole.metadata.labels == {"new": "label"}
+
+
+async def test_an_update_of_a_dict_keeps_what_the_transformer_removes(settings: Resource[Settings]) -> None:
+    client = settings._endpoint.client
+    async with SharedInformerFactory(client) as factory:
+        informer = factory.for_resource("v1", "configmaps", dict)
+        informer.set_transform(lambda obj: {name: obj[name] for name in obj if name != "binaryData"})
+        cached = CachedResource(Resource(client, "configmaps", dict), informer)
+        read = copy.deepcopy(await cached.get("default/a"))
+        read["data"]["k"] = "2"
+        await cached.update(read)
+        whole = await Resource(client, "configmaps").get("default/a")
+        assert (whole["data"], whole["binaryData"]) == ({"k": "2"}, {"b": "AA=="})
 
 
 async def test_an_update_of_an_older_object_is_a_conflict(settings: Resource[Settings]) -> None:

@@ -250,3 +250,19 @@ async def test_objects_are_converted_after_the_storage_version_changes(tmp_path:
         assert [each.spec.hosts for each in await newest.list()] == [["b"], ["c"]]
         current = server.get(DEFINITIONS, "customresourcedefinitions", name)
         assert current["status"]["storedVersions"] == ["v1", "v2"]
+
+
+async def test_an_answer_that_is_too_large_is_a_failed_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioinformer.testing.webhooks.calls.LARGEST_ANSWER", 10)
+    operator = refusing()
+    async with (
+        served(operator, tmp_path) as (url, files),
+        APIServer() as server,
+        Client.from_url(server.url) as client,
+    ):
+        for each in operator.webhook_configurations(url=url, ca_bundle=files.ca):
+            server.create(ADMISSION, "validatingwebhookconfigurations", each)
+        with pytest.raises(ApiError, match=r"failed to call webhook: .*the answer is larger than 10 bytes"):
+            await Resource(client, "configmaps").create(configmap())

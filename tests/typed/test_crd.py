@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import types
-from datetime import UTC, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, TypeVar
+from uuid import UUID, uuid4
 
 import msgspec
 import pytest
-from msgspec import Meta
+from msgspec import Meta, inspect
 
 from aioinformer import Client, ConfigError, InvalidError, Resource
 from aioinformer.operator import Operator, Uses
@@ -27,6 +28,7 @@ from aioinformer.typed import (
     SetOf,
     crd,
 )
+from aioinformer.typed.scalars import SCALARS
 
 from .kinds import Website
 
@@ -59,6 +61,20 @@ TEXTS: dict[Any, tuple[list[Any], list[str]]] = {
     ),
     Decimal: ([Decimal("1E+2"), Decimal("-0.10"), "5"], ["ten", "1,5", "", "0x1"]),
     bytes: ([b"", b"a", b"abcd"], ["a", "a=", "!!!!"]),
+    datetime: (
+        [datetime(1, 1, 1, tzinfo=UTC), "9999-12-31T23:59:59.999999Z", "2020-01-01T00:00:00.1234567-23:59"],
+        [
+            "0000-01-01T00:00:00Z",
+            "2020-01-01T00:00:00+99:99",
+            "2020-01-01T00:00:00x5Z",
+            "9999-12-31T23:59:59.9999999Z",
+        ],
+    ),
+    date: ([date(1, 1, 1), date(9999, 12, 31)], ["0000-01-01"]),
+    UUID: (
+        [UUID(int=5), "12345678123412341234123456789ABC"],
+        ["12345678-123412341234123456789abc", "12345678-1234-1234-1234-123456789ab"],
+    ),
 }
 
 
@@ -148,8 +164,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "env": {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 2, "default": {}},
     "settings": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "default": {}},
     "anything": {"x-kubernetes-preserve-unknown-fields": True},
-    "since": {"type": "string", "format": "date-time", "nullable": True},
-    "day": {"type": "string", "format": "date", "nullable": True},
+    "since": {**SCALARS[inspect.DateTimeType], "nullable": True},
+    "day": {**SCALARS[inspect.DateType], "nullable": True},
 }
 
 
@@ -340,7 +356,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
         [
             "group='example' must be a domain",
             "version='1' must be like 'v1'",
-            "kind='Bad_Kind' must have letters and digits only",
+            "kind='Bad_Kind' must have letters and digits only, at most 59",
             "short_names: 'B' must be a name in lower case",
             "categories='all' must be a tuple: categories=('all',)",
             "spec.union: a schema has one type for a field",
@@ -350,7 +366,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
             "spec.mixed: the values [1, 'a'] must all be",
             "spec.keys: the keys of a dict must be str",
             "spec.small: the default does not fit the type: Expected `int` >= 3",
-            "spec.look: pattern: Go's regular expressions have no '(?!'",
+            "spec.look: pattern: servers use Go's regular expressions and refuse this one: error parsing",
             "spec.objects: a set has strings, numbers or booleans",
             "spec.items: MapOf: the items have no field 'nam', but name, owner",
             "spec.owners: MapOf: 'owner' must be a string",
@@ -461,3 +477,164 @@ def test_rules_take_all_options() -> None:
         {"rule": "a", "message": "b"},
         {"rule": "c", "reason": "FieldValueRequired", "fieldPath": ".x", "optionalOldSelf": True},
     ]
+
+
+class NullableSpec(CamelStruct, kw_only=True):
+    host: str | None
+    mode: Literal["a", "b"] | None
+    size: int | None = 3
+    plain: str
+
+
+class Nullable(CustomResource, group="example.com", version="v1"):
+    spec: NullableSpec
+
+
+def test_a_field_that_may_be_none_may_be_missing() -> None:
+    """Older objects lack it; a server takes no null for an enum."""
+    spec = spec_of(crd(Nullable))
+    assert spec["required"] == ["plain"]
+    assert [*spec["properties"].values()] == [
+        {"type": "string", "nullable": True},
+        {"type": "string", "enum": ["a", "b"]},
+        {"type": "integer", "nullable": True, "default": 3},
+        {"type": "string"},
+    ]
+
+
+def test_a_status_needs_a_default() -> None:
+    class Cave(CustomResource, group="example.com", version="v1"):
+        spec: dict[str, Any]
+        status: dict[str, Any]
+
+    with pytest.raises(ConfigError, match=r"Cave: status needs a default, .*servers drop the status"):
+        crd(Cave)
+
+
+class Stamp(CamelStruct, kw_only=True):
+    token: str = msgspec.field(default_factory=lambda: str(uuid4()))
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def any_day() -> date:
+    return date(2020, 1, 1)
+
+
+MISTAKES: dict[str, tuple[Any, Any, str]] = {
+    "token": (
+        str,
+        msgspec.field(default_factory=lambda: str(uuid4())),
+        "differs from call to call, and a definition",
+    ),
+    "time": (float, msgspec.field(default_factory=lambda: now().timestamp()), "differs from call to call"),
+    "since": (datetime, msgspec.field(default_factory=now), "make the field `X | None = None`"),
+    "day": (date, msgspec.field(default_factory=any_day), "differs from call to call"),
+    "inner": (Stamp, msgspec.field(default_factory=Stamp), "differs from call to call"),
+    "naive": (
+        datetime,
+        datetime(2020, 1, 1),  # noqa: DTZ001
+        "2020-01-01T00:00:00' is no date-time of RFC 3339, which has a",
+    ),
+    "infinite": (float, float("inf"), "inf is no number in JSON"),
+    "nothing": (float, float("nan"), "nan is no number in JSON"),
+    "huge": (int, 2**63, "9223372036854775808 is no number of 64 bits"),
+    "deep": (
+        dict[str, list[int]],
+        msgspec.field(default_factory=lambda: {"a": [2**70]}),
+        "is no number of 64 bits",
+    ),
+    "most": (
+        Annotated[int, Meta(le=2**63 - 1)],
+        1,
+        "le=9223372036854775807 is no number of 64 bits, so servers",
+    ),
+    "least": (Annotated[int, Meta(ge=-(2**63))], 1, "ge=-9223372036854775808 is no number of 64 bits"),
+    "wide": (Annotated[float, Meta(lt=1e300)], 1.0, "lt=1e+300 is no number of 64 bits"),
+    "tenth": (
+        Annotated[float, Meta(multiple_of=0.1)],
+        0.0,
+        "multiple_of=0.1 must be whole, or servers refuse whole",
+    ),
+    "end": (Annotated[str, Meta(pattern=r"a\Z")], "a", r"invalid escape sequence: `\Z`"),
+    "many": (Annotated[str, Meta(pattern="a{1,2000}")], "a", "invalid repeat count: `{1,2000}`"),
+    "possessive": (Annotated[str, Meta(pattern="a++")], "a", "invalid nested repetition operator: `++`"),
+    "verbose": (Annotated[str, Meta(pattern="(?x)a")], "a", "Perl syntax: `(?x`"),
+    "comment": (Annotated[str, Meta(pattern="(?#b)a")], "a", "Perl syntax: `(?#`"),
+    "again": (Annotated[str, Meta(pattern=r"(a)\1")], "aa", r"invalid escape sequence: `\1`"),
+    "if": (Annotated[str, Meta(pattern="(b)?(?(1)c|a)")], "a", "Perl syntax: `(?(`"),
+    "atomic": (Annotated[str, Meta(pattern="(?>a)")], "a", "Perl syntax: `(?>`"),
+    "behind": (Annotated[str, Meta(pattern="(?<=a)b")], "ab", "invalid named capture"),
+    "given": (Annotated[str, Meta(extra_json_schema={"pattern": "(?!a)"})], "b", "Perl syntax: `(?!`"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_what_servers_refuse_is_a_mistake_of_the_field(name: str) -> None:
+    kind, default, message = MISTAKES[name]
+    spec = msgspec.defstruct("Spec", [("field", kind, default)])
+    with pytest.raises(ConfigError) as raised:
+        crd(defined(spec))
+    assert "spec.field" in str(raised.value)
+    assert message in str(raised.value)
+
+
+NAMES: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "K" * 60, "plural": "ks"}, "at most 59"),
+    ({"short_names": ("2d",)}, "short_names: '2d' must be a name in lower case that begins with a letter"),
+    ({"short_names": ("a" * 64,)}, "at most 63 letters"),
+    ({"categories": ("2d",)}, "categories: '2d' must be a name"),
+    ({"group": f"{'a' * 60}.{'b' * 250}"}, "may have 253 letters"),
+    (
+        {"columns": [Column("A", ".spec", format="decimal")]},
+        "the column 'A': format='decimal' must be one of int32",
+    ),
+    ({"columns": [Column("A", ".spec", type="text")]}, "the column 'A': type='text' must be one of integer"),  # type: ignore[arg-type]
+    ({"columns": [Column("", ".spec")]}, "the column of .spec needs a name"),
+    ({"columns": [Column("A", ".spec", priority=-1)]}, "the column 'A': priority=-1 must be 0"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), NAMES, ids=[message for _, message in NAMES])
+def test_names_and_columns_that_servers_refuse_are_mistakes(options: dict[str, Any], message: str) -> None:
+    class Thing(CustomResource, **{"group": "example.com", "version": "v1", **options}):
+        spec: str
+
+    with pytest.raises(ConfigError, match=message):
+        crd(Thing)
+
+
+def test_the_longest_names_are_taken() -> None:
+    class Thing(
+        CustomResource, group="example.com", version="v1", kind="K" * 59, short_names=("a" * 63, "b-2")
+    ):
+        spec: Annotated[int, Meta(ge=-(2**62), le=2**63 - 1024)] = 2**62
+
+    assert crd(Thing)["spec"]["names"]["listKind"] == f"{'K' * 59}List"
+
+
+def test_a_text_with_a_format_is_no_list() -> None:
+    """Servers take any list for it."""
+    spec = spec_of(crd(defined(Annotated[str, Meta(extra_json_schema={"format": "ipv4"})])))
+    assert spec == {"type": "string", "format": "ipv4", "minItems": 1, "maxItems": 0}
+
+
+def test_defaults_of_sets_are_in_order() -> None:
+    spec = msgspec.defstruct(
+        "Spec", [("names", set[str], msgspec.field(default_factory=lambda: {"c", "a", "b"}))]
+    )
+    assert spec_of(crd(defined(spec)))["properties"]["names"]["default"] == ["a", "b", "c"]
+
+
+def test_a_definition_with_a_built_in_kind_is_small_enough_for_kubectl_apply() -> None:
+    from lightkube.models.core_v1 import PodTemplateSpec
+
+    spec = msgspec.defstruct("Spec", [("first", PodTemplateSpec), ("second", PodTemplateSpec | None, None)])
+    definition = crd(defined(spec))
+    assert len(msgspec.json.encode(definition)) < 2**18  # bytes of an annotation
+    template = spec_of(definition)["properties"]["first"]
+    assert template["description"].startswith("PodTemplateSpec describes the data a pod should have")
+    assert "**parameters**" not in template["description"]
+    assert "description" not in template["properties"]["spec"]

@@ -22,7 +22,7 @@ from aioinformer import (
     TransportError,
     WatchEvent,
 )
-from aioinformer.cache import ListResult
+from aioinformer.cache import DeletedFinalStateUnknown, ListResult, UndecodableObject
 from aioinformer.errors import ClientClosedError, DecodeError
 
 from ..reflector.running import NoJitter
@@ -330,11 +330,28 @@ class TestTheEnd:
         server.assert_closed()
 
     @virtual_time
-    async def test_object_of_another_type_ends_the_events(self) -> None:
-        server = watching([added("a", 11), FOREVER])
-        events = [event async for event in RetryWatcher(server, "10", Narrow)]
-        assert [event.type for event in events] == ["ERROR"]
-        assert "not a Narrow" in ApiError.from_status(events[0].object).message
+    async def test_object_that_does_not_fit_its_type_does_not_end_the_events(self) -> None:
+        bad = [added("a", 11), modified("a", 12), deleted("a", 13)]
+        watch = RetryWatcher(watching([*bad, 1.0], [FOREVER]), "10", Narrow)
+        unfit, changed, gone = [await anext(watch) for _ in range(3)]
+        for event, version in ((unfit, "11"), (changed, "12")):
+            assert event.type == "UNDECODABLE"
+            assert isinstance(event.object, UndecodableObject)
+            assert (event.object.key, event.object.resource_version) == ("default/a", version)
+            assert "not a Narrow" in str(event.object.error)
+        assert gone.type == "DELETED"
+        assert isinstance(gone.object, DeletedFinalStateUnknown)
+        assert (gone.object.key, gone.object.obj) == ("default/a", None)
+        assert gone.object.undecodable.resource_version == watch.resource_version == "13"
+        await watch.aclose()
+
+    @virtual_time
+    async def test_object_without_a_readable_name_ends_the_events(self) -> None:
+        for unreadable in (b"[]", b'{"metadata": {}}'):
+            server = watching([WatchEvent("ADDED", unreadable), FOREVER])
+            events = [event async for event in RetryWatcher(server, "10", Narrow)]
+            assert [event.type for event in events] == ["ERROR"]
+            assert "not a Narrow" in ApiError.from_status(events[0].object).message
 
     @virtual_time
     async def test_unexpected_errors_are_raised_and_end_the_events(self) -> None:

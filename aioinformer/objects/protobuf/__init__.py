@@ -11,7 +11,7 @@ from .envelope import (
     status_of,
 )
 from .form import ProtobufForm, form_of
-from .schema import is_known, kind_of
+from .schema import JSONField, is_atomic, is_known, json_fields, kind_of, message_of
 from .wire import PIECE, PROTOBUF_ERRORS, long_number, piece, pieces
 
 __all__ = [
@@ -19,11 +19,15 @@ __all__ = [
     "PIECE",
     "PROTOBUF_ERRORS",
     "Envelope",
+    "JSONField",
     "ProtobufForm",
     "form_of",
+    "is_atomic",
     "is_known",
+    "json_fields",
     "kind_of",
     "long_number",
+    "message_of",
     "piece",
     "pieces",
     "read_envelope",

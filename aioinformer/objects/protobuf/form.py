@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..kube_object import (
 from ..meta import TypeMeta
 from . import metadata
 from .envelope import head_of
-from .messages import message
+from .messages import Message, message
 from .schema import message_of, schema
 from .wire import PROTOBUF_ERRORS
 
@@ -75,12 +76,29 @@ class ProtobufForm:
                 and (texts := metadata.texts(kept, metadata.ANNOTATIONS, obj._labels)) is not None
             ):
                 return {"metadata": {"annotations": texts}}
-            return message(self._message, wanted).read(kept, 0, len(kept))
+            return self._read(obj, message(self._message, wanted))
         except PROTOBUF_ERRORS as error:
-            raise DecodeError(f"not the protobuf of a {self.type_meta.kind}: {error}") from error
+            raise self._unreadable(error) from error
 
     def raw_of(self, obj: KubeObject) -> bytes:
-        return encode(self.fields_of(obj))
+        try:
+            return encode(self._read(obj, message(self._message, embeds=True)))
+        except PROTOBUF_ERRORS as error:
+            raise self._unreadable(error) from error
+
+    def _read(self, obj: KubeObject, reader: Message) -> dict[str, Any]:
+        kept = obj._kept
+        try:
+            return reader.read(kept, 0, len(kept))
+        except PROTOBUF_ERRORS:
+            with suppress(*PROTOBUF_ERRORS):  # no operator needs metadata.managedFields
+                lean, _ = metadata.without_managed_fields(kept, obj._labels)
+                if lean is not kept:
+                    return reader.read(lean, 0, len(lean))
+            raise
+
+    def _unreadable(self, error: Exception) -> DecodeError:
+        return DecodeError(f"not the protobuf of a {self.type_meta.kind}: {error}")
 
     def uid_of(self, obj: KubeObject) -> str:
         return ""

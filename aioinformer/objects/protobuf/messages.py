@@ -8,8 +8,8 @@ from typing import Any
 
 from ..kube_object import Wanted
 from .schema import FieldSchema, kind_inside, schema
-from .values import NUMBERS, PIECES, Read
-from .wire import PIECE, VARINT, WireError, long_number, piece, skip
+from .values import NUMBERS, PIECES, Read, undecoded
+from .wire import PIECE, VARINT, WireError, long_number, piece, skip, text
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +29,9 @@ _ALL = 1 << 32
 
 
 @lru_cache(maxsize=2048)
-def message(name: str, wanted: Wanted = ()) -> Message:
+def message(name: str, wanted: Wanted = (), embeds: bool = False) -> Message:
     """Return the reader of a message type; see ``Message``."""
-    return Message(name, wanted)
+    return Message(name, wanted, embeds)
 
 
 class Message:
@@ -40,12 +40,14 @@ class Message:
     Args:
         name: The type's name in the schema.
         wanted: The fields to read; empty for all.
+        embeds: Whether JSON in the message stays ``msgspec.Raw``, for a message that becomes JSON.
     """
 
-    __slots__ = ("_fields", "_last", "_name", "_zero_messages", "_zeros")
+    __slots__ = ("_embeds", "_fields", "_last", "_name", "_zero_messages", "_zeros")
 
-    def __init__(self, name: str, wanted: Wanted = ()) -> None:
+    def __init__(self, name: str, wanted: Wanted = (), embeds: bool = False) -> None:
         self._name = name
+        self._embeds = embeds
         self._fields: dict[int, _Field] = {}
         self._zeros: Fields = {}
         self._zero_messages: dict[str, Message] = {}
@@ -62,7 +64,7 @@ class Message:
 
         Raises:
             WireError, IndexError: It is not a message.
-            ValueError: A string is not UTF-8, a time is out of range, or JSON in a field is invalid.
+            ValueError: A time is out of range, or JSON in a field is invalid.
         """
         fields, last = self._fields, self._last
         if found is None:
@@ -110,7 +112,10 @@ class Message:
                 break
             if how == _TEXT:
                 if size or not drops_empty:
-                    found[name] = data[begin:at].decode()
+                    try:  # it costs less than an argument of decode
+                        found[name] = data[begin:at].decode()
+                    except UnicodeDecodeError:
+                        found[name] = text(data, begin, at)
             elif how == _ONE:
                 if size or not drops_empty:
                     found[name] = read(data, begin, at)
@@ -138,7 +143,7 @@ class Message:
 
     def _add_embedded(self, field: FieldSchema, wanted: Wanted) -> None:
         """Add a message whose fields JSON has among those of this message."""
-        embedded = message(field.type, wanted)
+        embedded = message(field.type, wanted, self._embeds)
         if embedded._fields:
             self._fields[field.number << 3 | PIECE] = (_EMBEDDED, "", False, embedded.read, embedded)
             self._zeros |= embedded._zeros
@@ -150,7 +155,10 @@ class Message:
             (read, zero), tag = NUMBERS[field.of], field.number << 3 | VARINT
             how = _NUMBERS if field.is_list else _NUMBER
         else:
-            (read, zero), tag = _reader(field.of, () if field.is_map else wanted), field.number << 3 | PIECE
+            (read, zero), tag = (
+                self._reader(field.of, () if field.is_map else wanted),
+                field.number << 3 | PIECE,
+            )
             how = (
                 _LIST if field.is_list else _MAP if field.is_map else _TEXT if field.of == "string" else _ONE
             )
@@ -162,16 +170,17 @@ class Message:
         elif field.shown == "always":
             self._zeros[field.name] = zero
 
-
-def _reader(type_: str, wanted: Wanted) -> tuple[Read, Any]:
-    """Return the reader of a length-delimited type, and JSON's value for a missing one or the Message that makes it."""
-    if type_ in PIECES:
-        return PIECES[type_]
-    within = message(type_, wanted)
-    type_meta = kind_inside(type_)
-    if type_meta is None:
-        return within.read, within
-    return lambda data, at, end: {**type_meta, **within.read(data, at, end)}, within
+    def _reader(self, type_: str, wanted: Wanted) -> tuple[Read, Any]:
+        """Return a length-delimited type's reader, and JSON's value for a missing one or the Message that makes it."""
+        if type_ == "raw" and self._embeds:
+            return undecoded, None
+        if type_ in PIECES:
+            return PIECES[type_]
+        within = message(type_, wanted, self._embeds)
+        type_meta = kind_inside(type_)
+        if type_meta is None:
+            return within.read, within
+        return lambda data, at, end: {**type_meta, **within.read(data, at, end)}, within
 
 
 def _enter(entries: Fields, data: bytes, at: int, end: int, read: Read, zero: Any) -> None:
@@ -181,7 +190,7 @@ def _enter(entries: Fields, data: bytes, at: int, end: int, read: Read, zero: An
         tag = data[at]
         begin, at = piece(data, at + 1, end)
         if tag == _KEY:
-            key = data[begin:at].decode()
+            key = text(data, begin, at)
         elif tag == _VALUE:
             value = read(data, begin, at)
     entries[key] = value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .wire import PIECE, WireError, long_number, pieces, skip, written
+from .wire import PIECE, WireError, long_number, pieces, skip, text, written
 
 METADATA = 1 << 3 | PIECE
 LABELS, ANNOTATIONS, MANAGED_FIELDS = (number << 3 | PIECE for number in (11, 12, 17))
@@ -97,9 +97,12 @@ def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
         value = middle + 2
         while data[value - 1] > 0x7F:  # a length of several bytes
             value += 1
-        key = data[at + 2 : middle].decode()
+        begin = at + 2
         at += size
-        found[key] = data[value:at].decode()
+        try:  # it costs less than an argument of decode
+            found[data[begin:middle].decode()] = data[value:at].decode()
+        except UnicodeDecodeError:
+            found[text(data, begin, middle)] = text(data, value, at)
     return found
 
 

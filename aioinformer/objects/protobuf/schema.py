@@ -1,14 +1,14 @@
-"""The schema of the built-in kinds: field numbers, and names in JSON.
+"""The schema of the built-in kinds: field numbers, names in JSON, and keys of lists.
 
-``tests/kubernetes/cmd/protobuf-schema`` prints ``schema.json`` from the tags of Kubernetes' Go types. It is loaded at
-the first use of protobuf.
+``tests/kubernetes/cmd/protobuf-schema`` prints ``schema.json`` from Kubernetes' Go types. It is loaded at the first use
+of protobuf, or the first update of an object whose class has only some of its fields.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -55,12 +55,17 @@ class Schema(msgspec.Struct, frozen=True):
         kinds: Message names by apiVersion and kind.
         resources: Kinds by apiVersion and plural.
         messages: Fields by message name, undecoded.
+        list_keys: The fields that identify the items of a list (``x-kubernetes-list-map-keys``), by message name and
+            field.
+        atomic: Messages that server-side apply replaces as a whole (``x-kubernetes-map-type``).
     """
 
     version: str
     kinds: dict[str, dict[str, str]]
     resources: dict[str, dict[str, str]]
     messages: dict[str, msgspec.Raw]
+    list_keys: dict[str, dict[str, tuple[str, ...]]]
+    atomic: dict[str, bool]
 
     def fields(self, message: str) -> list[FieldSchema]:
         """Return the fields of a message, in the order of their numbers."""
@@ -102,3 +107,35 @@ def kind_inside(message: str) -> dict[str, str] | None:
             if known.kinds[api_version][kind] == message:
                 return {"kind": kind, "apiVersion": api_version}
     return None
+
+
+class JSONField(NamedTuple):
+    """A field as JSON has it.
+
+    Attributes:
+        message: Its message, or that of its items; ``""`` for others.
+        keys: The fields that identify its items; empty for others than lists, and for lists without keys.
+    """
+
+    message: str
+    keys: tuple[str, ...]
+
+
+def is_atomic(message: str) -> bool:
+    """Return whether server-side apply replaces a message as a whole."""
+    return message in schema().atomic
+
+
+def json_fields(message: str) -> dict[str, JSONField]:
+    """Return the fields of a message by their names in JSON."""
+    known = schema()
+    keys = known.list_keys.get(message, {})
+    fields: dict[str, JSONField] = {}
+    for field in known.fields(message):
+        if not field.name:
+            fields |= json_fields(field.of)
+        else:
+            fields[field.name] = JSONField(
+                field.of if field.of in known.messages else "", keys.get(field.name, ())
+            )
+    return fields

@@ -8,17 +8,18 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from ..nesting import decode_any
-from .wire import PIECE, VARINT, WireError, long_number, piece, signed, skip
+import msgspec
+
+from ..nesting import decode_any, reader_of
+from .wire import PIECE, VARINT, WireError, long_number, piece, signed, skip, text
 
 Read = Callable[[bytes, int, int], Any]
 """Reads the value between two offsets."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-
-def _text(data: bytes, at: int, end: int) -> str:
-    return data[at:end].decode()
+_CYCLE = 146_097 * 24 * 3600
+"""Seconds of 400 years, after which the calendar repeats itself."""
 
 
 def _base64(data: bytes, at: int, end: int) -> str:
@@ -53,19 +54,23 @@ def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, 
     return found
 
 
-def _moment(data: bytes, at: int, end: int) -> datetime:
+def _moment(data: bytes, at: int, end: int, timespec: str) -> str:
+    """Read seconds and nanoseconds since 1970 as RFC 3339, of any year as Go, also those that datetime lacks."""
     fields = _fields(data, at, end, {1: VARINT, 2: VARINT})
-    return _EPOCH + timedelta(seconds=fields.get(1, 0), microseconds=fields.get(2, 0) // 1000)
+    cycles, seconds = divmod(fields.get(1, 0), _CYCLE)
+    moment = _EPOCH + timedelta(seconds=seconds, microseconds=fields.get(2, 0) // 1000)
+    year = moment.year + 400 * cycles
+    return f"{'-' * (year < 0)}{abs(year):04d}{moment.isoformat(timespec=timespec)[4:-6]}Z"
 
 
 def _time(data: bytes, at: int, end: int) -> str | None:
     """Read a metav1.Time. An empty message is the zero time, null in JSON."""
-    return _moment(data, at, end).isoformat()[:19] + "Z" if at < end else None
+    return _moment(data, at, end, "seconds") if at < end else None
 
 
 def _micro_time(data: bytes, at: int, end: int) -> str | None:
     """Read a metav1.MicroTime. An empty message is null in JSON."""
-    return _moment(data, at, end).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if at < end else None
+    return _moment(data, at, end, "microseconds") if at < end else None
 
 
 def _quantity(data: bytes, at: int, end: int) -> str:
@@ -86,6 +91,15 @@ def _raw(data: bytes, at: int, end: int) -> Any:
     return decode_any(raw) if raw else None
 
 
+_check = reader_of(msgspec.Raw)
+
+
+def undecoded(data: bytes, at: int, end: int) -> msgspec.Raw | None:
+    """Read a runtime.RawExtension or metav1.FieldsV1 as it is."""
+    raw = _fields(data, at, end, {1: PIECE}).get(1)
+    return _check(raw) if raw else None
+
+
 def _strings(data: bytes, at: int, end: int) -> list[str]:
     """Read a list of strings that is a message, such as a map's value."""
     found: list[str] = []
@@ -93,7 +107,7 @@ def _strings(data: bytes, at: int, end: int) -> list[str]:
         tag, at = long_number(data, at)
         begin, at = piece(data, at, end) if tag & 7 == PIECE else (at, skip(tag & 7, data, at, end))
         if tag >> 3 == 1:
-            found.append(data[begin:at].decode())
+            found.append(text(data, begin, at))
     return found
 
 
@@ -108,7 +122,7 @@ def _cached(read: Read) -> Read:
 
 
 PIECES: dict[str, tuple[Read, Any]] = {
-    "string": (_text, ""),
+    "string": (text, ""),
     "bytes": (_base64, None),
     "time": (_cached(_time), None),
     "microTime": (_micro_time, None),

@@ -70,6 +70,11 @@ def piece(data: bytes, at: int, end: int) -> tuple[int, int]:
     return at, at + size
 
 
+def text(data: bytes, at: int, end: int) -> str:
+    """Return a string. Bytes that are not UTF-8, which API servers take, become U+FFFD, as in their JSON."""
+    return data[at:end].decode("utf-8", "replace")
+
+
 def skip(kind: int, data: bytes, at: int, end: int) -> int:
     """Return the end of a value of a wire type.
 

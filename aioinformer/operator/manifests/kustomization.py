@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from ..._core.yaml_text import dump_yaml
 from ...errors import ConfigError
 from .installation import Object
 
@@ -15,31 +13,9 @@ HEADER = "# Written by aioinformer manifests, again at each call: make changes i
 """The first line of each file."""
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes each value out where it is used, texts of several lines as blocks, and lists of texts on one line."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-
-def _list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.SequenceNode:
-    is_short = all(isinstance(each, str) for each in values)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=is_short)
-
-
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(list, _list)
-
-
 def to_yaml(objects: Iterable[Object]) -> str:
     """Return objects as YAML documents."""
-    return yaml.dump_all(
-        objects, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True, width=120
-    )
+    return dump_yaml(objects)
 
 
 def write_kustomization(objects: Iterable[Object], folder: Path) -> list[Path]:

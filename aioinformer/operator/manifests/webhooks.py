@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from ...errors import ConfigError
+from ..definitions import unconverted
 from ..operator import Operator
 from ..webhooks.configuration import NAMESPACE_LABEL, Reached
 from .installation import WEBHOOK_SUFFIX, Installation, Object
+
+logger = logging.getLogger(__name__)
 
 _CERT_MANAGER = "cert-manager.io/v1"
 _INJECT = "cert-manager.io/inject-ca-from"
@@ -15,7 +19,9 @@ _INJECT = "cert-manager.io/inject-ca-from"
 
 
 def definitions(operator: Operator, installation: Installation) -> list[Object]:
-    """Return the CustomResourceDefinitions, with their conversion webhooks."""
+    """Return the CustomResourceDefinitions, with their conversion webhooks. Log what conversions are missing."""
+    for text in unconverted(operator):
+        logger.warning("%s", text)
     return operator.definitions(annotations=_annotations(installation), **_reached(installation))
 
 

@@ -35,6 +35,7 @@ def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
         ]
         container["ports"].append({"name": "webhooks", "containerPort": WEBHOOK_PORT})
         container["volumeMounts"].append({"name": "webhook", "mountPath": CERTIFICATES, "readOnly": True})
+        container["readinessProbe"]["periodSeconds"] = 2  # webhooks are called in ready pods only
         # The pod waits for the Secret.
         volumes.append({"name": "webhook", "secret": {"secretName": f"{installation.name}{WEBHOOK_SUFFIX}"}})
     pod = {

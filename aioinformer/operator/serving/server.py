@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.resources import files
+from ipaddress import ip_address
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
 
+from ..._core.bounded_server import Body, BoundedServer
 from ..._core.checks import require_count
 from ...errors import ConfigError
 from ...informer import Health
-from ..listening import listen
-from .snapshot import LISTED, MOST_LISTED, Debug
+from .snapshot import LISTED, MOST_LISTED, Debug, shortened
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+MOST_CONNECTIONS = 100
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of answers that clients have not read yet."""
+
+_HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
+_Page = Callable[[web.BaseRequest], web.Response]
 
 _POLICY = (
     "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -36,13 +47,24 @@ class Serving:
         metrics_port: The port of ``/metrics``, ``/debug`` and ``/debug.json``; 0 for none.
         probe_port: The port of ``/healthz`` and ``/readyz``; 0 for none.
         host: The address to listen on; None for all.
+        debug_hosts: Names at which ``/debug`` and ``/debug.json`` answer, beside IP addresses and localhost. Other
+            names may be a web page's that leads a browser to this address (DNS rebinding).
+        webhooks: Whether this process serves webhooks. Then ``/readyz`` does not wait for caches: they may wait for a
+            conversion by these webhooks, which are called in ready pods only.
 
     Raises:
         ConfigError: A port is invalid. Entering raises one if a port is in use.
     """
 
     def __init__(
-        self, debug: Debug, *, metrics_port: int = 8080, probe_port: int = 8080, host: str | None = None
+        self,
+        debug: Debug,
+        *,
+        metrics_port: int = 8080,
+        probe_port: int = 8080,
+        host: str | None = None,
+        debug_hosts: Iterable[str] = (),
+        webhooks: bool = False,
     ) -> None:
         for name, port in (("metrics_port", metrics_port), ("probe_port", probe_port)):
             require_count(name, port)
@@ -51,23 +73,31 @@ class Serving:
         self._debug = debug
         self._host = host
         self._metrics_port, self._probe_port = metrics_port, probe_port
+        self._debug_hosts = {each.lower() for each in debug_hosts}
+        self._serves_webhooks = webhooks
         self._page = files(__name__.rpartition(".")[0]).joinpath("debug.html").read_bytes()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        routes: dict[int, list[web.RouteDef]] = {}
+        pages: dict[int, dict[str, _Page]] = {}
         if self._metrics_port:
-            routes.setdefault(self._metrics_port, []).extend(self._metrics_routes())
+            pages.setdefault(self._metrics_port, {}).update(
+                {"/metrics": self._metrics, "/debug": self._debug_page, "/debug.json": self._debug_json}
+            )
         if self._probe_port:
-            routes.setdefault(self._probe_port, []).extend(self._probe_routes())
+            pages.setdefault(self._probe_port, {}).update(
+                {"/healthz": self._healthz, "/readyz": self._readyz}
+            )
         async with AsyncExitStack() as starting:
-            for port, its in routes.items():
-                app = web.Application()
-                app.add_routes(its)
-                runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=1.0)
-                await runner.setup()
-                starting.push_async_callback(runner.cleanup)
-                await self._listen(runner, port)
+            for port, its in pages.items():
+                server = BoundedServer(
+                    partial(self._serve, its),
+                    name=f"port {port}",
+                    connections=MOST_CONNECTIONS,
+                    most_bytes=MOST_BYTES,
+                )
+                starting.push_async_callback(server.close, 1.0)
+                await server.listen(self._host, port, self._options(port), note=" (0 for none)")
             self._stack = starting.pop_all()
         return self
 
@@ -76,42 +106,49 @@ class Serving:
     ) -> None:
         await self._stack.aclose()
 
-    async def _listen(self, runner: web.AppRunner, port: int) -> None:
-        options = [
-            f"--{option}-port"
-            for option, its in (("metrics", self._metrics_port), ("probe", self._probe_port))
-            if its == port
-        ]
-        await listen(runner, self._host, port, " and ".join(options), note=" (0 for none)")
+    def _options(self, port: int) -> str:
+        """Return the options that set a port."""
+        ports = (("metrics", self._metrics_port), ("probe", self._probe_port))
+        return " and ".join(f"--{option}-port" for option, its in ports if its == port)
 
-    def _probe_routes(self) -> list[web.RouteDef]:
-        return [web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)]
+    async def _serve(self, pages: Mapping[str, _Page], request: web.BaseRequest, body: Body) -> web.Response:
+        page = pages.get(request.path)
+        if page is None:
+            return web.Response(status=404, text=f"there are only {', '.join(pages)}\n")
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(
+                status=405, text=f"{request.path} answers GET only\n", headers={"Allow": "GET, HEAD"}
+            )
+        return page(request)
 
-    def _metrics_routes(self) -> list[web.RouteDef]:
-        return [
-            web.get("/metrics", self._metrics),
-            web.get("/debug", self._debug_page),
-            web.get("/debug.json", self._debug_json),
-        ]
-
-    async def _healthz(self, request: web.Request) -> web.Response:
+    def _healthz(self, request: web.BaseRequest) -> web.Response:
         return _answer(self._debug.manager.healthy())
 
-    async def _readyz(self, request: web.Request) -> web.Response:
-        return _answer(self._debug.manager.ready())
+    def _readyz(self, request: web.BaseRequest) -> web.Response:
+        manager = self._debug.manager
+        if not self._serves_webhooks:
+            return _answer(manager.ready())
+        accepting = manager.accepting()
+        return _answer(accepting, manager.ready().reasons if accepting else ())
 
-    async def _metrics(self, request: web.Request) -> web.Response:
+    def _metrics(self, request: web.BaseRequest) -> web.Response:
         text = self._debug.manager.metrics()
         return web.Response(body=text.encode(), headers={"Content-Type": METRICS})
 
-    async def _debug_page(self, request: web.Request) -> web.Response:
+    def _debug_page(self, request: web.BaseRequest) -> web.Response:
+        if refusal := self._refusal(request):
+            return refusal
         headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-store"}
         return web.Response(body=self._page, content_type="text/html", charset="utf-8", headers=headers)
 
-    async def _debug_json(self, request: web.Request) -> web.Response:
+    def _debug_json(self, request: web.BaseRequest) -> web.Response:
+        if refusal := self._refusal(request):
+            return refusal
         limit = request.query.get("limit", "")
         if not re.fullmatch("[0-9]{0,9}", limit):
-            raise web.HTTPBadRequest(text=f"limit must be a number of up to 9 digits, not {limit!r}\n")
+            return web.Response(
+                status=400, text=f"limit must be a number of up to 9 digits, not {limit[:80]!r}\n"
+            )
         snapshot = self._debug.snapshot(
             request.query.get("contains", ""), min(int(limit), MOST_LISTED) if limit else LISTED
         )
@@ -121,7 +158,41 @@ class Serving:
             headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
         )
 
+    def _refusal(self, request: web.BaseRequest) -> web.Response | None:
+        """Return why a request is not answered: its Host may be a page's, which a browser was led to this address."""
+        host = request.headers.get("Host", "")
+        name = (urlsplit(f"//{host}").hostname or "") if _HOST.fullmatch(host) else ""
+        if (
+            name in self._debug_hosts
+            or name == "localhost"
+            or name.endswith(".localhost")
+            or _is_address(name)
+        ):
+            return None
+        text = (
+            f"the debug page answers at IP addresses and localhost, not at {host[:80]!r}: use kubectl port-forward, or "
+            "pass --debug-host with this name\n"
+        )
+        return web.Response(status=403, text=text)
 
-def _answer(health: Health) -> web.Response:
-    text = "ok\n" if health else "".join(f"{reason}\n" for reason in health.reasons)
-    return web.Response(status=200 if health else 503, text=text)
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _answer(health: Health, others: Iterable[str] = ()) -> web.Response:
+    """Return a probe's answer.
+
+    Args:
+        health: What it reports.
+        others: Reasons that do not count here, for people.
+    """
+    lines = ["ok", *(f"(not ready: {shortened(reason)})" for reason in others)]
+    if not health:
+        lines = [shortened(reason) for reason in health.reasons]
+    lines += (f"warning: {shortened(warning)}" for warning in health.warnings)
+    return web.Response(status=200 if health else 503, text="".join(f"{line}\n" for line in lines))

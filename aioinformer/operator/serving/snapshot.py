@@ -20,6 +20,8 @@ from ..state import ControllerState
 LISTED = 200
 """Failing keys that are listed by default."""
 MOST_LISTED = 10_000
+LONGEST_TEXT = 1000
+"""Characters of an error: an API server's may be megabytes long."""
 MOST_RUNNING = 50
 """Running reconciles that are listed for each controller."""
 
@@ -69,6 +71,7 @@ class Debug:
             "uptime_seconds": monotonic() - self._started,
             "healthy": healthy.reasons,
             "ready": ready.reasons,
+            "warnings": ready.warnings,
             "leader": self._leader(state.leading, state.election_error),
             "informers": [_informer(each) for each in state.informers],
             "controllers": [
@@ -78,7 +81,7 @@ class Debug:
             "failing": self._failing(contains.casefold(), limit),
             "stages": self._stage_times(),
         }
-        plain: dict[str, Any] = msgspec.to_builtins(snapshot, enc_hook=str, str_keys=True)
+        plain: dict[str, Any] = _with_short_texts(msgspec.to_builtins(snapshot, enc_hook=str, str_keys=True))
         return plain
 
     def _leader(self, leading: bool | None, error: Exception | None) -> dict[str, Any] | None:
@@ -114,6 +117,21 @@ class Debug:
         return {"traces": len(self._stages), "seconds": {name: list(each) for name, each in shares.items()}}
 
 
+def shortened(text: str) -> str:
+    """Return a text of at most LONGEST_TEXT characters, and how long it was."""
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}... ({len(text):,} characters)"
+
+
+def _with_short_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {name: _with_short_texts(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [*map(_with_short_texts, value)]
+    return value
+
+
 def _informer(state: InformerState) -> dict[str, Any]:
     reflectors = state.reflectors
     return {
@@ -128,6 +146,8 @@ def _informer(state: InformerState) -> dict[str, Any]:
         "lists": sum(each.lists for each in reflectors),
         "watches": sum(each.watches for each in reflectors),
         "rejected": state.rejected,
+        "undecodable": state.undecodable,
+        "undecodable_errors": state.undecodable_errors,
         "last_error": None if state.last_error is None else said(state.last_error),
         "handlers": state.handlers,
     }
@@ -146,6 +166,7 @@ def _controller(controller: Controller[Any], state: ControllerState) -> dict[str
         "terminal": state.terminal,
         "timed_out": state.timed_out,
         "failing": state.failing,
+        "given_up": state.given_up,
         "last_error_key": state.last_error_key,
         "last_error": None if state.last_error is None else said(state.last_error),
         "running": state.running[:MOST_RUNNING],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, TypeVar
@@ -15,18 +16,25 @@ from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
 from ...objects.api_resources import APIResource
 from ...objects.codec import Codec, codec_for
 from ...objects.kube_object import KubeObject
+from ...objects.nested_encoding import encode_nested
+from ...typed import CustomResource
 from ..context import Context
 from ..declarations import require_handler, takes_context, with_context
 from ..kinds import Kind, Named, declared, resource_of, shown
 from ..mistakes import Mistakes
 from ..rights import LEASES
-from .patching import json_patch
+from .patching import Step, json_patch
 from .review import AdmissionRequest, AdmissionReview, Operation
 
 T = TypeVar("T")
 
 OTHER_KINDS = ("scale", "eviction", "binding", "token")
 """Subresources whose objects are of another kind than the resource's."""
+SCALED = {
+    ("", "replicationcontrollers"),
+    *(("apps", plural) for plural in ("deployments", "replicasets", "statefulsets")),
+}
+"""Kubernetes' own kinds that have a scale subresource."""
 OPERATIONS: tuple[Operation, ...] = ("CREATE", "UPDATE", "DELETE")
 LONGEST_TIMEOUT = 30
 """Seconds that the API server allows."""
@@ -46,8 +54,10 @@ class AdmissionOptions(TypedDict, total=False):
         object_selector: A label selector for the objects, as in the configuration.
         namespace_selector: A label selector for the namespaces.
         match_conditions: CEL expressions by name: it is called if all are true.
-        deleting: Whether it is also called for updates of objects that are being deleted. Otherwise it allows them, so
-            that finalizers can be removed from objects that it would refuse.
+        deleting: Whether it is also called for updates of objects that are being deleted that change only the metadata.
+            Otherwise it allows them, so that finalizers can be removed from objects that it would refuse.
+        kube_system: Whether it is also called in the namespace ``kube-system``. Webhooks for Kubernetes' own kinds are
+            not, so that the cluster's own pods start while the webhook is down; those for other kinds are.
     """
 
     operations: Sequence[Operation]
@@ -60,6 +70,7 @@ class AdmissionOptions(TypedDict, total=False):
     namespace_selector: Mapping[str, Any] | None
     match_conditions: Mapping[str, str]
     deleting: bool
+    kube_system: bool | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -80,11 +91,30 @@ class Admission:
     namespace_selector: Mapping[str, Any] | None = None
     match_conditions: Mapping[str, str] = field(default_factory=dict)
     deleting: bool = False
+    kube_system: bool | None = None
 
     @property
     def of(self) -> APIResource:
         """The resource that it is called for."""
         return resource_of(self.resource)
+
+    @property
+    def excludes_kube_system(self) -> bool:
+        """Whether it is not called in the namespace kube-system."""
+        if self.kube_system is None:
+            group = self.of.group
+            return "." not in group or group.endswith(".k8s.io")
+        return not self.kube_system
+
+    @property
+    def misses_scale(self) -> bool:
+        """Whether the kind has a scale subresource whose updates it is not called for."""
+        if self.subresource or "UPDATE" not in self.operations:
+            return False
+        if isinstance(self.resource, type) and issubclass(self.resource, CustomResource):
+            declaration = self.resource.__declaration__
+            return declaration is not None and declaration.scale is not None
+        return (self.of.group, self.of.plural) in SCALED
 
     @property
     def verb(self) -> str:
@@ -122,6 +152,8 @@ class Admission:
             self._check_resource(mistakes, resource, others)
         mistakes.of(require_flag, "side_effects", self.side_effects)
         mistakes.of(require_flag, "deleting", self.deleting)
+        if self.kube_system is not None:
+            mistakes.of(require_flag, "kube_system", self.kube_system)
         if self.failure_policy not in ("Fail", "Ignore"):
             mistakes.add(f"failure_policy must be 'Fail' or 'Ignore', not {self.failure_policy!r}")
         if type(self.timeout) is not int or not 1 <= self.timeout <= LONGEST_TIMEOUT:
@@ -188,21 +220,24 @@ class Admission:
             raise ConfigError(f"{self.title} was called for {review.operation}, which it does not declare")
         if isinstance(self.resource, type) and review.kind not in ("", self.of.kind):
             raise ConfigError(f"{self.title} was called for a {review.kind}, not a {self.of.kind}")
-        if review.operation == "UPDATE" and not self.deleting and _is_deleting(review.raw):
+        if not self.deleting and review.is_being_deleted and review.changes_only_metadata:
             return {"uid": review.uid, "allowed": True}
         patch = None
+        unread = None
         try:
-            if review.operation != "DELETE":
-                _require_fitting(review)
-            returned = await maybe_await(function(review))
-            if self.mutates:
-                patch = json_patch(review.raw, self._wanted(review, returned))
-            elif returned is not None:
-                raise InvalidResultError(
-                    f"{self.title} returned {returned!r:.200}, not None: to refuse, raise Denied"
-                )
+            patch = await self._call(function, review)
         except Denied as denial:
             review.denials.append(denial)
+        except DecodeError as error:
+            if error not in review.unread.values():
+                raise
+            unread = error
+        # A function that swallows the error has not read the object, so its verdict does not count.
+        unread = review.unread.get("object", unread)
+        if unread is not None:
+            if review.changes_only_metadata:  # as of an object from before its class became stricter
+                return {"uid": review.uid, "allowed": True}
+            review.denials.append(_denial_of(unread, "" if unread is review.unread.get("object") else "old"))
         response: dict[str, Any] = {"uid": review.uid, "allowed": not review.denials}
         if review.warnings:
             response["warnings"] = review.warnings
@@ -210,8 +245,23 @@ class Admission:
             response["status"] = self._status(review)
         elif patch:
             response["patchType"] = "JSONPatch"
-            response["patch"] = base64.b64encode(msgspec.json.encode(patch)).decode()
+            response["patch"] = base64.b64encode(encode_nested(patch)).decode()
         return response
+
+    async def _call(
+        self, function: Callable[[AdmissionReview[Any]], Any], review: AdmissionReview[Any]
+    ) -> list[Step] | None:
+        """Call the function, and return the patch that it wants; None for none."""
+        returned = await maybe_await(function(review))
+        if not self.mutates:
+            if returned is None:
+                return None
+            raise InvalidResultError(
+                f"{self.title} returned {returned!r:.200}, not None: to refuse, raise Denied"
+            )
+        if returned is None and not review.was_read:
+            return None
+        return json_patch(review.raw, self._wanted(review, returned))
 
     def _wanted(self, review: AdmissionReview[Any], returned: object) -> object:
         """Return the object as the function wants it: what it returned, or the review's, changed in place."""
@@ -248,27 +298,25 @@ class Admission:
         return status
 
 
-class _Times(msgspec.Struct, rename="camel"):
-    deletion_timestamp: str | None = None
+_QUOTED_VALUE = re.compile(r"^(Invalid \w+ value) '.*", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `([^`]*)`$")
 
 
-class _Head(msgspec.Struct):
-    metadata: _Times
+def _denial_of(error: DecodeError, which: str) -> Denied:
+    """Return the denial of an object that cannot be read: it names the field, and quotes no value.
 
-
-def _is_deleting(raw: bytes) -> bool:
-    return msgspec.json.decode(raw, type=_Head).metadata.deletion_timestamp is not None
-
-
-def _require_fitting(review: AdmissionReview[Any]) -> None:
-    """Decode the object.
-
-    Raises:
-        Denied: It does not fit its class, which its author can change.
+    Args:
+        error: Why it cannot be read.
+        which: ``"old"`` for the stored object.
     """
-    try:
-        _ = review.object
-    except DecodeError as error:
-        cause = error.__cause__ or error
-        text, _, path = str(cause).partition(" - at `$.")
-        raise Denied(text, field=path.rstrip("`")) from error
+    cause = error.__cause__
+    text, _, path = (
+        str(cause).partition(" - at `$") if isinstance(cause, msgspec.ValidationError) else ("", "", "")
+    )
+    field = path.strip(".`")
+    if missing := _MISSING.match(text):
+        field, text = f"{field}.{missing[1]}".strip("."), "is required"
+    text = (
+        _QUOTED_VALUE.sub(r"\1", text) or "the object does not fit the class by which this webhook reads it"
+    )
+    return Denied(f"{text} (in the object as it is stored)" if which else text, field=field)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
@@ -15,7 +16,8 @@ import msgspec
 from ..._core.failure_log import FailureLog
 from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ...errors import said
-from ..webhook_counts import WebhookCounts
+from ...objects.nesting import DECODE_ERRORS, reader_of
+from ..webhook_counts import CONVERT, WebhookCounts
 from .admission import Admission
 from .conversion import ConversionRequest, Converter
 from .review import AdmissionRequest
@@ -24,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 LARGEST_ADMISSION = 7 * 1024 * 1024
 """Bytes of a review: the API server takes objects of 3 MiB, and an update sends two (controller-runtime)."""
-LARGEST_CONVERSION = 256 * 1024 * 1024
-"""Bytes of a review: the server converts all objects of a list at once."""
+LARGEST_CONVERSION = 128 * 1024 * 1024
+"""Bytes of a review: the server converts all objects of a page of a list at once."""
 SHARE = 0.9
 """The part of the API server's timeout that a function gets."""
 CONVERSION_TIMEOUT = 30.0
@@ -67,16 +69,12 @@ class _Endpoint(NamedTuple):
     """What answers at one path."""
 
     title: str
-    review: Any
+    read: Callable[[Any], Any]
     kind: str
     handle: Callable[[Any], Awaitable[dict[str, Any]]]
     timeout: float
     largest: int
     slow: SlowCalls
-
-
-CONVERT = "CONVERT"
-"""The operation of conversions, as metrics name it."""
 
 
 class WebhookApp:
@@ -103,7 +101,7 @@ class WebhookApp:
         for each, handle in admissions:
             self._endpoints[each.path] = _Endpoint(
                 each.title,
-                msgspec.json.Decoder(_AdmissionReview),
+                reader_of(_AdmissionReview),
                 "admission.k8s.io/v1 AdmissionReview",
                 handle,
                 float(each.timeout),
@@ -114,9 +112,10 @@ class WebhookApp:
                 self._counted(each.path, operation)
         for converter in converters:
             title = f"the conversion of {converter.name}"
+            converter.on_unfit = partial(self._record_unconverted, title, converter.path)
             self._endpoints[converter.path] = _Endpoint(
                 title,
-                msgspec.json.Decoder(_ConversionReview),
+                reader_of(_ConversionReview),
                 "apiextensions.k8s.io/v1 ConversionReview",
                 converter.answer,
                 CONVERSION_TIMEOUT,
@@ -136,6 +135,14 @@ class WebhookApp:
         if found is None:
             found = self._counts[key] = WebhookCounts(*key)
         return found
+
+    def _record_unconverted(self, title: str, path: str, key: str, error: Exception) -> None:
+        self._counted(path, CONVERT).unconverted += 1
+        self._log.log(
+            error,
+            "%s keeps the fields of %s as they are: it does not fit its class, and the function cannot convert it: %s",
+            title, key, said(error), level=logging.WARNING,
+        )  # fmt: skip
 
     @property
     def paths(self) -> list[str]:
@@ -158,7 +165,13 @@ class WebhookApp:
         if endpoint is None:
             return Answer.text(404, f"no webhook is at {path}")
         began = monotonic()
-        found = await self._review(endpoint, method, content_type, chunks)
+        deadline = SHARE * min(endpoint.timeout, _timeout(query))
+        end = asyncio.get_running_loop().time() + deadline
+        try:
+            async with asyncio.timeout_at(end):
+                found = await self._review(endpoint, method, content_type, chunks)
+        except TimeoutError:
+            found = Answer.text(408, f"{endpoint.title}: the review was not read within {deadline:.3g} s")
         if isinstance(found, Answer):
             counts = self._counted(path, "")
             counts.record_failure(found.body.decode().strip())
@@ -167,7 +180,7 @@ class WebhookApp:
         counts = self._counted(path, getattr(found, "operation", CONVERT))
         counts.running += 1
         try:
-            return await self._handled(endpoint, found, query, counts)
+            return await self._handled(endpoint, found, deadline, end, counts)
         finally:
             counts.running -= 1
             counts.seconds.observe(monotonic() - began)
@@ -186,21 +199,25 @@ class WebhookApp:
                 body += chunk
                 if len(body) > endpoint.largest:
                     return Answer.text(413, f"{endpoint.title} reads at most {endpoint.largest:,} bytes")
-        except ConnectionError:
+        except BaseException as error:
+            body.clear()  # the error's traceback may keep it for long
+            if not isinstance(error, ConnectionError):
+                raise
             return Answer.text(400, f"{endpoint.title}: the connection was lost before the review was read")
         try:
-            review = endpoint.review.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            review = endpoint.read(bytes(body))
+        except DECODE_ERRORS as error:
             return Answer.text(400, f"{endpoint.title} cannot read the review: {error}")
         if review.api_version != endpoint.kind.split()[0]:
             return Answer.text(400, f"{endpoint.title} reads {endpoint.kind}, not {review.api_version}")
         return review.request
 
-    async def _handled(self, endpoint: _Endpoint, request: Any, query: str, counts: WebhookCounts) -> Answer:
-        deadline = SHARE * min(endpoint.timeout, _timeout(query))
+    async def _handled(
+        self, endpoint: _Endpoint, request: Any, deadline: float, end: float, counts: WebhookCounts
+    ) -> Answer:
         task = asyncio.current_task()
         assert task is not None
-        limit = asyncio.timeout(deadline)
+        limit = asyncio.timeout_at(end)
         call = StepTimer(endpoint.handle(request))
         try:
             async with limit:

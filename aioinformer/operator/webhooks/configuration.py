@@ -12,6 +12,8 @@ from .admission import Admission
 
 Object = dict[str, Any]
 
+KUBE_SYSTEM = "kube-system"
+"""The namespace of the cluster's own pods."""
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """The label that every namespace has: its name."""
 
@@ -145,20 +147,30 @@ def _webhook(each: Admission, reached: Reached, namespace: str | None) -> Object
 
 
 def _namespaces(each: Admission, own: str | None) -> Object:
-    """Return the namespace selector, which excludes the operator's own: its pods must start while it is down."""
+    """Return the namespace selector.
+
+    It excludes the operator's own namespace: its pods must start while the webhook is down. For Kubernetes' own kinds
+    it excludes kube-system, too, unless that is selected.
+    """
     selector = dict(each.namespace_selector or {})
-    if own is None:
-        return selector
     expressions = [*selector.get("matchExpressions", ())]
     labels = selector.get("matchLabels", {}).items()
     wanted = [*expressions, *({"key": key, "operator": "In", "values": [value]} for key, value in labels)]
-    if any(
-        (one.get("key"), one.get("operator")) == (NAMESPACE_LABEL, "In") and own in one.get("values", ())
+    selected = {
+        name
         for one in wanted
-    ):
+        if (one.get("key"), one.get("operator")) == (NAMESPACE_LABEL, "In")
+        for name in one.get("values", ())
+    }
+    if own in selected:
         raise ConfigError(
             f"{each.title} selects the operator's own namespace {own}: it could not start again after a failure. Take "
             "this namespace out of its namespace_selector"
         )
-    excluded = {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [own]}
-    return {**selector, "matchExpressions": [*expressions, excluded]}
+    excluded = [] if own is None else [own]
+    if each.excludes_kube_system and KUBE_SYSTEM not in (selected | {own}):
+        excluded.append(KUBE_SYSTEM)
+    if not excluded:
+        return selector
+    expression = {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": excluded}
+    return {**selector, "matchExpressions": [*expressions, expression]}

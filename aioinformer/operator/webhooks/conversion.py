@@ -10,15 +10,18 @@ import msgspec
 
 from ..._core.coop import Budget
 from ..._core.tasks import maybe_await
-from ...errors import ConfigError, Denied, InvalidResultError
+from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
 from ...handlers import callable_name
 from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
+from ...objects.nested_encoding import encode_nested
+from ...objects.nesting import decode_any, reader_of
 from ...typed import CustomResource
 from ...typed.names import resource_of_class
 from ..declarations import require_handler
 from ..kinds import declared
 from ..mistakes import Mistakes
+from .partial import StandIns
 
 Kind = type[CustomResource]
 
@@ -33,7 +36,12 @@ class ConversionRequest(msgspec.Struct, rename={"desired": "desiredAPIVersion"})
 
 class _Typed(msgspec.Struct, rename="camel"):
     api_version: str
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] = {}
+
+
+_read_head = reader_of(_Typed)
+OnUnfit = Callable[[str, Exception], None]
+"""Called for an object that no function could convert, with its name and the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +89,14 @@ class Converter:
 
     Attributes:
         path: Where the API server calls it.
+        on_unfit: Called for objects that stay as they are.
 
     Raises:
         ConfigError: There is no way between two versions.
     """
 
     def __init__(self, conversions: Sequence[Conversion]) -> None:
+        self.on_unfit: OnUnfit = lambda key, error: None
         resource = resource_of_class(conversions[0].old)
         self.name = str(resource)
         self.path = f"/convert/{self.name}"
@@ -131,23 +141,57 @@ class Converter:
             return {"uid": request.uid, "result": {"status": "Failure", "message": str(denial)}}
         return {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
 
-    async def _converted(self, raw: bytes, desired: str) -> dict[str, Any]:
-        head = msgspec.json.decode(raw, type=_Typed)
+    async def _converted(self, raw: bytes, desired: str) -> msgspec.Raw:
+        head = _read_head(raw)
         old, new = self._classes.get(head.api_version), self._classes.get(desired)
         if old is None or new is None:
             raise ConfigError(
                 f"{self.name}: no conversion from {head.api_version} to {desired}, only between "
                 f"{', '.join(self._classes)}"
             )
-        obj: Any = decoder_of(old)(raw, None)
-        for step in self._ways[old, new]:
-            obj = await maybe_await(step.function(obj))
-            if not isinstance(obj, step.new):
-                raise InvalidResultError(
-                    f"{callable_name(step.function)} returned {obj!r:.200}, not a {step.new.__name__}"
-                )
-        fields = fields_of(obj)
-        return {**fields, "apiVersion": desired, "metadata": _metadata(head.metadata, fields)}
+        way = self._ways[old, new]
+        try:
+            obj: Any = decoder_of(old)(raw, None)
+        except DecodeError:
+            fields = await self._unfit(decode_any(raw), old, way)
+        else:
+            fields = _fields(await _through(way, obj))
+        whole = {**fields, "apiVersion": desired, "metadata": _metadata(head.metadata, fields)}
+        return msgspec.Raw(encode_nested(whole))
+
+    async def _unfit(self, fields: dict[str, Any], old: Kind, way: Sequence[Conversion]) -> dict[str, Any]:
+        """Return an object that its class cannot hold, converted as far as it is there.
+
+        The server sends partial objects in a server-side apply. An object that a function cannot convert without what
+        is missing keeps its fields: it must not fail the others of a list, and no field is guessed.
+        """
+        stand_ins = StandIns()
+        try:
+            return stand_ins.write(await _through(way, stand_ins.read(fields, old)))
+        except (Denied, InvalidResultError):
+            raise
+        except Exception as error:  # of the user's function, which got stand-ins
+            metadata = fields.get("metadata") or {}
+            self.on_unfit("/".join(filter(None, map(metadata.get, ("namespace", "name")))), error)
+            return fields
+
+
+async def _through(way: Iterable[Conversion], obj: Any) -> Any:
+    """Return an object after the steps to another version."""
+    for step in way:
+        obj = await maybe_await(step.function(obj))
+        if not isinstance(obj, step.new):
+            raise InvalidResultError(
+                f"{callable_name(step.function)} returned {obj!r:.200}, not a {step.new.__name__}"
+            )
+    return obj
+
+
+def _fields(obj: Any) -> dict[str, Any]:
+    try:
+        return fields_of(obj)
+    except RecursionError:
+        return StandIns().write(obj)
 
 
 def _metadata(original: dict[str, Any], converted: dict[str, Any]) -> dict[str, Any]:

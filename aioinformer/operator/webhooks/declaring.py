@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
@@ -16,6 +17,8 @@ from .app import WebhookApp
 from .configuration import Object, Reached, client_config, configurations
 from .conversion import Conversion, Converter, Kind
 from .review import AdmissionReview
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 A = TypeVar("A", bound=CustomResource)
@@ -170,9 +173,21 @@ class DeclaresWebhooks:
     # -- serving -------------------------------------------------------------------------------------------
 
     def _webhook_app(self, context: Context | None) -> WebhookApp:
+        self._tell_of_scale()
         return WebhookApp(
             [(each, each.bound(context)) for each in self._admissions], self._converters().values()
         )
+
+    def _tell_of_scale(self) -> None:
+        """Log which webhooks are not called when the scale of their objects changes."""
+        asked = {(each.of.group, each.of.plural) for each in self._admissions if each.subresource == "scale"}
+        for each in self._admissions:
+            if each.misses_scale and (each.of.group, each.of.plural) not in asked:
+                logger.info(
+                    "%s is not called for %s/scale, by which kubectl scale and autoscalers change the replicas: that "
+                    "needs %s(%r, subresource='scale')",
+                    each.title, each.of.plural, each.verb, str(each.of),
+                )  # fmt: skip
 
     def _converters(self) -> dict[str, Converter]:
         """Return the converter of each kind that has conversions, by the name of its definition.

@@ -8,9 +8,12 @@ from typing import Any
 import msgspec
 
 from ...objects.encoding import fields_of
+from ...objects.json_values import same
 from ...objects.kube_object import KubeObject
 from ...objects.nesting import decode_any
 from ...resources.merging import with_unknown_fields
+from .deep_texts import DeepTexts
+from .partial import StandIns
 
 Step = dict[str, Any]
 
@@ -24,10 +27,27 @@ def json_patch(raw: bytes, wanted: Any) -> list[Step]:
 
     Raises:
         DecodeError: The object does not fit the Struct.
+        AmbiguousEditError: A Struct does not say which item of a list was changed.
     """
-    is_struct = isinstance(wanted, msgspec.Struct) and not isinstance(wanted, KubeObject)
-    fields = with_unknown_fields(raw, wanted) if is_struct else fields_of(wanted)
-    return [*_steps("", decode_any(raw), fields)]
+    original = decode_any(raw)
+    if not isinstance(wanted, msgspec.Struct) or isinstance(wanted, KubeObject):
+        return [*_steps(original, fields_of(wanted))]
+    try:
+        return [*_steps(original, with_unknown_fields(raw, wanted, original=original))]
+    except RecursionError:
+        return _deep_patch(original, wanted)
+
+
+def _deep_patch(original: Any, wanted: msgspec.Struct) -> list[Step]:
+    """As ``json_patch``, with texts in place of what is nested deeply, in fields whose type is open."""
+    texts = DeepTexts()
+    before = texts.cut(original)
+    struct = msgspec.convert(texts.cut(StandIns().write(wanted)), type(wanted), str_keys=True)
+    steps = _steps(before, with_unknown_fields(msgspec.json.encode(before), struct))
+    return [
+        {name: texts.restore(part) if name == "value" else part for name, part in step.items()}
+        for step in steps
+    ]
 
 
 def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
@@ -43,21 +63,26 @@ def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
             at[last] = step["value"]
 
 
-def _steps(path: str, old: Any, new: Any) -> Iterator[Step]:
-    """Yield the steps for one value. A list that differs is replaced, because its indexes would move."""
-    if not (isinstance(old, dict) and isinstance(new, dict)):
-        if old != new or isinstance(old, bool) != isinstance(new, bool):
-            yield {"op": "replace", "path": path, "value": new}
-        return
-    for name in old:
-        at = f"{path}/{_escaped(name)}"
-        if name in new:
-            yield from _steps(at, old[name], new[name])
-        else:
-            yield {"op": "remove", "path": at}
-    for name in new:
-        if name not in old:
-            yield {"op": "add", "path": f"{path}/{_escaped(name)}", "value": new[name]}
+def _steps(before: Any, after: Any) -> Iterator[Step]:
+    """Yield the steps, at any nesting. A list that differs is replaced, because its indexes would move."""
+    remaining = [("", before, after)]
+    while remaining:
+        path, old, new = remaining.pop()
+        if old is new:
+            continue
+        if not (isinstance(old, dict) and isinstance(new, dict)):
+            if not same(old, new):
+                yield {"op": "replace", "path": path, "value": new}
+            continue
+        for name in old:
+            at = f"{path}/{_escaped(name)}"
+            if name in new:
+                remaining.append((at, old[name], new[name]))
+            else:
+                yield {"op": "remove", "path": at}
+        for name in new:
+            if name not in old:
+                yield {"op": "add", "path": f"{path}/{_escaped(name)}", "value": new[name]}
 
 
 def _escaped(name: str) -> str:

@@ -8,7 +8,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from ...errors import Denied
+from ...errors import DecodeError, Denied
+from ...objects.json_values import same
+from ...objects.nesting import DECODE_ERRORS, decode_any, reader_of
 
 T = TypeVar("T")
 
@@ -42,6 +44,17 @@ class AdmissionRequest(msgspec.Struct, rename="camel", kw_only=True):
     old_object: msgspec.Raw = msgspec.Raw(b"null")
     options: dict[str, Any] | None = None
     dry_run: bool | None = None
+
+
+class _Times(msgspec.Struct, rename="camel"):
+    deletion_timestamp: str | None = None
+
+
+class _Head(msgspec.Struct):
+    metadata: _Times
+
+
+_read_head = reader_of(_Head)
 
 
 class AdmissionReview(Generic[T]):
@@ -78,6 +91,8 @@ class AdmissionReview(Generic[T]):
         self.options = request.options or {}
         self.warnings: list[str] = []
         self.denials: list[Denied] = []
+        self.unread: dict[str, DecodeError] = {}
+        """Why ``object`` or ``old`` could not be read, once the webhook has tried."""
 
     def __repr__(self) -> str:
         where = f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -95,7 +110,7 @@ class AdmissionReview(Generic[T]):
         Raises:
             DecodeError: It does not fit its class.
         """
-        return self._decode(self.raw)
+        return self._read("object", self.raw)
 
     @cached_property
     def old(self) -> T | None:
@@ -105,7 +120,43 @@ class AdmissionReview(Generic[T]):
             DecodeError: It does not fit its class.
         """
         raw = bytes(self._request.old_object)
-        return None if raw == b"null" else self._decode(raw)
+        return None if raw == b"null" else self._read("old", raw)
+
+    def _read(self, which: str, raw: bytes) -> T:
+        try:
+            return self._decode(raw)
+        except DecodeError as error:
+            self.unread[which] = error
+            raise
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the webhook has read ``object``, and may have changed it."""
+        return "object" in self.__dict__
+
+    @property
+    def is_being_deleted(self) -> bool:
+        """Whether this is an update of an object that waits for its finalizers."""
+        if self.operation != "UPDATE":
+            return False
+        try:
+            head = _read_head(self._request.old_object)
+        except DECODE_ERRORS:
+            return False
+        return head.metadata.deletion_timestamp is not None
+
+    @cached_property
+    def changes_only_metadata(self) -> bool:
+        """Whether this is an update that changes nothing but metadata."""
+        if self.operation != "UPDATE":
+            return False
+        try:
+            before, after = decode_any(self._request.old_object), decode_any(self._request.object)
+        except DECODE_ERRORS:
+            return False
+        if not (isinstance(before, dict) and isinstance(after, dict)):
+            return False
+        return same({**before, "metadata": None}, {**after, "metadata": None})
 
     def warn(self, message: str) -> None:
         """Show the user a warning. The server cuts it after 256 characters."""

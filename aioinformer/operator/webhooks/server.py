@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import ssl
+import stat
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -13,16 +14,19 @@ from typing import Self
 
 from aiohttp import web
 
-from ..._core.http_server import HTTPServer
+from ..._core.bounded_server import Body, BoundedServer
 from ..._core.tasks import finish
 from ...errors import ConfigError
-from ..listening import listen
-from .app import WebhookApp
+from .app import LARGEST_CONVERSION, WebhookApp
 
 logger = logging.getLogger(__name__)
 
 POLL = 10.0
 """Seconds between checks of the certificate's files."""
+MOST_CONNECTIONS = 300
+"""Each API server keeps one for each of its requests that waits for a webhook; each takes a third of a megabyte."""
+DRAIN = 5.0
+"""Seconds in which the API server learns that a pod ends."""
 _WRONG_TIME = (9, 10)
 """OpenSSL's codes for a certificate that is not valid yet, or no longer."""
 
@@ -37,6 +41,8 @@ class WebhookServer:
         key: The file of the private key, in PEM.
         host: The address to listen on; None for all.
         poll: Seconds between checks of both files. A new certificate is used for new connections.
+        drain: Seconds for which leaving the block still accepts connections, because the API server learns of the end
+            of a pod a little later; None for 5 in a pod, and 0 elsewhere. Cancellation cuts it short.
 
     Attributes:
         port: The port.
@@ -54,7 +60,9 @@ class WebhookServer:
         key: str | os.PathLike[str],
         host: str | None = None,
         poll: float = POLL,
+        drain: float | None = None,
     ) -> None:
+        self._drain = default_drain() if drain is None else drain
         self.port = port
         self._app = app
         self._host = host
@@ -66,13 +74,13 @@ class WebhookServer:
         self._certificate.load()
         self._certificate.warn_if_invalid()
         async with AsyncExitStack() as starting:
-            server = HTTPServer(self._serve, access_log=None)
-            runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=5.0)
-            await runner.setup()
-            starting.push_async_callback(runner.cleanup)
-            context = self._certificate.context
-            await listen(runner, self._host, self.port, "--webhook-port", ssl_context=context)
-            self.port = runner.addresses[0][1]
+            server = BoundedServer(
+                self._serve, name="webhooks", connections=MOST_CONNECTIONS, most_bytes=LARGEST_CONVERSION
+            )
+            starting.push_async_callback(server.close, 5.0)
+            self.port = await server.listen(
+                self._host, self.port, "--webhook-port", tls=lambda: self._certificate.context
+            )
             watching = asyncio.create_task(self._watch(), name="<WebhookServer> certificate")
             starting.push_async_callback(finish, watching)
             self._stack = starting.pop_all()
@@ -81,28 +89,34 @@ class WebhookServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._stack.aclose()
+        try:
+            if kind is None or issubclass(kind, asyncio.CancelledError):
+                await asyncio.sleep(self._drain)
+        finally:
+            await self._stack.aclose()
 
-    async def _serve(self, request: web.BaseRequest) -> web.Response:
+    async def _serve(self, request: web.BaseRequest, body: Body) -> web.Response:
         found = await self._app.answer(
             request.method,
             request.path,
             request.query_string,
             request.headers.get("Content-Type", ""),
-            request.content.iter_any(),
+            body,
         )
-        response = web.Response(
+        return web.Response(
             status=found.status, body=found.body, headers={"Content-Type": found.content_type}
         )
-        if not request.content.is_eof():
-            response.force_close()  # the rest of a body that is too large is not read
-        return response
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._poll)
             self._certificate.reload()
             self._certificate.warn_if_invalid()
+
+
+def default_drain() -> float:
+    """Return for how many seconds webhooks are served after the end began: no API server is to learn it elsewhere."""
+    return DRAIN if os.environ.get("KUBERNETES_SERVICE_HOST") else 0.0
 
 
 class _Certificate:
@@ -124,15 +138,24 @@ class _Certificate:
         try:
             seen = self._times()
             pem = Path(self._cert).read_text("ascii", "ignore")  # comments may be in any language
-            # First elsewhere: a failure would leave the context with half of the pair.
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._cert, self._key)
-            self.context.load_cert_chain(self._cert, self._key)
+            # A new context: one keeps a chain for each type of key, and goes on serving the former.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self._cert, self._key)
         except (OSError, ValueError) as error:  # SSLError is an OSError
             raise ConfigError(
                 f"the TLS certificate {self._cert} with the key {self._key} cannot be used: "
                 f"{getattr(error, 'strerror', None) or error}"
             ) from error
-        self._seen, self._pem = seen, pem
+        self._seen, self._pem, self.context = seen, pem, context
+        self._warn_if_writable()
+
+    def _warn_if_writable(self) -> None:
+        """Log which of the files other users may write, and so answer in the place of the webhooks."""
+        if os.name == "nt":  # it has no such permissions
+            return
+        for path in dict.fromkeys((self._cert, self._key)):
+            if os.stat(path).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                logger.warning("%s may be written by other users: chmod go-w %s", path, path)
 
     def warn_if_invalid(self) -> None:
         """Log once why no client accepts the certificate at this time."""

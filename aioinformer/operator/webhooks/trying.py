@@ -13,6 +13,8 @@ from ...errors import ApiError, ConfigError, StatusCause
 from ...objects.codec import codec_for
 from ...objects.encoding import fields_of
 from ...objects.kube_object import KubeObject
+from ...objects.nested_encoding import encode_nested
+from ...objects.nesting import decode_any, reader_of
 from ...typed.declaration import plural_of
 from ...typed.names import resource_of_class
 from ..context import Context
@@ -87,7 +89,7 @@ async def try_review(
             "dryRun": dry_run,
         }
         handle = each.bound(context)
-        response = await handle(msgspec.json.decode(msgspec.json.encode(request), type=AdmissionRequest))
+        response = await handle(_read_review(encode_nested({"request": request})).request)
         warnings += response.get("warnings", ())
         if (status := response.get("status")) is not None:
             denials.append(
@@ -96,19 +98,26 @@ async def try_review(
             if each.mutates:
                 break  # the server asks no other
         elif "patch" in response:
-            apply_patch(fields, msgspec.json.decode(base64.b64decode(response["patch"])))
+            apply_patch(fields, decode_any(base64.b64decode(response["patch"])))
     return Reviewed(
         not denials,
-        codec_for(type(obj)).decode(msgspec.json.encode(fields)),
+        codec_for(type(obj)).decode(encode_nested(fields)),
         "; ".join(each.message for each in denials),
         tuple(cause for each in denials for cause in each.causes),
         tuple(warnings),
     )
 
 
+class _Review(msgspec.Struct):
+    request: AdmissionRequest
+
+
+_read_review = reader_of(_Review)
+
+
 def _encoded(obj: Any) -> Object:
     """Return an object as the server would send it. It shares nothing with the original."""
-    fields: Object = msgspec.json.decode(msgspec.json.encode(fields_of(obj)))
+    fields: Object = decode_any(encode_nested(fields_of(obj)))
     return fields
 
 

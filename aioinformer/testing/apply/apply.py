@@ -8,6 +8,7 @@ that the Python API has written belong to `before-first-apply`. `kubectl apply -
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.testing.apply.fieldsets import (
@@ -28,6 +29,9 @@ from aioinformer.testing.schema.zeros import blank
 from aioinformer.testing.storage.codec import load
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aioinformer.testing.apply.versions import Versions
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.schema.node import Node
@@ -55,14 +59,12 @@ def owners_of(
         assert after is not None
         new = load(resource, after)
         new["metadata"]["managedFields"] = entries
-        entries = track_write(
-            resource,
-            node,
-            None if write.before is None else load(resource, write.before),
-            new,
-            manager=write.manager,
-            subresource=write.subresource,
-            now=write.time,
+        old = None if write.before is None else load(resource, write.before)
+        owners = _Owners(resource, node, new["metadata"], old, write.time)
+        change = _Change(set(), set()) if old is None else _Change.of(paths(node, old), paths(node, new))
+        changes = {owner.api_version: change for owner in owners.fields} | {resource.api_version: change}
+        entries = _tracked(
+            resource, node, old, new, owners, changes, write.manager, write.subresource, write.time
         )
     return entries
 
@@ -93,7 +95,7 @@ def check_type(applied: Object, api_version: str, kind: str) -> None:
         raise bad_request(f"invalid object type: {group_version(given[0])}, Kind={given[1]}")
 
 
-def apply_configuration(
+async def apply_configuration(
     resource: ResourceType,
     node: Node,
     live: Object | None,
@@ -103,6 +105,7 @@ def apply_configuration(
     subresource: str,
     force: bool,
     now: str,
+    versions: Versions,
 ) -> Object:
     """Return an object with a configuration applied.
 
@@ -116,21 +119,35 @@ def apply_configuration(
         subresource: The subresource of the request.
         force: Take over fields of other owners.
         now: The time.
+        versions: The versions of the kind.
 
     Raises:
-        StatusError: 409 with the fields of other owners.
+        StatusError: 409 with the fields of other owners; 500 if a conversion webhook fails.
     """
     wanted = {path for path, value in paths(node, applied).items() if value is not PARENT}
     me = Owner(manager, _APPLY, resource.api_version, subresource)
     current = {} if live is None else paths(node, live)
     owners = _Owners(resource, node, {} if live is None else live["metadata"], live, now)
-    result: Object = merge(node, live, applied) if live is not None else dict(applied)
-    touched = _differing(current, paths(node, result))
+    former, fields_before = owners.remove_applier(me)
+    owners.fields[me] = wanted
+    merged: Object = dict(applied) if live is None else merge(node, live, applied)
+    if live is None:
+        result = merged
+    elif former == resource.api_version and all(owner.api_version == former for owner in owners.fields):
+        kept = with_parents(path for owned in owners.fields.values() for path in owned)
+        result = remove(node, merged, fields_before - wanted - kept, kept) or {}
+    else:
+        by_version = [(owner.api_version, fields) for owner, fields in owners.fields.items()]
+        result = await versions.prune(resource, merged, (former, fields_before), by_version)
+    changes = await _changes(resource, node, live, result, owners, versions, me)
+    # A value in place of fields conflicts with their owners, too.
+    touched = {each: change.modified for each, change in changes.items()}
+    touched[resource.api_version] = _differing(current, paths(node, merged))
     conflicts = [
         (owner, path)
         for owner, owned in owners.fields.items()
         if owner != me
-        for path in sorted(touched & owned)
+        for path in sorted(touched[owner.api_version] & owned)
     ]
     if conflicts and not force and live is not None:
         allowed = taken_over(resource, node, live, current) if manager == KUBECTL else set()
@@ -138,20 +155,15 @@ def apply_configuration(
             raise _conflict(remaining)
     for owner, path in conflicts:
         owners.fields[owner].discard(path)
-    left_out = owners.fields.get(me, set()) - wanted
-    owners.fields[me] = wanted
-    kept = with_parents(path for owned in owners.fields.values() for path in owned)
-    result = remove(node, result, left_out - kept, kept) or {}
-    gone = current.keys() - paths(node, result).keys()
-    for owned in owners.fields.values():
-        owned -= gone
+    for owner, owned in owners.fields.items():
+        owned -= changes[owner.api_version].removed
     if result != live:
         owners.times[me] = now
     result["metadata"] = {**result["metadata"], "managedFields": owners.entries()}
     return result
 
 
-def track_write(
+async def track_write(
     resource: ResourceType,
     node: Node,
     old: Object | None,
@@ -160,6 +172,7 @@ def track_write(
     manager: str,
     subresource: str,
     now: str,
+    versions: Versions,
 ) -> list[Object]:
     """Return the `managedFields` after a create or an update: the manager becomes the only owner of changed fields.
 
@@ -171,21 +184,76 @@ def track_write(
         manager: The field manager.
         subresource: The subresource of the request.
         now: The time.
+        versions: The versions of the kind.
+
+    Raises:
+        StatusError: 500 if a conversion webhook fails.
     """
-    after = paths(node, new)
-    if old is None:
-        touched, changed = set[Path](), _created(node, new, with_status=False)
-    else:
-        touched = _differing(paths(node, old), after)
-        changed = touched & after.keys()
     owners = _Owners(resource, node, new["metadata"], old, now)
-    for owned in owners.fields.values():
-        owned -= touched
+    changes = await _changes(resource, node, old, new, owners, versions)
+    return _tracked(resource, node, old, new, owners, changes, manager, subresource, now)
+
+
+def _tracked(
+    resource: ResourceType,
+    node: Node,
+    old: Object | None,
+    new: Object,
+    owners: _Owners,
+    changes: Mapping[str, _Change],
+    manager: str,
+    subresource: str,
+    now: str,
+) -> list[Object]:
+    change = changes[resource.api_version]
+    for owner, owned in owners.fields.items():
+        owned -= changes[owner.api_version].touched
+    changed = _created(node, new, with_status=False) if old is None else change.modified
     if changed:
         me = Owner(manager, _UPDATE, resource.api_version, subresource)
         owners.fields.setdefault(me, set()).update(changed)
         owners.times[me] = now
     return owners.entries()
+
+
+class _Change(NamedTuple):
+    """What a write does to fields, in one version."""
+
+    modified: set[Path]
+    removed: set[Path]
+
+    @property
+    def touched(self) -> set[Path]:
+        return self.modified | self.removed
+
+    @classmethod
+    def of(cls, before: dict[Path, Any], after: dict[Path, Any]) -> _Change:
+        return cls(_differing(before, after) & after.keys(), before.keys() - after.keys())
+
+
+async def _changes(
+    resource: ResourceType,
+    node: Node,
+    old: Object | None,
+    new: Object,
+    owners: _Owners,
+    versions: Versions,
+    me: Owner | None = None,
+) -> dict[str, _Change]:
+    """Return what a write does in the version of each owner. Owners in versions that are gone are removed."""
+    if old is None:
+        return defaultdict(lambda: _Change(set(), set()))
+    changes = {resource.api_version: _Change.of(paths(node, old), paths(node, new))}
+    for owner in [*owners.fields]:
+        if owner.api_version in changes or owner == me:
+            continue
+        if versions.has(owner.api_version):
+            changes[owner.api_version] = _Change.of(
+                *await versions.changed(resource, owner.api_version, old, new)
+            )
+        else:
+            del owners.fields[owner]
+    return changes
 
 
 def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
@@ -238,6 +306,19 @@ class _Owners:
             before = Owner("before-first-apply", _UPDATE, resource.api_version)
             self.fields[before] = _created(node, live, with_status=True)
             self.times[before] = now
+
+    def remove_applier(self, me: Owner) -> tuple[str, set[Path]]:
+        """Remove the owner that applies as another one does; return its version and its fields.
+
+        A manager that applies in another version than before stays the same owner.
+        """
+        for owner in self.fields:
+            if owner.operation == _APPLY and owner._replace(api_version=me.api_version) == me:
+                time = self.times.pop(owner, None)
+                if time is not None:
+                    self.times[me] = time
+                return owner.api_version, self.fields.pop(owner)
+        return me.api_version, set()
 
     def entries(self) -> list[Object]:
         """Return the entries of all owners with fields."""

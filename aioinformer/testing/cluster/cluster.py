@@ -22,6 +22,7 @@ from aioinformer.testing.apply.apply import (
     without_times,
 )
 from aioinformer.testing.apply.last_applied import KUBECTL, synchronize
+from aioinformer.testing.apply.versions import Versions
 from aioinformer.testing.cluster.configuration import configuration
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.cluster.seeds import seeded_objects
@@ -72,11 +73,14 @@ def _without_webhooks(
 
     def complete(cluster: Cluster, resource: ResourceType, /, *args: P.args, **kwargs: P.kwargs) -> T:
         work = write(cluster, resource.stored_type, *args, **kwargs)
+        cluster._is_plain = True
         try:
             work.send(None)
         except StopIteration as end:
             result: T = end.value
             return result
+        finally:
+            cluster._is_plain = False
         work.close()
         raise RuntimeError("this write would wait for a webhook")
 
@@ -109,6 +113,8 @@ class Cluster:
         dates_tokens: bool = False,
     ) -> None:
         self.registry = Registry(BUILTIN)
+        self._is_plain = False
+        """Whether a write asks no webhooks."""
         self.storage = Storage(history, watch_buffer)
         self.observers: list[Callable[[ResourceType, StoredEvent], None]] = []
         self._random = Random(seed)
@@ -200,7 +206,7 @@ class Cluster:
         check_own_rules(resource, None, new, options)
         if options.admission is not None:
             await options.admission.validate(resource, new, None, dry_run=options.dry_run)
-        writes = self._track(resource, None, None, new, options)
+        writes = await self._track(resource, None, None, new, options)
         converted = await self._converted(resource, new)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
@@ -287,7 +293,7 @@ class Cluster:
         live = None if old is None else load(resource, old)
         if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
             live["metadata"]["managedFields"] = owners_of(resource, schema_of(resource), writes, stored)
-        result = apply_configuration(
+        result = await apply_configuration(
             resource,
             schema_of(resource),
             live,
@@ -296,11 +302,17 @@ class Cluster:
             subresource=options.subresource,
             force=force,
             now=self.now(),
+            versions=self._versions(resource),
         )
         if options.field_manager == KUBECTL:
             synchronize(result, applied)
         result = decoded(resource, result)
         if stored is None or old is None:
+            if uid := result["metadata"].get("uid"):
+                why = (
+                    f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                )
+                raise errors.conflict(resource, name, why)
             return await self.create_async(resource, namespace, result, options), True
         return await self._replace(resource, stored, old, result, options), False
 
@@ -337,6 +349,21 @@ class Cluster:
         if not resource.is_converted:
             return None
         return await self.conversions.convert(resource, resource.stored_type, obj)
+
+    def _versions(self, resource: ResourceType) -> Versions:
+        """Return the versions of a resource's kind."""
+        resources = {
+            each.api_version: each
+            for each in self.registry
+            if (each.stored_group, each.plural) == (resource.stored_group, resource.plural)
+        }
+
+        async def convert(old: ResourceType, new: ResourceType, obj: Object) -> Object | None:
+            if self._is_plain and resource.storage is not None:
+                return {**obj, "apiVersion": new.api_version}
+            return await self.conversions.convert(old, new, obj)
+
+        return Versions(resources, schema_of, convert)
 
     def _seed(self, left_out: tuple[str, ...]) -> None:
         """Create what a new server has, without applying rules: the objects are the real server's.
@@ -392,7 +419,7 @@ class Cluster:
             await options.admission.validate(resource, result, old, dry_run=options.dry_run)
         if result == old or (options.applied and without_times(result) == without_times(old)):
             return shown
-        writes = self._track(resource, stored, old, result, options)
+        writes = await self._track(resource, stored, old, result, options)
         converted = await self._converted(resource, result)
         if self.find(resource, stored.namespace, stored.name) is not stored:
             raise ChangedMeanwhileError
@@ -407,7 +434,7 @@ class Cluster:
             return store(resource, result)
         return self._commit(resource, stored, result, writes, dry_run=options.dry_run, converted=converted)
 
-    def _track(
+    async def _track(
         self,
         resource: ResourceType,
         stored: StoredObject | None,
@@ -423,7 +450,7 @@ class Cluster:
         if is_tracked(old, options.field_manager):
             if stored is not None and writes and "managedFields" not in new["metadata"]:
                 new["metadata"]["managedFields"] = owners_of(resource, schema_of(resource), writes, stored)
-            new["metadata"]["managedFields"] = track_write(
+            new["metadata"]["managedFields"] = await track_write(
                 resource,
                 schema_of(resource),
                 old,
@@ -431,6 +458,7 @@ class Cluster:
                 manager=options.field_manager,
                 subresource=options.subresource,
                 now=self.now(),
+                versions=self._versions(resource),
             )
             return ()
         if not options.strict or resource.is_converted or (stored is not None and not writes):

@@ -57,6 +57,8 @@ class Strategy:
         """Set what the server sets in a new object."""
         kind = resource.kind
         if resource.custom:
+            if resource.schema is not None:
+                resource.schema.set_status(new)
             return
         is_new = "status" not in new or resource in (DEFINITIONS, NAMESPACES)
         if is_new and (status := _new_status(resource.api_version, kind)) is not UNSET:

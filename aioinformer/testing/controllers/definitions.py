@@ -12,6 +12,7 @@ from aioinformer.testing.cluster.deletion import CLEANUP
 from aioinformer.testing.controllers.controller import Controller
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.resources import (
+    Conversion,
     FieldLabel,
     PrinterColumn,
     ResourceType,
@@ -191,7 +192,19 @@ def resource_types(
             origin = next((each for each in types if each.version == stored.version), stored)
         storage = WebhookStorage(origin, webhook.get("clientConfig") or {})
         types = [replace(each, storage=storage) for each in types]
+    else:
+        types = [types[0], *(_unconverted(types[0], each) for each in types[1:])]
     return [each for each, version in zip(types, versions, strict=True) if every or version["served"]]
+
+
+def _unconverted(stored: ResourceType, shown: ResourceType) -> ResourceType:
+    """Return a version whose objects differ in their apiVersion alone: fields that one schema lacks are dropped."""
+    assert stored.schema is not None
+    assert shown.schema is not None
+    if shown.schema is stored.schema:  # equal ones are the same
+        return shown
+    read, prune = stored.schema.read, shown.schema.pruned
+    return replace(shown, conversion=Conversion(shown.group, lambda obj: read(obj)[0], prune))
 
 
 def _schema(version: Object) -> Schema:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import msgspec
 from aioinformer.testing import protobuf
 from aioinformer.testing.errors import StatusError, bad_request, too_large
 from aioinformer.testing.http.encodings import JSON, PROTOBUF
+from aioinformer.testing.http.yaml_loader import yaml_loader
 from aioinformer.testing.objects import LARGEST_BODY
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def parse_yaml(body: bytes) -> Any:
         import yaml
 
     try:
-        loader = _yaml_loader()(body)
+        loader = yaml_loader()(body)
         node = loader.get_single_node()
         if node is None:
             return None
@@ -141,17 +141,3 @@ def _expanded_size(node: Any, known: dict[Any, int]) -> int:
         raise bad_request("error decoding YAML: yaml: document contains excessive aliasing")
     known[node] = size
     return size
-
-
-@cache
-def _yaml_loader() -> Any:
-    """Return a YAML loader that keeps times as text, as the real server does."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers = {  # noqa: RUF012 - as in the class it derives from
-            first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
-            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-    return Loader

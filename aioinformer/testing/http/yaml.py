@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _STRING = "tag:yaml.org,2002:str"
 
 _NO_STRING = re.compile(
-    r"[yYnN]|[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9]*)?"
+    r"[yYnN]|[-+]?0o?[0-7_]+|[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9]*)?"
 )
 """Texts that Go's library quotes beyond those of PyYAML: old booleans, exponents, numbers to the base of 60."""
 

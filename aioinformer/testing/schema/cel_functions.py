@@ -8,11 +8,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from aioinformer.testing.schema.patterns import compile_pattern
+from aioinformer.testing.schema.patterns import compile_pattern, find_all
 from aioinformer.testing.schema.scalars import parse_quantity
 
 if TYPE_CHECKING:
@@ -213,12 +213,8 @@ def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     compiled = compile_pattern(pattern)
     if compiled is None:
         raise ValueError(f"the embedded server cannot evaluate the pattern {pattern}")
-    found, end = [], -1
-    for each in compiled.finditer(text):
-        if each[0] or each.start() != end:  # Go finds no empty text right after another match
-            found.append(each[0])
-        end = each.end()
-    return found if most < 0 else found[:most]
+    found = islice(find_all(compiled, text), None if most < 0 else most)
+    return [*found]
 
 
 FUNCTIONS = [

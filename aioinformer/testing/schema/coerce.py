@@ -29,7 +29,7 @@ def coerced(node: Node, value: Any, unknown: list[str], path: str = "") -> Any:
         filled = [_default(item) if each is None and not item.nullable else each for each in value]
         return [coerced(item, each, unknown, f"{path}[{number}]") for number, each in enumerate(filled)]
     if not isinstance(value, dict):
-        return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+        return _number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     kept = {}
     for name, entry in value.items():
         below = f"{path}.{name}" if path else name
@@ -48,6 +48,32 @@ def coerced(node: Node, value: Any, unknown: list[str], path: str = "") -> Any:
     for name, known in node.properties.items():
         if name not in kept and known.default is not msgspec.UNSET:
             kept[name] = coerced(known, _default(known), unknown, f"{path}.{name}")
+    return kept
+
+
+def _number(value: float) -> float:
+    """Return a number as Go reads and writes it: whole if it is, and a float if it does not fit into 64 bits."""
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else float(value)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def pruned(node: Node, value: Any) -> Any:
+    """Return a copy of a value without unknown fields, as of an object that another version of its kind shows."""
+    if isinstance(value, list):
+        item = node.items or (_ANYTHING if node.preserves_unknown else _NOTHING)
+        return [pruned(item, each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for name, entry in value.items():
+        known = node.properties.get(name, node.items)
+        if node.is_embedded and name in OF_EVERY_OBJECT:
+            kept[name] = entry
+        elif known is not None:
+            kept[name] = pruned(known, entry)
+        elif node.preserves_unknown:
+            kept[name] = entry
     return kept
 
 

@@ -102,7 +102,7 @@ def _check_type(node: Node, types: tuple[str, ...], value: Any, path: str, resul
     if given in types:
         return
     fits = given == "integer" and "number" in types
-    fits = fits or (given == "number" and "integer" in types and value.is_integer())
+    fits = fits or (given == "number" and "integer" in types and value.is_integer() and abs(value) < 2**53)
     is_text = isinstance(value, str | list)
     of_number = {"integer": "int64", "number": "float64"}.get(given, "")
     if not is_text and format_ and not fits and of_number != format_:
@@ -153,7 +153,9 @@ def _check_string(node: Node, value: str, path: str, result: _Result) -> None:
     rules = node.rules
     if len(value) > rules.get("maxLength", len(value)):
         most = rules["maxLength"]
-        why = f"may not be more than {most} byte{'' if most == 1 else 's'}"
+        why = (
+            "value is too long" if most < 0 else f"may not be more than {most} byte{'' if most == 1 else 's'}"
+        )
         result.add(Fault("TooLong", path.removeprefix("."), detail=why))
     elif len(value) < rules.get("minLength", 0):
         result.add(_invalid(path, value, f"should be at least {rules['minLength']} chars long"))
@@ -178,29 +180,29 @@ def _check_number(node: Node, value: float, path: str, result: _Result) -> None:
 
     def check_range(what: str, limit: float) -> bool:
         """Return whether a number fits the type; report it if not."""
-        bound = _BOUNDS.get(node.format)
-        if of_integer and bound is not None and limit == int(limit) and -bound <= limit < bound:
-            return True
-        if not of_integer:
-            return True
-        kind = f"with format {node.format}" if node.format else "(default format)"
-        result.add(_plain(f"{what} value must be of type integer {kind} in {path}"))
-        return False
+        bound = _BOUNDS.get(node.format, 0)
+        fits = not of_integer or (limit == int(limit) and -bound <= limit < bound)
+        if fits and of_integer and limit == -bound and what != "Checked":
+            fits = False  # a limit is a float there, whose least value counts as too small
+        if not fits:
+            kind = f"with format {node.format}" if node.format else "(default format)"
+            result.add(_plain(f"{what} value must be of type integer {kind} in {path}"))
+        return fits
 
     check_range("Checked", value)
     if (factor := rules.get("multipleOf")) is not None:
-        check_range("MultipleOf", factor)
-        factor = int(factor) if isinstance(value, int) else factor
+        if check_range("MultipleOf", factor) and isinstance(value, int):
+            factor = _whole(factor)
         if factor <= 0:  # as upstream for an integer value and a factor below 1
-            why = f"factor MultipleOf declared for {path} must be positive: {factor}"
+            why = f"factor MultipleOf declared for {path} must be positive: {number(factor)}"
             result.add(Fault("Invalid", path.removeprefix("."), factor, why))
-        elif not _is_whole(value / factor if factor >= 1 else 1 / factor * value):
+        elif not _is_multiple(value, factor):
             result.add(_invalid(path, value, f"should be a multiple of {number(factor)}"))
     for name, sign, word in (("minimum", -1, "greater"), ("maximum", 1, "less")):
         if (limit := rules.get(name)) is None:
             continue
         if check_range(f"{name.capitalize()} boundary", limit) and isinstance(value, int):
-            limit = int(limit)
+            limit = _whole(limit)
         excluded = rules.get(f"exclusive{name.capitalize()}", False)
         if value * sign > limit * sign or (excluded and value == limit):
             shown = number(limit)
@@ -210,12 +212,27 @@ def _check_number(node: Node, value: float, path: str, result: _Result) -> None:
             result.add(_invalid(path, value, why))
 
 
+def _whole(limit: float) -> int:
+    """Return a limit as Go's int64; one that does not fit becomes the least one."""
+    return int(limit) if -(2**63) <= limit < 2**63 else -(2**63)
+
+
+def _is_multiple(value: float, factor: float) -> bool:
+    if isinstance(value, int) and isinstance(factor, int):
+        return value % factor == 0
+    return _is_whole(value / factor if factor >= 1 else 1 / factor * value)
+
+
 def _is_whole(value: float) -> bool:
-    return abs(value - round(value)) < 1e-9 * max(1.0, abs(value))
+    near = float(int(value))
+    return abs(value) < 2**53 and (
+        value == near or (near != 0 and abs(value - near) / (abs(value) + abs(near)) < 1e-9)
+    )
 
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
-    if not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum):
+    fits = (value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum)
+    if value is None or not any(fits):  # null is in no enum
         supported = ", ".join(show(each if isinstance(each, str) else show(each)) for each in node.enum)
         result.add(Fault("NotSupported", path.removeprefix("."), value, f"supported values: {supported}"))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.schema.cel_rules import Refusal, compile_rules, has_rules, rule_faults
-from aioinformer.testing.schema.coerce import coerced
+from aioinformer.testing.schema.coerce import coerced, pruned
 from aioinformer.testing.schema.constraints import MISSING, faults_of
 from aioinformer.testing.schema.faults import BLOCKING, Fault
 from aioinformer.testing.schema.list_types import embedded_faults, list_faults
@@ -50,6 +50,17 @@ class Schema:
         """Return an object with its defaults and without unknown fields, and the paths of those."""
         unknown: list[str] = []
         return coerced(self.node, obj, unknown), sorted(unknown)
+
+    def set_status(self, obj: dict[str, Any]) -> None:
+        """Set the default of the status, which a new object gets when it is stored without one."""
+        status = self.node.properties.get("status")
+        if "status" not in obj and status is not None and status.default is not msgspec.UNSET:
+            obj["status"] = coerced(status, status.default, [])
+
+    def pruned(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return an object of another version without the fields that this one does not know."""
+        shown: dict[str, Any] = pruned(self.node, obj)
+        return shown
 
     def faults(
         self,
@@ -147,7 +158,8 @@ def _default_faults(node: Node, path: str) -> Iterator[Fault]:
         coerced(node, node.default, unknown, "x")
         if unknown:
             yield Fault("Invalid", field, node.default, "must not have unknown fields")
-        for fault in (*faults_of(node, node.default), *list_faults(node, node.default)):
+        value = coerced(node, node.default, []) if isinstance(node.default, int) else node.default
+        for fault in (*embedded_faults(node, value, is_whole=False), *faults_of(node, value)):
             yield fault.below(field)
         yield from rule_faults(node, node.default, path=field)
     for below, part in parts_of(node):
@@ -159,7 +171,7 @@ def not_enforced(schema: Schema) -> list[str]:
     """Return what of a schema the embedded server does not enforce, each with its reason."""
     found = [f"{each.field}: {each.why}" for each in schema.refusals if not each.is_invalid]
     return found + [
-        f"{path}: Python's re does not understand the pattern" for path in _patterns(schema.node, "")
+        f"{path}: the embedded server does not understand the pattern" for path in _patterns(schema.node, "")
     ]
 
 

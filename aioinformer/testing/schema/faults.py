@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
@@ -85,10 +86,8 @@ def number(value: float) -> str:
     """Return a number as Go's `%v` writes it."""
     if isinstance(value, int):
         return str(value)
-    if value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
-    text = repr(value)
-    mantissa, _, exponent = text.partition("e")
-    if not exponent and abs(value) < 1e-4:
-        mantissa, _, exponent = f"{value:e}".partition("e")
-    return f"{mantissa}e{int(exponent):+03d}" if exponent else text
+    parts = Decimal(repr(value)).normalize()
+    if -4 <= parts.adjusted() < 6:
+        return f"{parts:f}"
+    mantissa, _, exponent = f"{parts:e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"

@@ -25,10 +25,16 @@ def list_faults(node: Node, value: Any) -> Iterator[Fault]:
             yield from _duplicates(known, part, path)
 
 
-def embedded_faults(node: Node, value: Any) -> Iterator[Fault]:
-    """Yield the faults of embedded objects' kind, apiVersion and labels; those of the root are checked elsewhere."""
+def embedded_faults(node: Node, value: Any, *, is_whole: bool = True) -> Iterator[Fault]:
+    """Yield the faults of embedded objects' kind, apiVersion and labels.
+
+    Args:
+        node: The schema.
+        value: The value.
+        is_whole: Whether the value is a custom resource, whose own fields of this kind are checked elsewhere.
+    """
     for known, part, path in _parts(node, value, ""):
-        if known.is_embedded and path and isinstance(part, dict):
+        if known.is_embedded and (path or not is_whole) and isinstance(part, dict):
             yield from _object_faults(part, path)
 
 
@@ -57,6 +63,8 @@ def _object_faults(value: dict[str, Any], path: str) -> Iterator[Fault]:
             yield Fault("Invalid", field, given, "must be a string")
         elif not given:
             yield Fault("Invalid", field, given, "must not be empty")
+        elif name == "apiVersion" and given.count("/") > 1:
+            yield Fault("Invalid", field, given, f"unexpected GroupVersion string: {given}")
     metadata = value.get("metadata")
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     for key, label in (labels if isinstance(labels, dict) else {}).items():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     _Faults = Iterator[dict[str, str]]
 
 PORT_RANGE = "must be between 1 and 65535, inclusive"
+_COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _NO_PATH = "must be a simple json path starting with ."
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
@@ -69,6 +70,8 @@ def _container(path: str, container: Object) -> _Faults:
 def _column(path: str, column: Object) -> _Faults:
     if (given := column.get("type")) and given not in _COLUMN_TYPES:
         yield field_invalid(f"{path}.type", given, f"must be one of {','.join(_COLUMN_TYPES)}")
+    if (given := column.get("format")) and given not in _COLUMN_FORMATS:
+        yield field_invalid(f"{path}.format", given, f"must be one of {','.join(_COLUMN_FORMATS)}")
     if (given := column.get("jsonPath")) and not given.startswith("."):
         yield field_invalid(f"{path}.JSONPath", given, _NO_PATH)
 

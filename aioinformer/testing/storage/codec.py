@@ -107,6 +107,8 @@ def raw_item(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
     """Return a stored object as the raw JSON of a list's item."""
     if resource.conversion is not None:
         obj = load(resource, stored)
+        if resource.custom:
+            return msgspec.Raw(_encode(obj))
         return msgspec.Raw(
             _encode({name: part for name, part in obj.items() if name not in ("kind", "apiVersion")})
         )

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from aioinformer.testing.cluster.cluster import Cluster
     from aioinformer.testing.objects import Object
 
+LARGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes of the largest answer of a webhook that is read."""
+
 _STATUSES = {
     401: "the server has asked for the client to provide credentials",
     403: "the server does not allow access to the requested resource",
@@ -77,11 +80,17 @@ class Caller:
                 timeout=aiohttp.ClientTimeout(total=timeout),
                 allow_redirects=False,
             ) as response:
-                said = await response.read()
+                said = bytearray()
+                async for chunk in response.content.iter_any():
+                    said += chunk
+                    if len(said) > LARGEST_ANSWER:
+                        raise CallError(
+                            f'Post "{shown}?{query}": the answer is larger than {LARGEST_ANSWER} bytes'
+                        )
         except (aiohttp.ClientError, OSError) as error:
             raise CallError(f'Post "{shown}?{query}": {_reason(error)}') from error
         if response.status == 200:
-            return said
+            return bytes(said)
         text = said.decode(errors="replace").strip()
         raise CallError(_STATUSES.get(response.status) or _server_error(response.status, text))
 

@@ -24,7 +24,14 @@ from .custom import (
     refused_definitions,
     versions,
 )
-from .custom_schemas import custom_rules, custom_updates, custom_values, refused_schemas
+from .custom_schemas import (
+    custom_defaults,
+    custom_rules,
+    custom_updates,
+    custom_values,
+    differing_versions,
+    refused_schemas,
+)
 from .deleting import delete_options, deletions, namespaces, orphans, repeated_deletions
 from .discovering import discovery, kinds, reviews
 from .events import core_events, events_in_two_groups
@@ -95,8 +102,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     versions,
     pruning,
     custom_values,
+    custom_defaults,
     custom_updates,
     custom_rules,
+    differing_versions,
     refused_schemas,
     schemas,
     discovery,

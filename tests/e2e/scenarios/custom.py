@@ -144,7 +144,7 @@ async def refused_definitions(server: Recorder) -> None:
     await refuse("versions", name="1")
     await refuse("versions", storage=False)
     column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
-    for change in ({"name": ""}, {"type": "int"}, {"jsonPath": "spec.size"}):
+    for change in ({"name": ""}, {"type": "int"}, {"format": "decimal"}, {"jsonPath": "spec.size"}):
         await refuse("versions", additionalPrinterColumns=[column, column | change])
     for scale in (
         {},

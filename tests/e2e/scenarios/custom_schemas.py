@@ -7,11 +7,19 @@ from typing import Any
 from ..api import JSON_PATCH, MERGE, Object
 from ..definitions import definition
 from ..recording import Recorder
+from .common import version_of
 
 APPLY = "application/apply-patch+yaml"
 TEXT = {"type": "string"}
 SHORT = {"type": "string", "maxLength": 20}
 NUMBER = {"type": "integer"}
+
+
+EMBEDDED: Object = {
+    "type": "object",
+    "x-kubernetes-embedded-resource": True,
+    "x-kubernetes-preserve-unknown-fields": True,
+}
 
 
 def struct(**properties: Any) -> Object:
@@ -101,6 +109,7 @@ INVALID: tuple[Object, ...] = (
         {},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {}},
         {"apiVersion": "v1", "kind": ""},
+        {"apiVersion": "a/b/c", "kind": "Pod"},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "-"}}},
     ),
     *cases("either", {}, {"a": 1}, {"a": 1, "b": 2}),
@@ -110,6 +119,12 @@ INVALID: tuple[Object, ...] = (
     {"deep": {"enabled": False}},
     {"deep": {"inner": {}}},
     {"deep": None},
+    *cases("size", 1e18, 2**63, 1.0, 1e1),
+    *cases("ratio", 1e300, 2**70),
+    *cases("even", 1e18, 1e3),
+    *cases("date", "0000-01-01", "0000-02-29", "0000-02-30", [], [True], {}),
+    *cases("datetime", "0000-01-01T00:00:00Z", "2026-01-31t10:00:00z", "2026-01-31T10:00:00x5Z", [True]),
+    *cases("datetime", "2026-01-31T10:00:00+99:99"),
     *cases("date", "2026-01-31", "2026-02-31", "x"),
     *cases("datetime", "2026-01-31T10:00:00Z", "2026-01-31T10:00:00", "2026-01-31 10:00:00Z", "x"),
     *cases("duration", "1h30m", "5 days", "x", ""),
@@ -320,6 +335,46 @@ INVALID_SCHEMAS: tuple[Object, ...] = (
             TEXT | {"pattern": "^(?=a)b"},
             TEXT | {"pattern": "[a"},
             TEXT | {"pattern": "*"},
+            *(
+                TEXT | {"pattern": pattern}
+                for pattern in (
+                    *(
+                        r"a\Z",
+                        "a{1,2000}",
+                        "(a{100}){11}",
+                        "a++",
+                        "(?x)a",
+                        "(?#b)a",
+                        "(?<=a)b",
+                        "(?<!a)b",
+                        "(?>a)",
+                    ),
+                    *(
+                        "(a)?(?(1)b|c)",
+                        r"(a)\1",
+                        r"\u0041",
+                        r"\C",
+                        "[z-a]",
+                        "[[:foo:]]",
+                        r"\pX",
+                        "a**",
+                        "\\",
+                        "a)",
+                    ),
+                )
+            ),
+            NUMBER | {"default": 2**63},
+            NUMBER | {"default": 2**70},
+            TEXT | {"default": "2020-01-01T00:00:00", "format": "date-time"},
+            EMBEDDED | {"default": {}},
+            EMBEDDED | {"default": {"apiVersion": "a/b/c", "kind": "Pod"}},
+            struct(b=EMBEDDED) | {"default": {"b": {}}},
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "properties": {"kind": TEXT | {"default": "Pod"}, "apiVersion": TEXT | {"default": "v1"}},
+                "default": {},
+            },
             struct(b=TEXT) | {"additionalProperties": TEXT},
             {"type": "array", "items": TEXT, "uniqueItems": True},
             {"type": "array", "items": TEXT, "x-kubernetes-list-type": "map"},
@@ -361,12 +416,100 @@ INVALID_SCHEMAS: tuple[Object, ...] = (
 )
 
 
+EMPTY: Object = {"default": {}}
+
+DEFAULTS: Object = {
+    "set": {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set", "default": ["a", "a"]},
+    "map": {
+        "type": "array",
+        "items": struct(k=TEXT) | {"required": ["k"]},
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+        "default": [{"k": "a"}, {"k": "a"}],
+    },
+    "moment": TEXT | {"format": "date-time", "default": "0000-01-01T00:00:00Z"},
+    "least": NUMBER | {"minimum": -(2**63)},
+    "most": NUMBER | {"maximum": 2**63},
+    "fine": NUMBER | {"maximum": 2**63 - 1024},
+    "half": NUMBER | {"multipleOf": 0.5},
+    "tenth": {"type": "number", "multipleOf": 0.1},
+    "wide": {"type": "number", "maximum": 1e300},
+    "choice": TEXT | {"nullable": True, "enum": ["a", None]},
+    "maybe": NUMBER | {"nullable": True, "default": 3},
+    "no_list": TEXT | {"format": "uuid", "minItems": 1, "maxItems": 0},
+}
+OF_DEFAULTS: tuple[Object, ...] = (
+    {},
+    {"set": ["b"], "map": []},
+    *({"set": [], "map": []} | given for given in (
+        *cases("least", 1), *cases("most", 1), *cases("fine", 1, 2**63 - 1), *cases("half", 1), *cases("tenth", 1, 0.3),
+        *cases("wide", 1, 1.5), *cases("choice", None, "a"), *cases("maybe", None, 1), *cases("no_list", [], [1]),
+    )),
+)  # fmt: skip
+
+
+async def custom_defaults(server: Recorder) -> None:
+    """Defaults that the definition may have, also of a status, and limits that no value can meet."""
+    group = f"defaults.{server.namespace}.example.com"
+    relics = f"/apis/{group}/v1/namespaces/NS/relics"
+    status = struct(
+        ready={"type": "boolean", "default": False}, part=struct(n=NUMBER | {"default": 1}) | EMPTY
+    )
+    schema = struct(spec=struct(**DEFAULTS), status=status | {"default": {"ready": True}})
+    await server.define(_defined(group, schema, status=True))
+    for number, spec in enumerate(OF_DEFAULTS):
+        await server.ask("POST", relics, _relic(group, f"relic-{number}", spec))
+    whole = _relic(group, "a", {"set": [], "map": []})
+    await server.ask("POST", relics, whole | {"status": {"ready": False}})
+    await server.ask("PATCH", f"{relics}/a", {"status": None, "spec": {"fine": 1}}, content_type=MERGE)
+    await server.ask("PATCH", f"{relics}/a/status", {"status": {"ready": None}}, content_type=MERGE)
+    await server.ask("PATCH", f"{relics}/a/status", {"status": None}, content_type=MERGE)
+
+
 async def refused_schemas(server: Recorder) -> None:
     """Schemas that no CustomResourceDefinition can have."""
     group = f"schemas.{server.namespace}.example.com"
     for schema in INVALID_SCHEMAS:
         made = _defined(group, schema)
         await server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", made)
+
+
+async def differing_versions(server: Recorder) -> None:
+    """Two versions with other fields and no conversion: each drops what it does not know, on reads and on writes."""
+    group = f"differing.{server.namespace}.example.com"
+    newer, older = (f"/apis/{group}/{version}/namespaces/NS/relics" for version in ("v1", "v1beta1"))
+    shared = {"size": NUMBER | {"default": 1}}
+    made = _defined(
+        group,
+        struct(spec=struct(host=TEXT | {"default": "h"}, **shared), status=struct(n=NUMBER)),
+        status=True,
+    )
+    (v1,) = made["spec"]["versions"]
+    fields = struct(domain=TEXT | {"default": "d"}, parts=struct(a=TEXT), **shared)
+    beta = {"openAPIV3Schema": struct(spec=fields, status=struct(phase=TEXT, n=NUMBER))}
+    made["spec"]["versions"].append({**v1, "name": "v1beta1", "storage": False, "schema": beta})
+    await server.define(made)
+    await server.until(200, older)
+    first = _relic(group, "older", {"domain": "x", "size": 3, "parts": {"a": "b"}})
+    created = await server.ask("POST", older, {**first, "apiVersion": f"{group}/v1beta1"})
+    await server.ask("POST", newer, _relic(group, "newer", {"host": "y", "size": 4}))
+    for path in (older, newer):
+        for name in ("older", "newer"):
+            await server.ask("GET", f"{path}/{name}")
+        await server.ask("GET", path)
+    for size, path in enumerate((older, newer), 5):
+        for name in ("older", "newer"):
+            await server.ask("PATCH", f"{path}/{name}", {"spec": {"size": size}}, content_type=MERGE)
+            await server.ask("PATCH", f"{path}/{name}", {"spec": {"domain": "z"}}, content_type=MERGE)
+        await server.ask(
+            "PATCH", f"{path}/newer/status", {"status": {"n": size, "phase": "p"}}, content_type=MERGE
+        )
+        await server.ask("GET", f"{path}/newer")
+    await server.ask("PUT", f"{older}/older", {**created.body, "spec": {"domain": "w"}})
+    for path in (older, newer):
+        await server.watch(path, {"resourceVersion": version_of(created)})
+    await server.ask("DELETE", f"{older}/newer")
+    await server.ask("GET", newer)
 
 
 def _defined(group: str, schema: Object, *, status: bool = False) -> Object:

@@ -44,6 +44,7 @@ async def tokens(server: Recorder) -> None:
         "POST", token, {}
     )  # the real server remembers for ten seconds those that it has seen
     await server.ask("DELETE", f"{_ACCOUNTS}/robot")
+    await server.until_refused(unused.body["status"]["token"])
     await server.ask("POST", review, {"spec": {"token": unused.body["status"]["token"]}})
     for odd_review in ({}, {"spec": {"token": "a.b.c"}}):
         await server.ask("POST", review, odd_review)

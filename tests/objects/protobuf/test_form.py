@@ -6,12 +6,12 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pytest
-from kubernetes_asyncio.client import V1Pod
+from kubernetes_asyncio.client import V1ControllerRevision, V1Pod
+from lightkube.models.apps_v1 import ControllerRevision as LightRevision
 
 from aioinformer import KubeObject, field
 from aioinformer.cache import TypeMeta
@@ -195,7 +195,7 @@ def test_compression_keeps_protobuf() -> None:
 
 def test_damaged_field_raises_when_it_is_read() -> None:
     damaged = kube_object(
-        message((1, metadata("a", "ns", "7", (11, entry("app", b"\xff")))), (2, b"\x0a\x05"), (3, b""))
+        message((1, metadata("a", "ns", "7", (11, b"\x0a\x05"))), (2, b"\x0a\x05"), (3, b""))
     )
     assert (damaged.key, damaged["status"]) == ("ns/a", {})
     for read, what in (
@@ -225,6 +225,15 @@ def test_unknown_kind_is_an_error() -> None:
         form_of(TypeMeta("example.com/v1", "Cave"))
 
 
+REVISION = TypeMeta("apps/v1", "ControllerRevision")
+
+
+class Revision(msgspec.Struct):
+    metadata: dict[str, Any]
+    revision: int
+    data: dict[str, Any] | None = None
+
+
 def nested(depth: int) -> bytes:
     return b'{"f:a":' * depth + b"{}" + b"}" * depth
 
@@ -238,9 +247,49 @@ def test_json_nested_deeply_within_protobuf_is_read() -> None:
     while found:
         found, depth = found["f:a"], depth + 1
     assert depth == 9000
-    with suppress(DecodeError):  # before Python 3.12, msgspec writes fewer levels
-        assert nested(9000) in obj.raw
+    assert nested(9000) in obj.raw
     assert b"managedFields" not in codec_for(KubeObject, drop_managed_fields=True).decode(obj).raw
+
+
+@pytest.mark.parametrize("object_type", [dict, Revision, V1ControllerRevision, LightRevision])
+def test_json_nested_deeply_within_protobuf_reaches_any_object_type(object_type: Any) -> None:
+    managed = message((1, "kubectl"), (7, message((1, nested(1100)))))
+    data = message((1, metadata("a", "ns", "7", (17, managed))), (2, message((1, nested(9000)))), (3, 5))
+    obj = codec_for(object_type).decode(kube_object(data, REVISION))
+    assert (field("metadata.name")(obj), field("revision")(obj)) == ("a", 5)
+    found: Any = obj["data"] if isinstance(obj, dict) else obj.data
+    depth = 0
+    while found:
+        found, depth = found["f:a"], depth + 1
+    assert depth == 9000
+
+
+@pytest.mark.parametrize("object_type", [KubeObject, dict, Revision, V1ControllerRevision, LightRevision])
+@pytest.mark.parametrize(
+    "managed",
+    [
+        (4, message((1, -62_167_219_200))),  # the year 0000
+        (4, message((1, 10**15))),  # the year 31690708
+        (7, message((1, "{"))),
+        (4, "x"),
+    ],
+    ids=range(4),
+)
+def test_managed_fields_hide_no_object(object_type: Any, managed: Any) -> None:
+    data = message(
+        (1, metadata("a", "ns", "7", (17, message((1, "kubectl"), managed)))), (2, message((1, "{}"))), (3, 5)
+    )
+    obj = codec_for(object_type).decode(kube_object(data, REVISION))
+    assert (field("metadata.name")(obj), field("revision")(obj)) == ("a", 5)
+
+
+@pytest.mark.parametrize("object_type", [KubeObject, dict, Pod])
+def test_text_with_invalid_utf8_hides_no_object(object_type: Any) -> None:
+    data = message((1, metadata("a", "ns", "7", (12, entry("b", b"c\xff")))))
+    obj = codec_for(object_type).decode(kube_object(data))
+    assert field("metadata.name")(obj) == "a"
+    if object_type is not Pod:
+        assert field("metadata.annotations.b")(obj) == "c\ufffd"
 
 
 @pytest.mark.parametrize("name", [b"a\xff", b"b\xff" * 100], ids=["short", "long"])

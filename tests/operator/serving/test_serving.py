@@ -12,11 +12,12 @@ import aiohttp
 import pytest
 
 from aioinformer import Client, ConfigError, KubeObject, LeaderElector, TerminalError
-from aioinformer.operator import Context, Manager, Operator, Request
+from aioinformer.operator import Context, Controller, Manager, Operator, Request
 from aioinformer.operator.serving import Debug, Serving
 from aioinformer.testing import APIServer, eventually
 from aioinformer.tracing import StageTimes
 from tests.kubernetes.process import free_ports
+from tests.narrow import Narrow
 
 
 class World:
@@ -27,11 +28,14 @@ class World:
     ) -> None:
         self.server = server
         self.manager = manager
+        self.port = port
+        self.session = session
         self._root = f"http://127.0.0.1:{port}"
         self._session = session
 
-    async def get(self, path: str) -> tuple[int, str]:
-        async with self._session.get(f"{self._root}{path}") as answer:
+    async def get(self, path: str, host: str | None = None) -> tuple[int, str]:
+        headers = {} if host is None else {"Host": host}
+        async with self._session.get(f"{self._root}{path}", headers=headers) as answer:
             return answer.status, await answer.text()
 
     async def debug(self, query: str = "") -> Any:
@@ -48,11 +52,12 @@ async def served(operator: Operator, **options: Any) -> AsyncIterator[World]:
         Client.from_url(server.url) as client,
         aiohttp.ClientSession() as session,
     ):
+        serving = {name: options.pop(name) for name in ("webhooks", "debug_hosts") if name in options}
         elector = LeaderElector(client, "tests", "default", "me") if options.pop("elects", False) else None
         manager = operator.manager(client, leader_election=elector, **options)
         stages = options.get("on_trace")
         debug = Debug(manager, operator.name, elector=elector, stages=stages)
-        async with Serving(debug, metrics_port=port, probe_port=port, host="127.0.0.1"):
+        async with Serving(debug, metrics_port=port, probe_port=port, host="127.0.0.1", **serving):
             yield World(server, manager, port, session)
 
 
@@ -92,6 +97,64 @@ async def test_probes_follow_the_manager() -> None:
             await running
 
 
+async def test_a_pod_with_webhooks_is_ready_before_its_caches() -> None:
+    operator = Operator("waiting", events=False)
+
+    @operator.controller("configmaps")
+    def reconcile(request: Request[KubeObject]) -> None: ...
+
+    async with served(operator, webhooks=True) as world:
+        status, text = await world.get("/readyz")
+        assert status == 200
+        assert text.startswith("ok\n(not ready: the manager has not started)\n")
+        world.server.faults.fail(503, resource="configmaps", times=None)
+        async with world.manager:
+            await eventually(lambda: world.manager.state.informers[0].last_error)
+            status, text = await world.get("/readyz")
+            assert status == 200
+            assert "(not ready: configmaps" in text
+            assert not world.manager.ready()
+        assert (await world.get("/readyz"))[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8080", 200), ("10.1.2.3", 200), ("[::1]:8080", 200), ("localhost:1", 200), ("a.localhost", 200),
+        ("sites.example.com", 200), ("SITES.example.com:8080", 200), ("evil.example", 403), ("", 403),
+        ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("evil.example:80@127.0.0.1", 403),
+        ("[::1", 403),
+    ],
+)  # fmt: skip
+async def test_the_debug_page_answers_at_known_hosts_only(host: str, status: int) -> None:
+    async with served(failing_operator(), debug_hosts=["Sites.example.com"]) as world:
+        for path in ("/debug", "/debug.json"):
+            assert (await world.get(path, host))[0] == status, path
+        assert (await world.get("/metrics", host))[0] == 200, "Prometheus may use any name"
+
+
+async def test_a_long_error_is_shortened() -> None:
+    async with served(failing_operator("x" * 2_000_000)) as world, world.manager:
+        world.server.create("v1", "configmaps", {"metadata": {"name": "bad"}})
+        (controller,) = world.manager.controllers
+        await eventually(lambda: controller.state.failing == 1)
+        status, text = await world.get("/debug.json")
+        assert status == 200
+        assert len(text) < 20_000
+        assert "... (2,000,005 characters)" in text
+
+
+async def test_other_methods_and_compressed_requests_are_refused() -> None:
+    async with served(failing_operator()) as world:
+        root = f"http://127.0.0.1:{world.port}"
+        async with world.session.post(f"{root}/metrics", data=b"x") as answer:
+            assert answer.status == 405
+        async with world.session.get(f"{root}/metrics", headers={"Content-Encoding": "gzip"}) as answer:
+            assert answer.status == 415
+        async with world.session.head(f"{root}/healthz") as answer:
+            assert answer.status == 503
+
+
 async def test_metrics_and_the_page() -> None:
     async with served(failing_operator()) as world, world.manager:
         await eventually(world.manager.ready)
@@ -129,6 +192,34 @@ async def test_failing_keys_are_filtered_and_limited() -> None:
         await eventually(lambda: controller.state.failing == 999)
         for limit in ("all", "-1", "9" * 5000):
             assert (await world.get(f"/debug.json?limit={limit}"))[0] == 400
+
+
+async def test_undecodable_objects_are_shown_without_their_values_and_leave_the_operator_ready() -> None:
+    async with served(failing_operator()) as world:
+        maps = world.manager.resource("v1", "configmaps", Narrow)
+        world.manager.add(Controller("narrow", lambda request: None, maps))
+        world.server.create("v1", "configmaps", {"metadata": {"name": "a"}, "spec": {"node": "hunter2"}})
+        world.server.create("v1", "configmaps", {"metadata": {"name": "b"}, "data": {"password": "hunter2"}})
+        async with world.manager:
+            await eventually(lambda: len(list(world.manager.controllers[1].failing())) == 2)
+            status, text = await world.get("/readyz")
+            assert status == 200
+            assert text.startswith("ok\nwarning: configmaps")
+            assert (
+                "2 undecodable objects, of which only the metadata can be used: default/a, default/b" in text
+            )
+            data = await world.debug()
+            assert data["ready"] == []
+            assert data["warnings"] == [text.splitlines()[1].removeprefix("warning: ")]
+            (shown,) = (each for each in data["informers"] if each["undecodable"])
+            assert set(shown["undecodable_errors"]) == {"default/a", "default/b"}
+            assert all(
+                "missing required field `spec`" in said for said in shown["undecodable_errors"].values()
+            )
+            assert {key["key"] for key in data["failing"]["keys"]} == {"default/a", "default/b"}
+            assert data["controllers"][1]["given_up"] == 0
+            for page in (str(data), text, await world.get("/metrics")):
+                assert "hunter2" not in str(page)
 
 
 async def test_what_the_data_says_of_informers_leader_and_stages() -> None:

@@ -42,18 +42,27 @@ class Certificates:
         self.ca: bytes = self._authority.cert_pem.bytes()
         self.renew(expired=expired)
 
-    def renew(self, *, expired: bool = False, broken: bool = False) -> None:
+    def renew(
+        self,
+        *,
+        expired: bool = False,
+        broken: bool = False,
+        key_type: trustme.KeyType = trustme.KeyType.ECDSA,
+    ) -> None:
         """Replace certificate and key.
 
         Args:
             expired: Whether the certificate was valid until yesterday.
             broken: Whether the key is another certificate's.
+            key_type: The type of the key.
         """
         self._number += 1
         folder = self._folder / f"{self._number}"
         folder.mkdir()
         until = datetime.now(UTC) - timedelta(days=1) if expired else None
-        made = self._authority.issue_cert("localhost", "127.0.0.1", *self._names, not_after=until)
+        made = self._authority.issue_cert(
+            "localhost", "127.0.0.1", *self._names, not_after=until, key_type=key_type
+        )
         other = self._authority.issue_cert("localhost") if broken else made
         made.cert_chain_pems[0].write_to_path(str(folder / "tls.crt"))
         other.private_key_pem.write_to_path(str(folder / "tls.key"))

@@ -87,7 +87,9 @@ async def test_an_object_that_does_not_fit_its_class_is_denied() -> None:
     operator = Operator("sites")
 
     @operator.validate(WebsiteV1, operations=["CREATE", "UPDATE", "DELETE"])
-    def check(review: AdmissionReview[WebsiteV1]) -> None: ...
+    def check(review: AdmissionReview[WebsiteV1]) -> None:
+        if review.operation != "DELETE":
+            assert review.object.spec.host
 
     response = await reviewed(operator, review(site(replicas="many")))
     (cause,) = response["status"]["details"]["causes"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Callable
 from typing import Any, assert_type
 
@@ -10,6 +11,7 @@ import pytest
 
 from aioinformer import ConfigError, KubeObject
 from aioinformer.operator import AdmissionReview, Context, CustomResource, Kind, Operator, WebhookApp
+from aioinformer.typed import CamelStruct, Scale
 
 from .kinds import SpecV1, WebsiteV1, WebsiteV2
 
@@ -126,6 +128,7 @@ def test_configurations_leave_out_the_operators_own_namespace() -> None:
         service="system/sites", ca_bundle=PEM, annotations={"x": "y"}
     )
     own = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["system"]}
+    both = {**own, "values": ["system", "kube-system"]}
     assert validating == {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -163,7 +166,7 @@ def test_configurations_leave_out_the_operators_own_namespace() -> None:
     }
     pods, certificates = mutating["webhooks"]
     assert pods["name"] == "fill.pods.sites"
-    assert pods["namespaceSelector"] == {"matchLabels": {"team": "x"}, "matchExpressions": [own]}
+    assert pods["namespaceSelector"] == {"matchLabels": {"team": "x"}, "matchExpressions": [both]}
     assert certificates["rules"][0]["apiVersions"] == ["*"]
     assert certificates["rules"][0]["resources"] == ["certificates/status"]
 
@@ -185,6 +188,63 @@ def test_selecting_the_operators_own_namespace_is_refused(selector: dict[str, An
     for reached in ({"service": "system/sites"}, {"url": "https://a", "namespace": "system"}):
         with pytest.raises(ConfigError, match="selects the operator's own namespace system"):
             operator.webhook_configurations(**reached)  # type: ignore[arg-type]
+
+
+NAME = "kubernetes.io/metadata.name"
+
+
+@pytest.mark.parametrize(
+    ("resource", "options", "excluded"),
+    [
+        ("pods", {}, ["kube-system"]),
+        ("deployments.apps", {}, ["kube-system"]),
+        ("networkpolicies.networking.k8s.io", {}, ["kube-system"]),
+        ("pods", {"kube_system": True}, []),
+        ("pods", {"namespace_selector": {"matchLabels": {NAME: "kube-system"}}}, []),
+        (WebsiteV1, {}, []),
+        ("certificates.cert-manager.io", {}, []),
+        (WebsiteV1, {"kube_system": False}, ["kube-system"]),
+    ],
+)
+def test_webhooks_for_kubernetes_own_kinds_leave_out_kube_system(
+    resource: Any, options: Any, excluded: list[str]
+) -> None:
+    operator = Operator("sites")
+    operator.validate(resource, **options)(nothing)
+    for reached, own in (({"url": "https://a"}, []), ({"service": "system/sites"}, ["system"])):
+        (configuration,) = operator.webhook_configurations(**reached)  # type: ignore[arg-type]
+        (webhook,) = configuration["webhooks"]
+        expressions = webhook.get("namespaceSelector", {}).get("matchExpressions", [])
+        assert [name for each in expressions for name in each["values"]] == own + excluded
+
+
+class ScaledStatus(CamelStruct, kw_only=True):
+    replicas: int = 0
+
+
+class Scaled(CustomResource, group="hooks.example.com", version="v1", scale=Scale()):
+    """A kind with a scale subresource."""
+
+    spec: SpecV1
+    status: ScaledStatus | None = None
+
+
+@pytest.mark.parametrize("resource", [Scaled, "deployments.apps"])
+def test_a_webhook_that_is_not_asked_about_the_scale_says_so(
+    resource: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
+    operator = Operator("sites")
+    operator.validate(resource)(nothing)
+    operator.validate("configmaps")(nothing)
+    operator.webhook_app()
+    (line,) = caplog.messages
+    assert "/scale, by which kubectl scale and autoscalers change the replicas" in line
+    name = line.partition("validate(")[2].partition(",")[0].strip("'")
+    operator.validate(name, subresource="scale", name="scaling")(nothing)
+    caplog.clear()
+    operator.webhook_app()
+    assert not caplog.messages
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import io
 import logging
 import ssl
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 import aiohttp
 import httpx
 import pytest
+import trustme
 import uvicorn
 from fastapi import FastAPI
 
 from aioinformer import ConfigError
 from aioinformer.operator import AdmissionReview, Denied, Operator, WebhookServer
+from aioinformer.operator.webhooks.server import default_drain
 from aioinformer.testing import eventually
 from tests.kubernetes.process import free_ports
 
@@ -67,14 +70,14 @@ async def test_answers_over_https(tmp_path: Path) -> None:
             assert answer.status == 413
 
 
-async def test_connection_whose_handshake_ends_after_the_shutdown_is_closed(tmp_path: Path) -> None:
+async def test_a_connection_that_shakes_hands_at_the_end_is_closed(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
     app = denying().webhook_app()
     async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1") as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         await served_by(server.port, files.client_context())  # it has accepted both connections
-    await writer.start_tls(files.client_context(), server_hostname="127.0.0.1")
-    assert await reader.read() == b""
+    with pytest.raises(ConnectionError):
+        await writer.start_tls(files.client_context(), server_hostname="127.0.0.1")
     writer.close()
 
 
@@ -115,6 +118,83 @@ async def test_new_certificates_are_served_and_broken_ones_are_not(
         await eventually(lambda: "has changed: new connections get the new one" in caplog.text)
         assert await served_by(server.port, context) != first
     assert caplog.text.count("the last certificate is served") == 1
+
+
+async def test_a_renewed_certificate_of_another_type_of_key_is_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = Certificates(tmp_path)
+    caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
+    async with WebhookServer(
+        denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
+    ) as server:
+        served = {await served_by(server.port, files.client_context())}
+        for key_type in (trustme.KeyType.RSA, trustme.KeyType.ECDSA):
+            caplog.clear()
+            files.renew(key_type=key_type)
+            await eventually(lambda: "has changed: new connections" in caplog.text)
+            served.add(await served_by(server.port, files.client_context()))
+    assert len(served) == 3
+
+
+async def test_files_that_others_may_write_are_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = Certificates(tmp_path)
+    app = denying().webhook_app()
+    async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1"):
+        assert not caplog.messages
+    files.key.chmod(0o622)
+    async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1"):
+        (warning,) = caplog.messages
+    assert warning == f"{files.key} may be written by other users: chmod go-w {files.key}"
+
+
+async def test_connections_are_accepted_for_a_while_after_the_end_began(tmp_path: Path) -> None:
+    files = Certificates(tmp_path)
+    app = denying().webhook_app()
+    server = WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1", drain=60)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(server)
+        ending = asyncio.create_task(stack.pop_all().aclose())
+        await asyncio.sleep(0.05)
+        assert await served_by(server.port, files.client_context())
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+    with pytest.raises(ConnectionRefusedError):
+        await served_by(server.port, files.client_context())
+
+
+async def test_a_failure_ends_it_at_once(tmp_path: Path) -> None:
+    files = Certificates(tmp_path)
+    app = denying().webhook_app()
+    with pytest.raises(KeyError):
+        async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1", drain=60):
+            raise KeyError
+
+
+@pytest.mark.parametrize(("host", "seconds"), [("10.0.0.1", 5.0), ("", 0.0)], ids=["in a pod", "elsewhere"])
+def test_the_api_server_learns_of_the_end_in_a_pod_only(
+    host: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    assert default_drain() == seconds
+
+
+async def test_a_review_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
+    files = Certificates(tmp_path)
+    app = denying().webhook_app()
+    async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1") as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=files.client_context())
+        head = f"POST {PATH}?timeout=0.1s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99"
+        writer.write(head.encode() + b"\r\n\r\nhalf")
+        await writer.drain()
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert answer.endswith(b"the review was not read within 0.09 s\n")
 
 
 async def test_an_expired_certificate_is_told_once_until_it_is_renewed(

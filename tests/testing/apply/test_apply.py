@@ -503,7 +503,7 @@ async def test_invalid_apply_requests_are_refused(
 
 async def test_a_yaml_body(api: APIClient) -> None:
     path = "/api/v1/namespaces/default/configmaps"
-    answer = await api.ask("POST", path, b"metadata: {name: y}\n", content_type="application/yaml")
+    answer = await api.ask("POST", path, b'metadata: {name: "y"}\n', content_type="application/yaml")
     assert (answer.status, answer.body["metadata"]["name"]) == (201, "y")
 
 

@@ -8,14 +8,14 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer import Client, DecodeError, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation
 from aioinformer.testing.simulation.outcome import Outcome
 from aioinformer.testing.simulation.run import run_once
 
 from .settings import NAMES, NAMESPACES, Setting, handler, setting
-from .witness import State, Truth, Witness
+from .witness import Picky, State, Truth, Witness
 
 
 class InformerHistory:
@@ -128,7 +128,7 @@ class InformerHistory:
                 namespace: ListWatch.for_resource(self.client, "v1", "configmaps", namespace or None)
                 for namespace in setting.namespaces or ("",)
             },
-            KubeObject,
+            Picky,
             setting.resync,
             {"upper": lambda obj: [obj.metadata.name.upper()]},
             queue=queue,
@@ -175,7 +175,9 @@ class InformerHistory:
         if not self.world.happens("writer", f"{namespace}/{name}"):
             return
         self.made += 1
-        obj = {"metadata": {"name": name, "namespace": namespace}, "data": {"made": str(self.made)}}
+        unfit = {"unfit": "yes"} if random.random() < self.setting.unfit else {}
+        data = {"made": str(self.made), **unfit}
+        obj = {"metadata": {"name": name, "namespace": namespace}, "data": data}
         resource = server.resource("v1", "configmaps")
         if server.cluster.find(resource, namespace, name) is None:
             self._written(server.create("v1", "configmaps", obj))
@@ -194,7 +196,10 @@ class InformerHistory:
 
     async def _read(self, written: dict[str, Any]) -> None:
         metadata = written["metadata"]
-        shown = await self.informer.wait_for(written)
+        try:
+            shown: KubeObject | None = await self.informer.wait_for(written)
+        except DecodeError:
+            shown = self.informer.store.find_any(f"{metadata['namespace']}/{metadata['name']}")
         self.world.note("reader", f"{metadata['namespace']}/{metadata['name']} shown")
         if shown is None:
             assert metadata["uid"] in self.truth.deleted, f"{metadata} is said to be gone"
@@ -228,8 +233,8 @@ class InformerHistory:
                     witness.synced = True
                     assert self.synced, f"{witness.name} has synced before the informer"
                     for key, uid in self.first.items():
-                        told = key in witness.shadow or uid in self.truth.deleted
-                        assert told, f"{witness.name} has synced without {key}"
+                        told = key in witness.shadow or key in witness.unfit or uid in self.truth.deleted
+                        assert told or not witness.is_aware, f"{witness.name} has synced without {key}"
 
     def _watch_version(self) -> None:
         """After every step: the version must not be ahead of the store and the queue."""
@@ -239,7 +244,7 @@ class InformerHistory:
         self.version_checked = version
         assert self.informer.has_synced(), f"everything up to {version} was processed, and it has not synced"
         reached = int(version)
-        stored = {obj.key: State(obj.uid, obj.resource_version) for obj in self.informer.store.list()}
+        stored = self.stored()
         for key, state in self.wanted().items():
             assert int(state.version) > reached or stored.get(key) == state, f"{version} without {key}"
         for key, state in stored.items():
@@ -248,10 +253,24 @@ class InformerHistory:
 
     def _is_equal(self) -> bool:
         self._check_legal()
-        wanted = self.wanted()
-        return wanted == {
-            obj.key: State(obj.uid, obj.resource_version) for obj in self.informer.store.list()
-        } and all(witness.shadow == wanted for witness in self.witnesses if not witness.removed)
+        wanted, fitting = self.wanted(), self.fitting()
+        known = {key: state for key, state in wanted.items() if key in fitting}
+        return wanted == self.stored() and all(
+            witness.view(fitting) == (wanted if witness.is_aware else known)
+            for witness in self.witnesses
+            if not witness.removed
+        )
+
+    def stored(self) -> dict[str, State]:
+        """What the cache has, undecodable objects included."""
+        store = self.informer.store
+        return {
+            obj.key: State(obj.uid, obj.resource_version) for obj in (*store.list(), *store.undecodable())
+        }
+
+    def fitting(self) -> set[str]:
+        """The keys of the cached objects that fit their type."""
+        return {obj.key for obj in self.informer.store.list()}
 
     def _check_legal(self) -> None:
         for witness in self.witnesses:
@@ -281,7 +300,9 @@ class InformerHistory:
         listed = {
             key for name in index.list_index_func_values("upper") for key in index.index_keys("upper", name)
         }
-        assert listed == set(self.wanted()), "the index is not the store's"
+        assert listed == self.fitting(), "the index is not the store's"
+        for obj in self.informer.store.undecodable():
+            assert "unfit" in obj["data"], f"{obj.key} fits"
 
 
 def scenario_of(setting: Setting) -> Callable[[Simulation], Any]:

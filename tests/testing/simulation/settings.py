@@ -29,6 +29,7 @@ class Setting:
         cancelled: Seconds after which the informer is cancelled, or None.
         by_run: Whether `run()` is awaited rather than the informer entered.
         sockets: Whether its client speaks HTTP by sockets.
+        unfit: The share of writes that do not fit the object type.
     """
 
     queue: str
@@ -44,6 +45,7 @@ class Setting:
     cancelled: float | None
     by_run: bool
     sockets: bool
+    unfit: float
 
 
 def setting(seed: int) -> Setting:
@@ -74,6 +76,7 @@ def setting(seed: int) -> Setting:
         cancelled=random.uniform(0, storm) if random.random() < 0.15 else None,
         by_run=random.random() < 0.3,
         sockets=random.random() < 0.01,
+        unfit=random.choice((0.0, 0.1, 0.5)),
     )
 
 
@@ -85,4 +88,5 @@ def handler(random: Random, resync: float) -> dict[str, Any]:
         "resyncs": resync > 0 and random.random() < 0.7,
         "backlog": random.choice(("unbounded", "unbounded", "block", "coalesce")),
         "backlog_limit": random.choice((1, 3)),
+        "is_aware": random.random() < 0.7,
     }

@@ -6,11 +6,32 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aioinformer import DeletedFinalStateUnknown, KubeObject, ResourceEventHandler
+from aioinformer import (
+    DecodeError,
+    DeletedFinalStateUnknown,
+    KubeObject,
+    ResourceEventHandler,
+    UndecodableObject,
+)
 
 if TYPE_CHECKING:
     from aioinformer import Registration
+    from aioinformer.cache import TypeMeta
     from aioinformer.testing import Simulation
+
+
+UNFIT = b'"unfit"'
+"""What makes an object not fit ``Picky``."""
+
+
+class Picky(KubeObject, frozen=True, eq=False, gc=False):
+    """An object type that not every object fits."""
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Picky:
+        if UNFIT in raw:
+            raise DecodeError("not a Picky")
+        return super().from_bytes(raw, type_meta)
 
 
 class State(NamedTuple):
@@ -64,9 +85,11 @@ class Witness(ResourceEventHandler[KubeObject]):
         coalesces: Whether what happened to one object meanwhile reaches it as one.
         raises: How often, of once, it raises.
         slow: Seconds that a call takes at most; 0 for a plain function.
+        is_aware: Whether it has ``on_undecodable``.
 
     Attributes:
         shadow: The collection according to its notifications.
+        unfit: The states of undecodable objects, if it has ``on_undecodable``.
         initial: The key and uid of each object of the initial list.
         registration: Its registration.
         synced: Whether that was seen to have synced.
@@ -83,6 +106,7 @@ class Witness(ResourceEventHandler[KubeObject]):
         coalesces: bool = False,
         raises: float = 0.0,
         slow: float = 0.0,
+        is_aware: bool = True,
     ) -> None:
         self._world = world
         self._truth = truth
@@ -95,6 +119,10 @@ class Witness(ResourceEventHandler[KubeObject]):
         self._newest: dict[str, int] = {}
         self.name = name
         self.shadow: dict[str, State] = {}
+        self.unfit: dict[str, State] = {}
+        self.is_aware = is_aware
+        if is_aware:
+            self.on_undecodable = self._on_undecodable
         self.initial: dict[str, str] = {}
         self.registration: Registration | None = None
         self.synced = False
@@ -134,7 +162,11 @@ class Witness(ResourceEventHandler[KubeObject]):
         key = obj.key
         last = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
         self._note(f"delete {key}{', missed' if missed else ''}")
-        known = self.shadow.pop(key, None)
+        if type(last) is UndecodableObject:
+            self._blame(f"a delete with an undecodable {key}")
+        known, was_unfit = self.shadow.pop(key, None), self.unfit.pop(key, None)
+        if known is None and was_unfit is not None:
+            return self._work()
         if known is None:
             self._blame(f"a delete of {key}, which it does not know")
         elif last is None:
@@ -151,15 +183,35 @@ class Witness(ResourceEventHandler[KubeObject]):
                 self._blame(f"a delete of {key} that does not show its deletion")
         return self._work()
 
+    def _on_undecodable(self, obj: UndecodableObject) -> Any:
+        self._note(f"undecodable {obj.key} at {obj.resource_version}")
+        state = State(obj.uid, obj.resource_version)
+        if self.unfit.get(obj.key) == state and not self._resyncs:
+            self._blame(f"an undecodable {obj.key} that it knows already, and it does not resync")
+        self._check_version(obj)
+        self.unfit[obj.key] = state
+        return self._work()
+
+    def view(self, fitting: set[str]) -> dict[str, State]:
+        """What it knows of the newest states. One that is not aware knows the objects that fit."""
+        known = {**self.shadow, **self.unfit}
+        return known if self.is_aware else {key: state for key, state in known.items() if key in fitting}
+
     # Within
 
     def _take(self, obj: KubeObject) -> None:
+        if type(obj) is UndecodableObject:
+            self._blame(f"an undecodable {obj.key} where it must fit")
+        self._check_version(obj)
+        self.unfit.pop(obj.key, None)
+        self.shadow[obj.key] = State(obj.uid, obj.resource_version)
+
+    def _check_version(self, obj: KubeObject) -> None:
         if obj.resource_version not in self._truth.versions.get(obj.uid, ()):
             self._blame(f"{obj.key} at {obj.resource_version}, which it never was")
         if int(obj.resource_version) < self._newest.get(obj.key, 0):
             self._blame(f"{obj.key} back at {obj.resource_version}, after {self._newest[obj.key]}")
         self._newest[obj.key] = int(obj.resource_version)
-        self.shadow[obj.key] = State(obj.uid, obj.resource_version)
 
     def _note(self, what: str) -> None:
         self.calls += 1

@@ -1,5 +1,6 @@
 // Command protobuf-schema prints what aioinformer/objects/protobuf/schema.json says: of every built-in kind, what the fields
-// of its protobuf form are called in JSON. The Go types have both, in their tags.
+// of its protobuf form are called in JSON, and how server-side apply merges it. The Go types have the former in their tags, the
+// OpenAPI definitions the latter.
 package main
 
 import (
@@ -20,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kubernetes/pkg/generated/openapi"
 )
 
 // special are messages whose JSON is no object of their fields.
@@ -47,6 +50,14 @@ var resources = map[string]map[string]string{}
 // Fields of messages: number, name in JSON ("" for a message whose fields are its parent's), type, and when it is shown.
 var messages = map[string][][4]any{}
 
+// Keys of lists, which identify their items, by message and field.
+var listKeys = map[string]map[string]any{}
+
+// Messages that server-side apply replaces.
+var atomic = map[string]bool{}
+
+var definitions = openapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef(path) })
+
 func main() {
 	for kind, of := range scheme.Scheme.AllKnownTypes() {
 		if kind.Version == runtime.APIVersionInternal {
@@ -70,6 +81,8 @@ func main() {
 		datafile.NewTable("kinds", kinds),
 		datafile.NewTable("resources", resources),
 		datafile.NewTable("messages", messages),
+		datafile.NewTable("list_keys", listKeys),
+		datafile.NewTable("atomic", atomic),
 	)
 }
 
@@ -80,6 +93,10 @@ func message(of reflect.Type) string {
 		return name
 	}
 	messages[name] = nil // some contain themselves
+	definition := definitionOf(of)
+	if definition.Extensions["x-kubernetes-map-type"] == "atomic" {
+		atomic[name] = true
+	}
 	fields := [][4]any{}
 	for i := range of.NumField() {
 		field := of.Field(i)
@@ -95,10 +112,22 @@ func message(of reflect.Type) string {
 		}
 		shown := shownWhen(field.Type, strings.Split(options, ","))
 		fields = append(fields, [4]any{number, jsonName, typeOf(field.Type), shown})
+		if keys, found := definition.Properties[jsonName].Extensions["x-kubernetes-list-map-keys"]; found {
+			datafile.Put(listKeys, name, jsonName, keys)
+		}
 	}
 	slices.SortFunc(fields, func(a, b [4]any) int { return a[0].(int) - b[0].(int) })
 	messages[name] = fields
 	return name
+}
+
+// definitionOf is the OpenAPI definition of a struct; empty if it has none.
+func definitionOf(of reflect.Type) spec.Schema {
+	named, isNamed := reflect.Zero(of).Interface().(interface{ OpenAPIModelName() string })
+	if !isNamed {
+		return spec.Schema{}
+	}
+	return definitions[named.OpenAPIModelName()].Schema
 }
 
 // shownWhen is when encoding/json shows a field: "set" where it is there and not empty, "there" where it is there,

@@ -1,0 +1,106 @@
+"""logs.py and reporting.py: the log of an operator, for people and for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+
+import pytest
+import typer
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from aioinformer import ConfigError
+from aioinformer.cli.logs import set_up
+from aioinformer.cli.reporting import reporting_errors
+
+UNSAFE = '\x00\x1b[2J\x07\x7f\x80\x85\x9b\u2028\u202e\u2066\ufeff\U000e0041\U000f0000\udc80\n\r"\\ é東🙂'
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _restored_logging() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    logging.captureWarnings(False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def logged(text: str, *, is_json: bool) -> str:
+    """Log a text as message, logger, traceback and stack, and return what is printed."""
+    printed = io.StringIO()
+    with redirect_stderr(printed):
+        set_up(is_json=is_json, level=logging.INFO)
+        try:
+            raise ValueError(text)
+        except ValueError:
+            logging.getLogger(f"a.{text}").exception("it says %s", text)
+        logging.getLogger("b").warning(text)
+        logging.getLogger("b").warning("%d", text)
+        logging.getLogger("b").warning("a stack", stack_info=True)
+    return printed.getvalue()
+
+
+@given(st.text(st.characters(exclude_categories=())))
+@example(UNSAFE)
+def test_each_line_of_a_json_log_is_json_and_controls_no_terminal(text: str) -> None:
+    printed = logged(text, is_json=True)
+    assert all(char.isprintable() or char == "\n" for char in printed)
+    failure, plain, unformatted, stack = map(json.loads, printed.split("\n")[:-1])
+    assert (failure["message"], failure["logger"]) == (f"it says {text}", f"a.{text}")
+    assert text in failure["traceback"]
+    assert plain["message"] == text
+    assert unformatted["message"] == "'%d' cannot be formatted with its arguments: TypeError"
+    assert "test_logs.py" in stack["stack"]
+
+
+@given(st.text(st.characters(exclude_categories=())))
+@example(UNSAFE)
+def test_a_text_forges_no_line_of_a_log_for_people(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging, "raiseExceptions", False)  # the message that cannot be formatted
+        printed = logged(text, is_json=False)
+    assert all(char.isprintable() or char == "\n" for char in printed)
+    heads = [line for line in printed.split("\n")[:-1] if not line.startswith("  ")]
+    assert [head.split()[2] for head in heads] == ["ERROR", "WARNING", "WARNING"]
+
+
+def test_warnings_of_python_go_to_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up(is_json=True, level=logging.INFO)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(False)  # pytest records warnings, which replaces what was captured
+        logging.captureWarnings(True)
+        warnings.warn("old\x1b[2J", DeprecationWarning, stacklevel=1)
+    line = json.loads(capsys.readouterr().err)
+    assert (line["logger"], line["level"]) == ("py.warnings", "WARNING")
+    assert "DeprecationWarning: old\x1b[2J" in line["message"]
+
+
+@pytest.mark.parametrize("error", [ConfigError("a\nb"), ValueError("a"), OSError("a")])
+def test_a_failure_is_a_line_of_the_json_log(capsys: pytest.CaptureFixture[str], error: Exception) -> None:
+    set_up(is_json=True, level=logging.INFO)
+    with pytest.raises(typer.Exit), reporting_errors():
+        raise error
+    line = json.loads(capsys.readouterr().err)
+    assert line["level"] == "CRITICAL"
+    assert line["message"] == (
+        "a b" if isinstance(error, ConfigError) else f"the program failed: {type(error).__name__}: a"
+    )
+    assert ("traceback" in line) is not isinstance(error, ConfigError)
+
+
+def test_standard_error_is_utf_8_for_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
+    monkeypatch.setattr(sys, "stderr", stream)
+    set_up(is_json=True, level=logging.INFO)
+    logging.getLogger().warning("東")
+    assert isinstance(stream.buffer, io.BytesIO)
+    stream.flush()
+    assert json.loads(stream.buffer.getvalue())["message"] == "東"
