@@ -339,7 +339,18 @@ class SelectorError(AioInformerError):
 
 
 class DecodeError(AioInformerError):
-    """Bytes or a value do not fit the object type."""
+    """Bytes or a value do not fit the object type.
+
+    Args:
+        *args: The message.
+        field: The field that does not fit, such as ``"spec.host"``; ``""`` if it is unknown.
+        problem: What is wrong with it, such as ``"is required"``, without its value; ``""`` if it is unknown.
+    """
+
+    def __init__(self, *args: object, field: str = "", problem: str = "") -> None:
+        super().__init__(*args)
+        self.field = field
+        self.problem = problem
 
 
 class RejectedObjectError(AioInformerError):

@@ -67,7 +67,7 @@ class Codec(Generic[T]):
             return self._decode_dict(value, type_meta)
         if isinstance(value, DecodeError):
             # A new error: raising the old one again would add frames to it that keep the event in memory.
-            raise DecodeError(*value.args) from value.__cause__
+            raise DecodeError(*value.args, field=value.field, problem=value.problem) from value.__cause__
         if isinstance(value, (bytearray, memoryview)):
             return self._from_bytes(bytes(value), type_meta)  # type: ignore[no-any-return]
         raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__}")

@@ -16,7 +16,7 @@ from .deep_parts import DeepParts
 from .excerpts import begins, described
 from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
-from .mismatch import describe_mismatch
+from .mismatch import mismatch_of
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
 from .nesting import decode_any, end_of_brackets, reader_of, tidy
 from .reading_types import without_limits, without_patterns
@@ -140,9 +140,9 @@ def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
             if isinstance(error, DecodeError):
                 raise
             # Without the cause, whose text may have the object's values.
-            raise DecodeError(
-                f"not a {object_type.__name__}: {describe_mismatch(error)}; {described(raw)}"
-            ) from None
+            mismatch = mismatch_of(error)
+            text = f"not a {object_type.__name__}: {mismatch.text}; {described(raw)}"
+            raise DecodeError(text, field=mismatch.field, problem=mismatch.problem) from None
 
     return decode
 
@@ -205,8 +205,7 @@ def _openapi_decoder(model: Any) -> FromBytes:
         try:
             instance = deserialize(SimpleNamespace(data=raw), model)
         except RecursionError:
-            deep = DeepParts(raw)
-            instance = deep.fill(deserialize(SimpleNamespace(data=deep.shallow), model))
+            instance = DeepParts(raw).read(lambda shallow: deserialize(SimpleNamespace(data=shallow), model))
         if getattr(instance, "metadata", None) is None:
             raise DecodeError(f"object without metadata: {begins(raw)}")
         return instance

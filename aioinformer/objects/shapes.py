@@ -92,11 +92,14 @@ class Items(Shape):
     Attributes:
         of: The shape of the items.
         keys: The fields that identify an item; empty for none.
+        is_custom: Whether Kubernetes' own types do not have the list. By its API conventions, items that have a name
+            are identified by that, though a list without keys may have a name twice.
         is_merged: Whether the server merges the list by keys when it is applied; otherwise it replaces the list.
     """
 
     of: Shape
     keys: tuple[str, ...] = ()
+    is_custom: bool = False
     is_merged: bool = False
 
     def parts(self) -> Iterator[Shape]:
@@ -222,11 +225,11 @@ class _ShapeBuilder:
             case inspect.SetType() | inspect.FrozenSetType():
                 return Members(self.build(kind.item_type, at))
             case inspect.CollectionType():
-                at_server = at.keys if at is not None else keys if is_declared else ()
                 return Items(
                     self.build(kind.item_type, at),
-                    tuple(keys if is_declared or at is None else at.keys),
-                    bool(at_server),
+                    keys=tuple(keys if is_declared or at is None else at.keys),
+                    is_custom=at is None,
+                    is_merged=is_declared if at is None else bool(at.keys),
                 )
             case inspect.TupleType():
                 return Positions([self.build(part, at) for part in kind.item_types])

@@ -47,12 +47,12 @@ def with_unknown_fields(
         DecodeError: The object does not fit the class.
         AmbiguousEditError: The edit of a list does not say which of its items was changed.
     """
-    original = decode_any(body) if original is None else original
+    whole: dict[str, Any] = decode_any(body) if original is None else original
     known = decoder_of(type(edited))(body, None) if known is None else known
     shape = WHOLE
     if isinstance(edited, msgspec.Struct) and not isinstance(edited, KubeObject):
-        shape = shape_of(type(edited), str(original.get("apiVersion", "")), str(original.get("kind", "")))
-    merged = _merged("", shape, original, fields_of(known), fields_of(edited))
+        shape = shape_of(type(edited), str(whole.get("apiVersion", "")), str(whole.get("kind", "")))
+    merged = _merged("", shape, whole, fields_of(known), fields_of(edited))
     assert isinstance(merged, dict)
     return merged
 
@@ -70,7 +70,7 @@ def lost_when_applied(original: dict[str, Any], applied: Any) -> str:
     Returns:
         The path, such as ``"spec.rules[].http"``; ``""`` if there is none.
     """
-    struct: type[msgspec.Struct] = type(applied)
+    struct: Any = type(applied)
     shape = shape_of(struct, str(original.get("apiVersion", "")), str(original.get("kind", "")))
     return _lost("", shape, original, fields_of(applied))
 
@@ -94,8 +94,8 @@ def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
         lacking = [key for key in shape.keys if isinstance(shape.of, Fields) and key not in shape.of.fields]
         if lacking and original and applied:
             return f"{path}[].{lacking[0]}"
-        items = {key_of(item, shape): item for item in original}
-        kept = ((items[key], item) for item in applied if (key := key_of(item, shape)) in items)
+        items = {key_of(item, shape, shape.keys): item for item in original}
+        kept = ((items[key], item) for item in applied if (key := key_of(item, shape, shape.keys)) in items)
         inner += ((f"{path}[]", shape.of, before, item) for before, item in kept)
     return next(filter(None, (_lost(*each) for each in inner)), "")
 

@@ -431,7 +431,7 @@ async def test_coalesced_addition_and_deletion_cancel_each_other_also_when_undec
 async def test_events_of_an_informer_have_undecodable_states() -> None:
     informer = informer_of(*(step for each in COMES_AND_GOES for step in (each, 1.0)))
     async with informer, InformerEvents(informer) as events:
-        seen = [await anext(events) for _ in range(6)]
+        seen: list[Any] = [await anext(events) for _ in range(6)]
     assert [each.type for each in seen] == [
         "ADDED",
         "UNDECODABLE",

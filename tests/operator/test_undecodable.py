@@ -31,12 +31,17 @@ class Map(msgspec.Struct):
     kind: str = ""
 
 
-FITS = {"data": {"node": "n1"}}
-UNFIT = {"data": {"node": None, "other": "x"}}
+FITS: dict[str, Any] = {"data": {"node": "n1"}}
+UNFIT: dict[str, Any] = {"data": {"node": None, "other": "x"}}
 
 
 def maps_of(manager: Manager) -> CachedResource[Map]:
     return manager.resource("v1", "configmaps", Map)
+
+
+def recording() -> Any:
+    """A reconciler of any type of objects."""
+    return Reconciler()
 
 
 def failing(controller: Controller[Any]) -> list[tuple[str, str]]:
@@ -45,7 +50,7 @@ def failing(controller: Controller[Any]) -> list[tuple[str, str]]:
 
 @simulated
 async def test_undecodable_object_is_a_failing_key_until_it_changes(world: Simulation) -> None:
-    manager, reconciler = Manager(world.client), Reconciler()
+    manager, reconciler = Manager(world.client), recording()
     controller = manager.add(Controller("tests", reconciler, maps_of(manager), predicate=LabelsChanged()))
     create(world, "good", **FITS)
     create(world, "bad", data={"other": "x"})
@@ -79,7 +84,7 @@ async def test_undecodable_object_is_a_failing_key_until_it_changes(world: Simul
 
 @simulated
 async def test_controller_without_writes_does_not_reconcile_undecodable_objects(world: Simulation) -> None:
-    manager, reconciler = Manager(world.client), Reconciler()
+    manager, reconciler = Manager(world.client), recording()
     controller = manager.add(Controller("tests", reconciler, manager.for_resource("v1", "configmaps", Map)))
     create(world, "bad", data={"other": "x"})
     async with manager:
@@ -91,7 +96,7 @@ async def test_controller_without_writes_does_not_reconcile_undecodable_objects(
 @simulated
 async def test_undecodable_object_is_cleaned_up_and_its_finalizer_removed(world: Simulation) -> None:
     cleaned: list[Any] = []
-    manager, reconciler = Manager(world.client), Reconciler()
+    manager, reconciler = Manager(world.client), recording()
 
     async def cleanup(request: Request[Map]) -> None:
         obj: Any = request.object
@@ -137,7 +142,7 @@ async def test_cleanup_that_reads_the_content_fails_visibly_and_is_retried(world
         nodes.append(request.object.data.node)
 
     maps = maps_of(manager)
-    controller = manager.add(Controller("tests", Reconciler(), maps, finalizer=FINALIZER, cleanup=cleanup))
+    controller = manager.add(Controller("tests", recording(), maps, finalizer=FINALIZER, cleanup=cleanup))
     create(world, "bad", metadata={"finalizers": [FINALIZER]}, data={"other": "x"})
     async with manager:
         await quiet(controller)
@@ -156,7 +161,7 @@ async def test_cleanup_that_reads_the_content_fails_visibly_and_is_retried(world
 
 @simulated
 async def test_owner_of_an_undecodable_object_is_reconciled(world: Simulation) -> None:
-    manager, reconciler = Manager(world.client), Reconciler()
+    manager, reconciler = Manager(world.client), recording()
     owners = manager.for_resource("v1", "secrets")
     owned = manager.for_resource("v1", "configmaps", Map)
     controller = manager.add(Controller("tests", reconciler, owners, owns=[Owns(owned, LabelsChanged())]))
@@ -195,7 +200,7 @@ async def test_undecodable_owner_is_found_by_its_owned_objects(world: Simulation
     manager = Manager(world.client)
     owners = manager.for_resource("v1", "configmaps", Map)
     controller = manager.add(
-        Controller("tests", Reconciler(), owners, owns=[manager.for_resource("v1", "secrets")])
+        Controller("tests", recording(), owners, owns=[manager.for_resource("v1", "secrets")])
     )
     owner = create(world, "owner", data={"other": "x"})["metadata"]
     async with manager:
@@ -223,7 +228,7 @@ async def test_map_function_is_not_called_with_an_undecodable_object_and_that_is
         mapped.append(obj)
         return Request("default", obj.data.node)
 
-    manager, reconciler = Manager(world.client), Reconciler()
+    manager, reconciler = Manager(world.client), recording()
     watched = manager.for_resource("v1", "configmaps", Map)
     controller = manager.add(
         Controller(
@@ -256,7 +261,7 @@ async def test_map_function_is_not_called_with_an_undecodable_object_and_that_is
 async def test_writes_whose_answer_does_not_fit_are_awaited_by_reads(world: Simulation) -> None:
     manager = Manager(world.client)
     maps = maps_of(manager)
-    controller = manager.add(Controller("tests", Reconciler(), maps))
+    controller = manager.add(Controller("tests", recording(), maps))
     create(world, "a", data={"other": "x"})
     async with manager:
         await quiet(controller)
@@ -266,11 +271,12 @@ async def test_writes_whose_answer_does_not_fit_are_awaited_by_reads(world: Simu
         assert patched.metadata.labels == {"a": "1"}
         kept: Any = await maps.ensure_finalizer(unfit, FINALIZER)
         assert (type(kept), kept.metadata.finalizers) == (UndecodableObject, [FINALIZER])
+        version = kept.resource_version
         assert await maps.ensure_finalizer(kept, FINALIZER) is kept
         with pytest.raises(DecodeError, match="not a Map"):
             await maps.get("default/a")
         (now,) = maps.informer.store.undecodable()
-        assert now.resource_version == kept.resource_version
+        assert now.resource_version == version
         dropped: Any = await maps.drop_finalizer(now, FINALIZER)
         assert (type(dropped), dropped.metadata.finalizers) == (UndecodableObject, [])
         with pytest.raises(DecodeError, match="not a Map"):

@@ -56,6 +56,15 @@ class Spec(CamelStruct, kw_only=True):
     counts: dict[int, str] = {}
 
 
+class Room(CamelStruct):
+    name: str
+    size: int = 1
+
+
+class Rooms(CamelStruct):
+    rooms: list[Room] = []
+
+
 class Gate(CustomResource, group="example.com", version="v1"):
     spec: Spec
 
@@ -292,6 +301,29 @@ class TestKeys:
 
         assert edit(gate(named=twice), move)["named"] == twice[::-1]
         assert "its own host" in str(refusal(gate(named=twice), change))
+
+    def test_that_no_class_gives_are_names_in_custom_resources(self) -> None:
+        rooms = [{"name": name, "size": 1, "color": name} for name in "abc"]
+
+        def change(spec: Rooms) -> None:
+            spec.rooms[1].size = 2
+            spec.rooms = [*spec.rooms[::-1], Room("d")]
+
+        def rename(spec: Rooms) -> None:
+            spec.rooms[1].name = "d"
+
+        def repeat(spec: Rooms) -> None:
+            spec.rooms.append(Room("a"))
+
+        kind = msgspec.defstruct("Cave", [("spec", Rooms)])
+        assert edit(gate(rooms=rooms), change, kind)["rooms"] == [
+            rooms[2],
+            {**rooms[1], "size": 2},
+            rooms[0],
+            {"name": "d", "size": 1},
+        ]
+        assert refusal(gate(rooms=rooms), rename, kind)
+        assert refusal(gate(rooms=rooms), repeat, kind)
 
     def test_of_metadata_and_conditions_need_no_declaration(self) -> None:
         original = gate()

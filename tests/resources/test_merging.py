@@ -231,7 +231,7 @@ async def test_an_object_that_was_read_is_not_applied_if_that_loses_fields(serve
     }
     server.create("networking.k8s.io/v1", "networkpolicies", policy)
     async with Client.from_url(server.url) as client:
-        policies = Resource(client, "networkpolicies", Policy, kind="NetworkPolicy", field_manager="test")
+        policies = Resource(client, "networkpolicies", Policy, field_manager="test")
         read = await policies.get("default/a")
         with pytest.raises(
             ConfigError, match=r"would not keep spec.ingress\[\].from, which Policy lacks.*apply a new one"

@@ -115,7 +115,8 @@ class TestWriting:
 
     def test_replace_with_undecodable_objects(self) -> None:
         store = filled()
-        store.replace([unfit("a", 5), fit("b", 6), ExplicitKey("default/c"), unfit("new", 7)], "8")
+        listed: list[Any] = [unfit("a", 5), fit("b", 6), ExplicitKey("default/c"), unfit("new", 7)]
+        store.replace(listed, "8")
         assert names(store.list()) == ["b"]
         assert names(store.undecodable()) == ["a", "c", "new"]
         assert [obj.last for obj in store.undecodable()] == [fit("a", 1), None, None]

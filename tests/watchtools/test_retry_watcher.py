@@ -332,7 +332,7 @@ class TestTheEnd:
     @virtual_time
     async def test_object_that_does_not_fit_its_type_does_not_end_the_events(self) -> None:
         bad = [added("a", 11), modified("a", 12), deleted("a", 13)]
-        watch = RetryWatcher(watching([*bad, 1.0], [FOREVER]), "10", Narrow)
+        watch: RetryWatcher[Any] = RetryWatcher(watching([*bad, 1.0], [FOREVER]), "10", Narrow)
         unfit, changed, gone = [await anext(watch) for _ in range(3)]
         for event, version in ((unfit, "11"), (changed, "12")):
             assert event.type == "UNDECODABLE"

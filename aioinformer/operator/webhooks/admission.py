@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, TypeVar
-
-import msgspec
 
 from ..._core.checks import is_subdomain, require_flag
 from ..._core.tasks import maybe_await
@@ -298,25 +295,12 @@ class Admission:
         return status
 
 
-_QUOTED_VALUE = re.compile(r"^(Invalid \w+ value) '.*", re.DOTALL)
-_MISSING = re.compile(r"^Object missing required field `([^`]*)`$")
-
-
 def _denial_of(error: DecodeError, which: str) -> Denied:
-    """Return the denial of an object that cannot be read: it names the field, and quotes no value.
+    """Return the denial of an object that cannot be read: it names the field.
 
     Args:
         error: Why it cannot be read.
         which: ``"old"`` for the stored object.
     """
-    cause = error.__cause__
-    text, _, path = (
-        str(cause).partition(" - at `$") if isinstance(cause, msgspec.ValidationError) else ("", "", "")
-    )
-    field = path.strip(".`")
-    if missing := _MISSING.match(text):
-        field, text = f"{field}.{missing[1]}".strip("."), "is required"
-    text = (
-        _QUOTED_VALUE.sub(r"\1", text) or "the object does not fit the class by which this webhook reads it"
-    )
-    return Denied(f"{text} (in the object as it is stored)" if which else text, field=field)
+    text = error.problem or "the object does not fit the class by which this webhook reads it"
+    return Denied(f"{text} (in the object as it is stored)" if which else text, field=error.field)
