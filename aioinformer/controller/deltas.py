@@ -99,7 +99,8 @@ def apply_in_steps(
                 yield (
                     AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
                 )
-    RejectedObjectError.raise_first(rejected)
+    if rejected:
+        RejectedObjectError.raise_first(rejected)
 
 
 def _fits_again(unfit: UndecodableObject, obj: Any, is_in_initial_list: bool) -> Notification:
