@@ -200,8 +200,8 @@ class Client(AsyncOnly):
         Raises:
             ConfigError: The configuration is unusable.
         """
-        anyio.get_cancelled_exc_class()  # imports anyio's backend; later that would block the event loop for 20 ms
         await self._transport.open()
+        anyio.get_cancelled_exc_class()  # imports anyio's backend; later that would block the event loop for 20 ms
 
     async def close(self) -> None:
         """Close every connection. Idempotent; requests after it raise ConfigError.

@@ -30,12 +30,35 @@ class Shape:
         """Yield the shapes of the values inside."""
         yield from ()
 
-    def unknown(self, value: Any) -> str:
-        """Return the path of a field of the value that the class does not have; ``""`` if it has all."""
+    def unknown(self, value: Any, known: Any = None) -> str:
+        """Return the path of a field that the class does not have; ``""`` if it has all.
+
+        Args:
+            value: The value.
+            known: What the class has of it, for a class whose fields are not known.
+        """
         return ""
 
 
 WHOLE = Shape()
+
+
+class Seen(Shape):
+    """A value of a model, which has the fields that it keeps."""
+
+    def unknown(self, value: Any, known: Any = None) -> str:
+        if isinstance(value, dict) and isinstance(known, dict):
+            for name, part in value.items():
+                if part is not None and name not in known:
+                    return str(name)
+                if inner := self.unknown(part, known.get(name)):
+                    return f"{name}.{inner}"
+        elif isinstance(value, list) and isinstance(known, list):
+            return next(filter(None, map(self.unknown, value, known)), "")
+        return ""
+
+
+SEEN = Seen()
 
 
 @dataclass(eq=False, slots=True)
@@ -61,7 +84,7 @@ class Fields(Shape):
     def parts(self) -> Iterator[Shape]:
         yield from self.fields.values()
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         if isinstance(value, dict):
             for name, part in value.items():
                 shape = self.fields.get(name)
@@ -81,7 +104,7 @@ class Values(Shape):
     def parts(self) -> Iterator[Shape]:
         yield self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         return _first_unknown(self.of, value.values()) if isinstance(value, dict) else ""
 
 
@@ -105,7 +128,7 @@ class Items(Shape):
     def parts(self) -> Iterator[Shape]:
         yield self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         return _first_unknown(self.of, value) if isinstance(value, list) else ""
 
 
@@ -122,7 +145,7 @@ class Positions(Shape):
     def parts(self) -> Iterator[Shape]:
         yield from self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         if not isinstance(value, list):
             return ""
         if len(value) > len(self.of):
@@ -152,7 +175,7 @@ class Choice(Shape):
     def parts(self) -> Iterator[Shape]:
         yield from self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         return self.for_value(value).unknown(value)
 
 

@@ -88,7 +88,7 @@ class _Match:
                 removed += olds
                 changed += news
                 continue
-            is_alike = len(olds) == 1 or len({frozen(self._original[place]) for place in olds}) == 1
+            is_alike = all(same(self._original[olds[0]], self._original[place]) for place in olds[1:])
             if len(news) > len(olds):
                 self._require_known(
                     olds, "an item is there more often than it was read, so it is unknown which is new"
@@ -119,8 +119,9 @@ class _Match:
             AmbiguousEditError: It does not.
         """
         for place in places:
-            item = self._shape.of.for_value(self._original[place])
-            if unknown := item.unknown(self._original[place]):
+            original, known = self._original[place], self._known[place] if place < len(self._known) else None
+            item = self._shape.of.for_value(original)
+            if unknown := item.unknown(original, known):
                 raise AmbiguousEditError(self._path, f"{why}. {_advice(self._shape, item, place, unknown)}")
 
 

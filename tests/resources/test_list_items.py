@@ -9,6 +9,9 @@ import msgspec
 import pytest
 
 from aioinformer.errors import AioInformerError, AmbiguousEditError, ConfigError
+from aioinformer.objects.decoders import decoder_of
+from aioinformer.objects.kube_object import encode
+from aioinformer.objects.nesting import decode_any
 from aioinformer.operator.webhooks.patching import apply_patch, json_patch
 from aioinformer.resources.merging import with_unknown_fields
 from aioinformer.typed import CamelStruct, CustomResource, MapOf, Metadata
@@ -525,6 +528,23 @@ def test_numbers_beyond_64_bits_stay() -> None:
 
     rules = [rule("a", number=huge), rule("b", number=huge + 1)]
     assert edit({**gate(rules=rules, future=huge)}, change) == gate(rules=rules[::-1], future=huge)["spec"]
+
+
+@pytest.mark.parametrize("levels", [10, 2_000, 9_000])
+def test_values_of_any_depth_stay_and_are_compared(levels: int) -> None:
+    deep = b'{"a":' * levels + b"1" + b"}" * levels
+    rules = b'{"host":"a","future":%s},{"host":"a","future":%s},{"host":"b"}' % (deep, deep)
+    body = b'{"metadata":{"name":"a"},"spec":{"rules":[%s],"anything":[%s,1]}}' % (rules, deep)
+    edited = decoder_of(Gate)(body, None)
+    edited.spec.rules.reverse()
+    edited.spec.anything[1] = 2
+    patched = decode_any(body)
+    apply_patch(patched, json_patch(body, edited))
+    expected = b'{"host":"b"},{"host":"a","future":%s},{"host":"a","future":%s}' % (deep, deep)
+    assert encode(patched) == b'{"metadata":{"name":"a"},"spec":{"rules":[%s],"anything":[%s,2]}}' % (
+        expected,
+        deep,
+    )
 
 
 def test_keys_of_a_dict_that_are_numbers_are_changed_in_place() -> None:
