@@ -41,7 +41,8 @@ class Edit:
         log: The steps, for messages.
         may_be_refused: Whether an item with unknown fields was changed in a way that another edit looks like.
         may_get_defaults: Whether an item may be written as a new one, with the defaults of its class.
-        has_new_keys: Whether the key of an item was changed.
+        has_new_keys: Whether the key of an item, or the keys of an object in an ``Any``, were changed. Server-side
+            apply adds them.
         is_visible: Whether it means what the typed object shows: an item that equals one that was read is that item.
     """
 
@@ -96,6 +97,7 @@ class Edit:
         self.log.append(f"set {where} to {json.dumps(value)}")
         if name not in whole and value == view.defaults.get(name):
             self.is_visible = False  # a default that the object lacks is no edit
+        self.has_new_keys |= isinstance(inner.node, Anything) and isinstance(whole.get(name), dict)
         setattr(typed, name, inner.convert(value))
         if view.omits and view.defaults.get(name) == value and type(value) is type(view.defaults[name]):
             whole.pop(name, None)
@@ -130,6 +132,7 @@ class Edit:
         elif isinstance(view.inner.node, (Scalar, Anything)):
             if CHANGE in self.steps:
                 value = view.inner.make(self.random)
+                self.has_new_keys |= isinstance(view.inner.node, Anything) and isinstance(whole[name], dict)
                 self.log.append(f"set {path}[{name}] to {json.dumps(value)}")
                 typed[name], whole[name] = view.inner.convert(value), value
         else:
