@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +29,12 @@ $(STAMP): $(DEMO_STAMP)
 run: $(DEMO_STAMP) ## Run an informer on the embedded API server until Ctrl-C (SECONDS=n ends it).
 	$(BIN)/aioinformer demo $(SECONDS_OF_DEMO)
 
-test: $(STAMP) lint   ## Lint, then run all tests; those on the real kube-apiserver need Go.
+CHECKED := $(addprefix tests/,core client controller fifo informer listwatch objects processor reflector store typed watchtools workqueue)
+
+check: $(STAMP) lint  ## Lint, then run the tests of the pipeline that need neither Go nor end-to-end servers.
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m 'not kubernetes' -q $(CHECKED) $(PYTEST_ARGS)
+
+test: $(STAMP) lint   ## Lint, then run all tests in 20 minutes; those on the real kube-apiserver need Go.
 	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 10 $(PYTEST_ARGS)
 
 test-all:        ## Run the tests on every Python version found.
@@ -89,7 +94,8 @@ bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in an hou
 bench-server: $(BENCH_STAMP) ## Measure the embedded API server with 100,000 objects in a minute.
 	$(BENCH_BIN)/python -m benchmarks.embedded_server $(BENCH_ARGS)
 
-count: $(BENCH_STAMP) ## Count machine instructions per event and per listed pod in ten minutes (needs valgrind).
+count: $(BENCH_STAMP) ## Count calls of a lone event, then machine instructions per event and listed pod in ten minutes (valgrind).
+	$(BENCH_BIN)/python -m benchmarks.calls
 	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)
 
 soak: $(STAMP)   ## Run informers under load and faults for MINUTES (30), look for growth, draw .cache/soak.svg.

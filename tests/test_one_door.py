@@ -34,7 +34,7 @@ APART = ("testing/",)
 EXCEPTIONS = {
     "cli/load.py": "the command line of the parent process",
     "cli/new_project.py": "the file in which pip says where this package came from",
-    "client/oidc.py": "two small documents of an identity provider, whose errors are reported as such",
+    "cli/sources.py": "a report of the child process",
     "client/sections.py": "the user's own kubeconfig",
     "client/write_back.py": "the user's own kubeconfig",
     "listwatch/body.py": "guesses where items end; on an error it counts brackets, and the items' decoder reads them",
@@ -43,10 +43,6 @@ EXCEPTIONS = {
     "objects/kube_object.py": "a first try, without a further call for each object",
     "objects/managed_fields.py": "a first try, without a further call for each object",
     "objects/protobuf/schema.py": "a file of this package",
-    "operator/webhooks/admission.py": "the head of a review's object, read with the review",
-    "operator/webhooks/app.py": "reviews, whose objects stay bytes",
-    "operator/webhooks/conversion.py": "the head of a review's object",
-    "operator/webhooks/trying.py": "objects that this process has encoded",
 }
 """Files that decode in other ways, and why they may."""
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
-
-T = TypeVar("T")
 
 
 class DeadlineTimer:
@@ -63,64 +60,3 @@ def call_every(seconds: float, callback: Callable[[], object]) -> Iterator[None]
         yield
     finally:
         timer.cancel()
-
-
-class ReusableTimeout:
-    """``asyncio.timeout_at`` for waits that follow each other, with one timer for all of them.
-
-    To set and cancel a timer for each event costs a large part of what the event costs. This timer stays set after a
-    wait; when it fires, it is set to the deadline of the wait that runs then.
-
-    Attributes:
-        has_expired: Whether the last wait passed its deadline.
-    """
-
-    __slots__ = ("_deadline", "_timer", "_waiting_task", "has_expired")
-
-    def __init__(self) -> None:
-        self._waiting_task: asyncio.Task[object] | None = None
-        self._deadline = 0.0
-        self._timer = DeadlineTimer(self._on_timer)
-        self.has_expired = False
-
-    async def wait(self, awaitable: Awaitable[T], deadline: float) -> T:
-        """Await something with a deadline. One task at a time may do so.
-
-        Args:
-            awaitable: What to await.
-            deadline: Loop time.
-
-        Raises:
-            TimeoutError: The deadline passed and the awaitable was cancelled. ``has_expired`` tells this error from a
-                TimeoutError that the awaitable raised.
-        """
-        task = asyncio.current_task()
-        assert task is not None
-        cancellations_before = task.cancelling()
-        self.has_expired = False
-        self._deadline = deadline
-        self._timer.fire_by(deadline)
-        self._waiting_task = task
-        try:
-            return await awaitable
-        except asyncio.CancelledError as error:
-            if self.has_expired and task.cancelling() <= cancellations_before + 1:
-                raise TimeoutError from error
-            raise
-        finally:
-            self._waiting_task = None
-            if self.has_expired:
-                task.uncancel()
-
-    def close(self) -> None:
-        """Cancel the timer."""
-        self._timer.cancel()
-
-    def _on_timer(self, now: float) -> None:
-        if self._waiting_task is None:
-            return  # the next wait sets the timer
-        if now < self._deadline:
-            self._timer.fire_by(self._deadline)
-        else:
-            self.has_expired = True
-            self._waiting_task.cancel()

@@ -26,7 +26,7 @@ OPTION = "--report-sources"
 POLL = 0.5
 """Seconds between checks of the files, and of the modules that are loaded."""
 SOON = 5.0
-"""Seconds after a start. A change so soon may be the operator's own."""
+"""Seconds after the operator was loaded. A change so soon may be its own."""
 LONGEST_PAUSE = 60.0
 MOST_FILES = 2_000
 """Files of one folder that are watched."""
@@ -74,30 +74,32 @@ class Sources:
 
     async def wait_changed(self) -> None:
         """Wait until a file is changed or removed. If that happens soon after each start, wait longer each time."""
-        started = time.monotonic()
+        loaded, is_loaded = time.monotonic(), False
         while True:
             await asyncio.sleep(POLL)
-            self._take_report()
+            if self._take_report() and not is_loaded:
+                loaded, is_loaded = time.monotonic(), True
             now = times_of(self._seen)
             changed = [path for path, changed_at in self._seen.items() if now[path] != changed_at]
             self._seen = now
             if changed:
-                await self._pause(shown_path(min(changed)), time.monotonic() - started)
+                await self._pause(shown_path(min(changed)), time.monotonic() - loaded)
                 return
 
-    def _take_report(self) -> None:
-        """Replace the files by those that the operator has reported since the last call, or add them if it failed."""
+    def _take_report(self) -> bool:
+        """Take the files that the operator has reported, besides the known ones if it failed; return whether it did."""
         try:
             content = self.report.read_bytes()
             self.report.unlink()
         except FileNotFoundError:
-            return
+            return False
         report = msgspec.json.decode(content, type=Report)
         known = self._seen  # the operator may have read a file before its last change
         if report.is_loaded:
             self._seen = {path: known.get(path, changed_at) for path, changed_at in report.times.items()}
         else:
             self._seen = report.times | known
+        return True
 
     async def _pause(self, path: str, seconds: float) -> None:
         self._restarts = self._restarts + 1 if seconds < SOON else 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import encodings.idna  # noqa: F401 -- the first look-up of a host imports it, which blocks the event loop
 import os
 from types import TracebackType
 from typing import Any, Self
+
+import anyio
 
 from .._core.checks import require_seconds
 from .._core.loops import AsyncOnly
@@ -198,6 +201,7 @@ class Client(AsyncOnly):
             ConfigError: The configuration is unusable.
         """
         await self._transport.open()
+        anyio.get_cancelled_exc_class()  # imports anyio's backend; later that would block the event loop for 20 ms
 
     async def close(self) -> None:
         """Close every connection. Idempotent; requests after it raise ConfigError.

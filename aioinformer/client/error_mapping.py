@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import (
     AioInformerError,
@@ -139,6 +139,19 @@ def converted_error(error: BaseException, what: str) -> AioInformerError | None:
     elif isinstance(found, (TransportError, DecodeError)) and not str(found).startswith(what):
         found.args = (f"{what}: {found}",)
     return found
+
+
+def raise_converted(error: Exception, what: str) -> NoReturn:
+    """Raise this package's error for an error, with the request in its message; an unrelated error as it is.
+
+    Args:
+        error: An error of this package or of a library.
+        what: The request.
+    """
+    converted = converted_error(error, what)
+    if converted is None or converted is error:
+        raise error
+    raise converted from error
 
 
 def safe_cause(error: Any) -> BaseException | None:

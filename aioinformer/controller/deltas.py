@@ -95,7 +95,8 @@ def apply_in_steps(
             yield _fits_again(old, obj, is_in_initial_list)
         else:
             yield UpdateNotification(old, obj)
-    RejectedObjectError.raise_first(rejected)
+    if rejected:
+        RejectedObjectError.raise_first(rejected)
 
 
 def _fits_again(unfit: UndecodableObject, obj: Any, is_in_initial_list: bool) -> Notification:

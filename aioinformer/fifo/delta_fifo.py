@@ -193,21 +193,20 @@ class DeltaState:
         self._insert(key, deltas)
 
     def take(self) -> Item:
-        return self._take(1)
+        return self.take_batch(1)
 
-    def take_batch(self) -> Item:
+    def take_batch(self, most: int = LONGEST_BATCH) -> Item:
         """Remove the oldest items, as many as one call may process: all or none of the initial list."""
-        return self._take(LONGEST_BATCH)
-
-    def _take(self, most: int) -> Item:
         queue, items = self.queue, self.items
-        is_in_initial_list = not self.has_synced()
         waiting, popped = self.initial_waiting, self.initial_popped
         # Popped keys of the initial list are queued again: they were put back.
         remaining = waiting + len(popped)
+        is_in_initial_list = bool(remaining) or not self.populated
         by_key: dict[str, Deltas] = {}
         deltas: list[Delta] = []
-        for _ in range(min(len(queue), most)):
+        for _ in range(most):
+            if not queue:
+                break
             key = queue.popleft()
             by_key[key] = of_key = items.pop(key)
             deltas += of_key
@@ -223,7 +222,7 @@ class DeltaState:
         self.initial_waiting = waiting
         if not queue:
             self.items = {}  # a dict never shrinks
-        return Item(deltas, is_in_initial_list, by_key)
+        return Item(deltas, is_in_initial_list, len(by_key), by_key)
 
     def put_back(self, item: Item) -> None:
         for key, deltas in item.by_key.items():

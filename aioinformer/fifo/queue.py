@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Iterable, Iterator, Sequence, Sized
 from inspect import isawaitable
 from time import perf_counter
-from types import TracebackType
 from typing import Any, Protocol
 
 import msgspec
@@ -34,6 +34,9 @@ SLOW_POP_DEPTH = 10
 LONGEST_BATCH = 1000
 """The most items of one batch."""
 
+ALL = sys.maxsize
+"""Waiters to wake."""
+
 
 class Item(msgspec.Struct, frozen=True, gc=False):
     """What one ``take`` removes from a queue.
@@ -41,17 +44,14 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         deltas: The deltas to process, in order.
         is_in_initial_list: Whether they belong to the first Replace.
+        count: How many queue items this is.
         by_key: The same deltas by key, for a queue that groups them by key.
     """
 
     deltas: list[Delta]
     is_in_initial_list: bool
+    count: int
     by_key: dict[str, Sequence[Delta]] = {}
-
-    @property
-    def count(self) -> int:
-        """How many queue items this is."""
-        return len(self.by_key) or len(self.deltas)
 
 
 class QueueState(Protocol):
@@ -134,6 +134,7 @@ class FIFO:
         self._processed = 0
         self._closed = False
         self._synced = asyncio.Event()
+        self._is_synced = False  # as the event: every change asks
         self._high_water = 0
 
     # Adding ---------------------------------------------------------------------------------------------------
@@ -167,13 +168,17 @@ class FIFO:
         """
         rejected: list[RejectedObjectError] = []
         enqueue = self._state.enqueue
-        async with Hold(self, to_add=True):
+        await self._lock(to_add=True)
+        try:
             for delta in events:
                 try:
                     enqueue(delta)
                 except RejectedObjectError as error:
                     rejected.append(error)
-        RejectedObjectError.raise_first(rejected)
+        finally:
+            self._leave()
+        if rejected:
+            RejectedObjectError.raise_first(rejected)
 
     async def replace(self, objects: Iterable[Any], resource_version: str = "") -> None:
         """Record the whole collection as it was listed; known objects that are not in it were deleted.
@@ -188,8 +193,11 @@ class FIFO:
             QueueHeldError: Called from inside this queue's own process function.
         """
         objects = snapshot(objects)
-        async with Hold(self, to_add=True):
+        await self._lock(to_add=True)
+        try:
             await yielding(self._state.replace(objects, resource_version))
+        finally:
+            self._leave()
 
     async def resync(self) -> None:
         """Record a Sync of every known object that has nothing queued.
@@ -197,8 +205,11 @@ class FIFO:
         Raises:
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with Hold(self, to_add=True):
+        await self._lock(to_add=True)
+        try:
             await yielding(self._state.resync())
+        finally:
+            self._leave()
 
     async def add_if_not_present(self, deltas: Sequence[Delta]) -> None:
         """Queue popped deltas again, at the back, unless something newer is queued for their key.
@@ -207,8 +218,11 @@ class FIFO:
             KeyFuncError: There are no deltas, or their object has no key.
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with Hold(self):
+        await self._lock()
+        try:
             self._state.add_if_not_present(list(deltas))
+        finally:
+            self._leave()
 
     # Popping --------------------------------------------------------------------------------------------------
 
@@ -228,9 +242,12 @@ class FIFO:
 
         Cancellation: cancelled inside ``process``, the item is put back.
         """
-        async with Hold(self):
+        await self._lock()
+        try:
             await self._wait_for_item()
             return (await self._process_oldest(process, 1))[-1].deltas
+        finally:
+            self._leave()
 
     async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
         """Wait for an item, then process what is queued.
@@ -252,11 +269,14 @@ class FIFO:
         Raises:
             FIFOClosedError: The queue is closed and empty.
         """
-        async with Hold(self):
+        await self._lock()
+        try:
             await self._wait_for_item()
-            return sum(
-                item.count for item in await self._process_oldest(process, LONGEST_BATCH, process_batch)
-            )
+            before = self._processed
+            await self._process_oldest(process, LONGEST_BATCH, process_batch)
+            return self._processed - before
+        finally:
+            self._leave()
 
     def close(self) -> None:
         """Wake all pops. They process what is queued, then raise FIFOClosedError."""
@@ -319,11 +339,12 @@ class FIFO:
 
     async def _wait_for_item(self) -> None:
         """Wait until there is an item and no other pop is processing."""
-        while self._processing is not None or not len(self._state.queue):
-            if self._processing is asyncio.current_task():
+        while self._processing is not None or not self._state.queue:
+            if self._processing is None:
+                if self._closed:
+                    raise FIFOClosedError("the queue is closed")
+            elif self._processing is asyncio.current_task():
                 raise QueueHeldError("process popped from its own queue, which waits for process to return")
-            if self._closed and self._processing is None:
-                raise FIFOClosedError("the queue is closed")
             await self._changed.wait()
 
     async def _process_oldest(
@@ -336,22 +357,29 @@ class FIFO:
         """
         state, items = self._state, self._taken
         take = state.take if process_batch is None else state.take_batch
-        budget = Budget(over=process_batch is not None)
+        budget: Budget | None = None  # a lone item needs none
         self._processing = asyncio.current_task()
         try:
-            while len(state.queue) and len(items) < most:
-                if items and budget.is_spent() and not await self._start_next_slice(budget):
-                    break
+            while state.queue:
+                if items:
+                    if len(items) == most:
+                        break
+                    if budget is None:
+                        budget = Budget(over=process_batch is not None)
+                    if budget.is_spent() and not await self._start_next_slice(budget):
+                        break
                 item = take()
                 items.append(item)
                 call = process if process_batch is None or item.count == 1 else process_batch
                 if not await self._process_item(item, call):
                     break
         finally:
-            self._processed += sum(item.count for item in items)
+            for item in items:
+                self._processed += item.count
             self._taken = []
             self._processing = None
-            self._raise_interruption()
+            if self._interrupted is not None:
+                self._raise_interruption()
         return items
 
     async def _process_item(self, item: Item, process: Process) -> bool:
@@ -367,20 +395,18 @@ class FIFO:
                 raise error.cause from error
             return False
         except Exception:
-            self._record_done(item)
+            if item.is_in_initial_list:
+                self._state.done(item)
             raise
         except BaseException:  # cancelled
             self._state.put_back(item)
             raise
         finally:
-            if (seconds := perf_counter() - started) > SLOW_POP:
+            if self._state.queue and (seconds := perf_counter() - started) > SLOW_POP:
                 self._warn_of_slow(item, seconds)
-        self._record_done(item)
-        return self._interrupted is None
-
-    def _record_done(self, item: Item) -> None:
         if item.is_in_initial_list:
             self._state.done(item)
+        return self._interrupted is None
 
     async def _finish(self, result: Awaitable[object]) -> None:
         """Await what ``process`` returned; producers may add meanwhile if there is room."""
@@ -409,10 +435,26 @@ class FIFO:
 
     # Locking --------------------------------------------------------------------------------------------------
 
+    async def _lock(self, *, to_add: bool = False) -> None:
+        """Lock the queue; ``_leave`` unlocks it.
+
+        Args:
+            to_add: Whether to wait for room, too.
+        """
+        if self._processing is not None:
+            self._refuse_own_process()
+        await self._changed.acquire()
+        if to_add and self._processing is not None:
+            try:
+                await self._wait_for_room()
+            except BaseException:
+                self._leave()
+                raise
+
     def _unlock(self) -> None:
         """Let producers add while this task processes."""
         self._is_unlocked = True
-        self._changed.notify_all()
+        self._changed.notify(ALL)
         self._changed.release()
 
     async def _lock_again(self) -> None:
@@ -429,8 +471,8 @@ class FIFO:
     def _raise_interruption(self) -> None:
         """Raise the cancellation that arrived in ``_lock_again``. The item of that time was processed."""
         interrupted, self._interrupted = self._interrupted, None
-        if interrupted is not None:
-            raise interrupted
+        assert interrupted is not None
+        raise interrupted
 
     async def _wait_for_room(self) -> None:
         while self._processing is not None and len(self._state.queue) >= self._room:
@@ -443,12 +485,14 @@ class FIFO:
 
     def _leave(self) -> None:
         """Wake all waiters if any of them can go on, and unlock the queue."""
-        depth = len(self._state.queue)
-        self._high_water = max(self._high_water, depth)
-        if not self._synced.is_set() and self._state.has_synced():
+        queue = self._state.queue
+        if queue and (depth := len(queue)) > self._high_water:
+            self._high_water = depth
+        if not self._is_synced and self._state.has_synced():
+            self._is_synced = True
             self._synced.set()
-        if depth or self._waiting_for_room or self._closed:
-            self._changed.notify_all()
+        if queue or self._waiting_for_room or self._closed:
+            self._changed.notify(ALL)
         self._changed.release()
 
     def _refuse_own_process(self) -> None:
@@ -472,35 +516,3 @@ class FIFO:
                 except KeyFuncError:  # of a bookmark
                     what = shortened(deltas[0].object, 80)
             logger.warning("processing %s took %.0f ms, with %d waiting", what, seconds * 1000, waiting)
-
-
-class Hold:
-    """An async context manager that locks a queue. A class, because a generator costs three times as much.
-
-    Args:
-        queue: The queue.
-        to_add: Whether to wait for room, too.
-    """
-
-    __slots__ = ("_queue", "_to_add")
-
-    def __init__(self, queue: FIFO, *, to_add: bool = False) -> None:
-        self._queue = queue
-        self._to_add = to_add
-
-    async def __aenter__(self) -> None:
-        queue = self._queue
-        if queue._processing is not None:
-            queue._refuse_own_process()
-        await queue._changed.acquire()
-        if self._to_add and queue._processing is not None:
-            try:
-                await queue._wait_for_room()
-            except BaseException:
-                queue._leave()
-                raise
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._queue._leave()

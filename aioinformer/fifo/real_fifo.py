@@ -211,7 +211,7 @@ class RealState:
 
     def take(self) -> Item:
         self._taken += 1
-        return Item([self.queue.popleft()], not self.has_synced())
+        return Item([self.queue.popleft()], not self.has_synced(), 1)
 
     def take_batch(self) -> Item:
         """Remove the oldest deltas, as many as one call may process.
@@ -236,7 +236,7 @@ class RealState:
             if key is None:
                 break
             keys.add(key)
-        item = Item(deltas, not self.has_synced())
+        item = Item(deltas, not self.has_synced(), len(deltas))
         self._taken += len(deltas)
         return item
 

@@ -60,7 +60,7 @@ class Distributor:
         if deltas[0].type in (REPLACED_ALL, SYNC_ALL):
             listeners: list[ProcessorListener[Any]] = []
             return self._process_slices(self._noting_replacement(steps, listeners), listeners)
-        if self._process_slice(steps, Budget().end):
+        if self._process_slice(steps, inf if len(deltas) == 1 else Budget().end):
             return None
         return self._process_slices(steps)
 
@@ -103,7 +103,7 @@ class Distributor:
             for notification in steps:
                 if notification is not None:
                     notifications.append(notification)
-                if perf_counter() >= end:
+                if end < inf and perf_counter() >= end:
                     return False
             return True
         finally:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Self
 
 import msgspec
 
+from ..client.error_mapping import raise_converted
 from ..client.transport import ByteStream
 from ..errors import TransportError
 from ..objects.excerpts import excerpt
@@ -116,12 +117,20 @@ class EventStream:
     Args:
         chunks: The body of a watch.
         longest_object: Largest allowed line in bytes. A longer one ends the stream with DecodeError.
+        request: The request, for messages: ``"watch pods at resourceVersion 5"``.
     """
 
-    def __init__(self, chunks: ByteStream, longest_object: int = LONGEST_OBJECT) -> None:
+    pauses = True
+    """Other tasks run between two batches: each chunk is awaited, and holds all that has arrived."""
+
+    def __init__(
+        self, chunks: ByteStream, longest_object: int = LONGEST_OBJECT, request: str = "watch"
+    ) -> None:
         self._chunks = chunks
+        self._request = request
         self._longest = longest_object
         self._parser: Lines | Frames | None = None
+        self._events: Callable[[list[Span]], list[WatchEvent]] = decode_lines
         self._batches: deque[list[Span]] = deque()
         self._ended = False
         self._last_empty_batch: float | None = None  # loop time
@@ -130,27 +139,36 @@ class EventStream:
         return self
 
     async def __anext__(self) -> list[WatchEvent]:
-        while True:
-            while self._batches:
-                assert self._parser is not None
-                events = self._parser.events(self._batches.popleft())
-                if events:
-                    return events
-                await asyncio.sleep(0)  # only blank lines: let other tasks run
-            if self._ended:
-                raise StopAsyncIteration
-            try:
-                chunk = await self._chunks.__anext__()
-            except StopAsyncIteration:
-                self._ended = True
-                self._add([] if self._parser is None else self._parser.last())
-                continue
-            if self._parser is None:
-                # A frame begins with its length; the first byte is 0 for every size that an API server stores.
-                self._parser = (Frames if chunk[0] == 0 else Lines)(self._longest)
-            self._add(self._parser.feed(chunk))
-            if not self._batches and self._is_empty_batch_due():
-                return []
+        try:
+            while True:
+                while self._batches:
+                    await asyncio.sleep(0)
+                    if events := self._events(self._batches.popleft()):
+                        return events
+                if self._ended:
+                    raise StopAsyncIteration
+                try:
+                    chunk = await self._chunks.__anext__()
+                except StopAsyncIteration:
+                    self._ended = True
+                    spans = [] if self._parser is None else self._parser.last()
+                else:
+                    if self._parser is None:
+                        # A frame begins with its length; the first byte is 0 for every size that an API server stores.
+                        self._parser = (Frames if chunk[0] == 0 else Lines)(self._longest)
+                        self._events = self._parser.events
+                    spans = self._parser.feed(chunk)
+                if spans:
+                    if len(spans) > LONGEST_BATCH:
+                        self._keep_rest(spans)
+                    if events := self._events(spans):
+                        return events
+                elif not self._ended and self._is_empty_batch_due():
+                    return []
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            raise_converted(error, self._request)
 
     async def aclose(self) -> None:
         """Close the connection. Idempotent."""
@@ -166,6 +184,10 @@ class EventStream:
         self._last_empty_batch, is_first = now, self._last_empty_batch is None
         return not is_first
 
-    def _add(self, spans: list[Span]) -> None:
-        for start in range(0, len(spans), LONGEST_BATCH):
-            self._batches.append(spans[start : start + LONGEST_BATCH])
+    def _keep_rest(self, spans: list[Span]) -> None:
+        """Keep what is beyond one batch for the next ones."""
+        rest = spans[LONGEST_BATCH:]
+        del spans[LONGEST_BATCH:]
+        self._batches.extend(
+            rest[start : start + LONGEST_BATCH] for start in range(0, len(rest), LONGEST_BATCH)
+        )

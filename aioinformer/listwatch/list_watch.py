@@ -276,8 +276,8 @@ class ResourceListWatch(ListWatch):
                 query_of(options, watch=True),
                 accept=self._resource.accept(lists=False),
             )
-        events: Any = EventStream(body, self._longest_object)
-        return NamedStream(PartialStream(events) if self._resource.metadata_only else events, request)
+        events = EventStream(body, self._longest_object, request)
+        return PartialStream(events) if self._resource.metadata_only else events
 
     def _splitter_for(
         self, first_chunk: bytes, read_item: FromBytes | None

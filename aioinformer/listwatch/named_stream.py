@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..client.error_mapping import converted_error
+from ..client.error_mapping import raise_converted
 
 
 class NamedStream:
@@ -29,10 +29,7 @@ class NamedStream:
         except StopAsyncIteration:
             raise
         except Exception as error:
-            found = converted_error(error, self._what)
-            if found is None or found is error:
-                raise
-            raise found from error
+            raise_converted(error, self._what)
 
     async def aclose(self) -> None:
         """Close the stream, if it has ``aclose``."""

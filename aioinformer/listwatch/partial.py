@@ -74,6 +74,7 @@ class PartialStream:
 
     def __init__(self, events: Any) -> None:
         self._events = events
+        self.pauses = getattr(events, "pauses", False)
 
     def __aiter__(self) -> Self:
         return self

@@ -205,8 +205,7 @@ def _openapi_decoder(model: Any) -> FromBytes:
         try:
             instance = deserialize(SimpleNamespace(data=raw), model)
         except RecursionError:
-            deep = DeepParts(raw)
-            instance = deep.fill(deserialize(SimpleNamespace(data=deep.shallow), model))
+            instance = DeepParts(raw).read(lambda shallow: deserialize(SimpleNamespace(data=shallow), model))
         if getattr(instance, "metadata", None) is None:
             raise DecodeError(f"object without metadata: {begins(raw)}")
         return instance

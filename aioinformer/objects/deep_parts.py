@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..errors import DecodeError
@@ -16,39 +17,39 @@ class DeepParts:
     Args:
         raw: The JSON, tidy.
 
-    Attributes:
-        shallow: The JSON with strings.
-
     Raises:
         DECODE_ERRORS: It is not JSON, or nested too deeply.
     """
 
     def __init__(self, raw: bytes) -> None:
-        self.shallow, self._values = Pieces(raw).with_texts()
+        self._shallow, self._values = Pieces(raw).with_texts()
 
-    def fill(self, model: T) -> T:
-        """Put the values in place of the strings in a model of kubernetes_asyncio, and return it.
+    def read(self, decode: Callable[[bytes], T]) -> T:
+        """Return the model that ``decode`` returns for the JSON with strings, with the parts' values.
 
         Raises:
-            DecodeError: The model has dropped a part, because it has a type other than ``object`` for it.
+            DecodeError: The model has a type other than ``object`` for a part.
         """
         missing = set(self._values)
 
-        def filled(value: Any) -> Any:
+        def fill(value: Any) -> Any:
             if isinstance(value, str):
                 missing.discard(value)
                 return self._values.get(value, value)
             if isinstance(value, list):
-                value[:] = map(filled, value)
+                value[:] = map(fill, value)
             elif isinstance(value, dict):
-                value.update((name, filled(part)) for name, part in value.items())
+                value.update((name, fill(part)) for name, part in value.items())
             elif (names := getattr(value, "openapi_types", None)) is not None:
                 for name in names:
                     if (part := getattr(value, name)) is not None:
-                        setattr(value, name, filled(part))
+                        setattr(value, name, fill(part))
             return value
 
-        model = filled(model)
+        try:
+            model: T = fill(decode(self._shallow))
+        except (AttributeError, TypeError) as error:  # a string in place of a model
+            raise DecodeError("a typed field is nested too deeply, or has another type") from error
         if missing:
             raise DecodeError(f"a typed field of {type(model).__name__} is nested too deeply")
         return model

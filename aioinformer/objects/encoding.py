@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from .decoders import api_client_of
 from .kube_object import KubeObject
 
-_SCALARS = frozenset([str, int, float, bool, type(None)])
+_WITH_PARTS = frozenset([dict, list, tuple])
 
 
 def fields_of(obj: Any) -> dict[str, Any]:
@@ -52,7 +52,8 @@ def plain(value: Any) -> Any:
     A field of a Struct or dataclass that is None is omitted if None is its default; otherwise it is null, since a
     server would put the default there. None in a dict or list is null. Items of sets are in a fixed order.
     """
-    return _tidy(value, msgspec.to_builtins(value, str_keys=True))
+    built = msgspec.to_builtins(value, str_keys=True)
+    return _tidy(value, built) if type(built) in _WITH_PARTS else built
 
 
 def _tidy(value: Any, built: Any) -> Any:
@@ -60,48 +61,49 @@ def _tidy(value: Any, built: Any) -> Any:
 
     Args:
         value: The value.
-        built: What msgspec made of it, in the same order. It is changed.
+        built: What msgspec made of it, with parts in the same order: a dict, list or tuple. Its dicts are changed.
     """
+    if isinstance(built, dict):
+        if isinstance(value, Mapping):
+            for name, part in zip(built, value.values(), strict=True):
+                if type(built[name]) in _WITH_PARTS:
+                    built[name] = _tidy(part, built[name])
+            return built
+        attributes, omitted = _fields(type(value))  # type: ignore[arg-type]  # classes are hashable
+        for name, made in [*built.items()]:
+            if made is None:
+                if name in omitted:
+                    del built[name]
+            elif type(made) in _WITH_PARTS:
+                built[name] = _tidy(getattr(value, attributes[name]), made)
+        return built
     if isinstance(value, (set, frozenset)):
         return _in_order(built)
-    if isinstance(built, list):
-        if isinstance(value, (list, tuple)):
-            for index, item in enumerate(value):
-                if type(item) not in _SCALARS:
-                    built[index] = _tidy(item, built[index])
-        return built
-    if not isinstance(built, dict):
-        return built
-    if isinstance(value, Mapping):
-        for name, part in zip(built, value.values(), strict=True):
-            if type(part) not in _SCALARS:
-                built[name] = _tidy(part, built[name])
-        return built
-    for attribute, name, is_omitted in _fields(type(value)):  # type: ignore[arg-type]  # classes are hashable
-        part = getattr(value, attribute, None)
-        if part is None:
-            if is_omitted:
-                built.pop(name, None)
-        elif type(part) not in _SCALARS and name in built:
-            built[name] = _tidy(part, built[name])
-    return built
+    if not isinstance(value, (list, tuple)):
+        return built  # a Struct that is a list
+    return [
+        _tidy(item, made) if type(made) in _WITH_PARTS else made
+        for item, made in zip(value, built, strict=True)
+    ]
 
 
 @lru_cache(maxsize=1024)
-def _fields(cls: type) -> list[tuple[str, str, bool]]:
-    """Return a class's fields: their names, those in JSON, and whether None is the default."""
+def _fields(cls: type) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the attributes of a class by their names in JSON, and the names of those that are None by default."""
     if issubclass(cls, msgspec.Struct):
         # Not msgspec.structs.fields, which evaluates annotations: those of a class in a function may fail.
-        names, defaults = (
+        names, encoded, defaults = (
             cls.__struct_fields__,
+            cls.__struct_encode_fields__,
             cls.__struct_defaults__,
-        )  # defaults are those of the last fields
-        required = [False] * (len(names) - len(defaults))
-        omitted = [*required, *(default is None for default in defaults)]
-        return [*zip(names, cls.__struct_encode_fields__, omitted, strict=True)]
-    if dataclasses.is_dataclass(cls):
-        return [(field.name, field.name, field.default is None) for field in dataclasses.fields(cls)]
-    return []
+        )
+        with_default = encoded[len(encoded) - len(defaults) :]
+        omitted = (name for name, default in zip(with_default, defaults, strict=True) if default is None)
+        return dict(zip(encoded, names, strict=True)), frozenset(omitted)
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return {field.name: field.name for field in fields}, frozenset(
+        field.name for field in fields if field.default is None
+    )
 
 
 def _in_order(items: list[Any]) -> list[Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from .kube_object import encode
+
 
 def same(one: Any, other: Any) -> bool:
     """Return whether two JSON values are equal: numbers by value, objects in any order. Of any depth."""
@@ -43,11 +45,18 @@ def _same_parts(one: Any, other: Any) -> bool:
 
 
 def frozen(value: Any) -> Hashable:
-    """Return a hashable value that is equal for JSON values that are the ``same``."""
+    """Return a hashable value that is equal for JSON values that are the ``same``. Of any depth."""
+    try:
+        return _frozen(value)
+    except RecursionError:  # equal in the same order of fields
+        return encode(value)
+
+
+def _frozen(value: Any) -> Hashable:
     if isinstance(value, dict):
-        return "{", frozenset((name, frozen(part)) for name, part in value.items())
+        return "{", frozenset((name, _frozen(part)) for name, part in value.items())
     if isinstance(value, list):
-        return "[", *map(frozen, value)
+        return "[", *map(_frozen, value)
     if isinstance(value, bool):
         return "?", value
     hashable: Hashable = value

@@ -20,7 +20,7 @@ from msgspec import Meta
 
 _LIMITS = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz")
 
-_CONTAINERS = frozenset(
+_CONTAINERS: frozenset[Any] = frozenset(
     [
         list, tuple, set, frozenset, dict, abc.Collection, abc.Sequence, abc.MutableSequence, abc.Set, abc.MutableSet,
         abc.Mapping, abc.MutableMapping,
@@ -86,7 +86,8 @@ class _Builder:
         kind = _without_names(kind)
         if not self._is_changed(kind, set()):
             return kind
-        origin, args = get_origin(kind), get_args(kind)
+        origin: Any = get_origin(kind)
+        args = get_args(kind)
         if origin is Annotated:
             return self.of(kind.__origin__)
         if origin is Literal:
@@ -95,6 +96,8 @@ class _Builder:
             return _union(map(self.of, args))
         if origin in _CONTAINERS:
             return origin[tuple(part if part is Ellipsis else self.of(part) for part in args)]
+        if not _has_fields(kind):
+            return kind  # a type that is not known here is read as it is
         if (key := _key(kind)) not in self._made:
             self._make(kind, origin or kind, key)
         return self._made[key]
@@ -264,6 +267,8 @@ def _without_names(kind: Any) -> Any:
             kind = kind.__supertype__
         elif type(kind).__name__ == "TypeAliasType":
             kind = kind.__value__
+        elif type(get_origin(kind)).__name__ == "TypeAliasType":
+            kind = get_origin(kind).__value__[get_args(kind)]
         else:
             return kind
 

@@ -30,12 +30,35 @@ class Shape:
         """Yield the shapes of the values inside."""
         yield from ()
 
-    def unknown(self, value: Any) -> str:
-        """Return the path of a field of the value that the class does not have; ``""`` if it has all."""
+    def unknown(self, value: Any, known: Any = None) -> str:
+        """Return the path of a field that the class does not have; ``""`` if it has all.
+
+        Args:
+            value: The value.
+            known: What the class has of it, for a class whose fields are not known.
+        """
         return ""
 
 
 WHOLE = Shape()
+
+
+class Seen(Shape):
+    """A value of a model, which has the fields that it keeps."""
+
+    def unknown(self, value: Any, known: Any = None) -> str:
+        if isinstance(value, dict) and isinstance(known, dict):
+            for name, part in value.items():
+                if part is not None and name not in known:
+                    return str(name)
+                if inner := self.unknown(part, known.get(name)):
+                    return f"{name}.{inner}"
+        elif isinstance(value, list) and isinstance(known, list):
+            return next(filter(None, map(self.unknown, value, known)), "")
+        return ""
+
+
+SEEN = Seen()
 
 
 @dataclass(eq=False, slots=True)
@@ -61,7 +84,7 @@ class Fields(Shape):
     def parts(self) -> Iterator[Shape]:
         yield from self.fields.values()
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         if isinstance(value, dict):
             for name, part in value.items():
                 shape = self.fields.get(name)
@@ -81,7 +104,7 @@ class Values(Shape):
     def parts(self) -> Iterator[Shape]:
         yield self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         return _first_unknown(self.of, value.values()) if isinstance(value, dict) else ""
 
 
@@ -92,17 +115,20 @@ class Items(Shape):
     Attributes:
         of: The shape of the items.
         keys: The fields that identify an item; empty for none.
+        is_custom: Whether Kubernetes' own types do not have the list. By its API conventions, items that have a name
+            are identified by that, though a list without keys may have a name twice.
         is_merged: Whether the server merges the list by keys when it is applied; otherwise it replaces the list.
     """
 
     of: Shape
     keys: tuple[str, ...] = ()
+    is_custom: bool = False
     is_merged: bool = False
 
     def parts(self) -> Iterator[Shape]:
         yield self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         return _first_unknown(self.of, value) if isinstance(value, list) else ""
 
 
@@ -119,7 +145,7 @@ class Positions(Shape):
     def parts(self) -> Iterator[Shape]:
         yield from self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         if not isinstance(value, list):
             return ""
         if len(value) > len(self.of):
@@ -149,7 +175,7 @@ class Choice(Shape):
     def parts(self) -> Iterator[Shape]:
         yield from self.of
 
-    def unknown(self, value: Any) -> str:
+    def unknown(self, value: Any, known: Any = None) -> str:
         return self.for_value(value).unknown(value)
 
 
@@ -222,11 +248,11 @@ class _ShapeBuilder:
             case inspect.SetType() | inspect.FrozenSetType():
                 return Members(self.build(kind.item_type, at))
             case inspect.CollectionType():
-                at_server = at.keys if at is not None else keys if is_declared else ()
                 return Items(
                     self.build(kind.item_type, at),
-                    tuple(keys if is_declared or at is None else at.keys),
-                    bool(at_server),
+                    keys=tuple(keys if is_declared or at is None else at.keys),
+                    is_custom=at is None,
+                    is_merged=is_declared if at is None else bool(at.keys),
                 )
             case inspect.TupleType():
                 return Positions([self.build(part, at) for part in kind.item_types])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Literal, get_args
 
 from .._core.checks import require_count
@@ -53,6 +53,8 @@ class PendingNotifications:
         high_water: The largest depth so far.
         lost: Notifications that the policy dropped or merged.
         is_closed: Whether ``close`` was called.
+        waiting: What ``take`` returns; empty if nothing waits.
+        arrived: Set when a notification is added, and at the end. Its waiter clears it.
         initial: Notifications of an initial list that are not delivered.
     """
 
@@ -65,7 +67,8 @@ class PendingNotifications:
         self._limit = limit
         self._key_func = key_func
         self._waiting: deque[Notification] = deque()
-        self._arrived = asyncio.Event()
+        self.waiting: Sized = self._waiting
+        self.arrived = asyncio.Event()
         self._initial_delivered = asyncio.Event()
         self._initial_delivered.set()
         self.initial = 0
@@ -86,15 +89,9 @@ class PendingNotifications:
             self._initial_delivered.clear()
         self.depth += len(notifications)
         self._keep(notifications)
-        self.high_water = max(self.high_water, self.depth)
-        self._arrived.set()
-
-    async def wait(self) -> bool:
-        """Wait until a notification waits; return False once closed."""
-        while not self and not self.is_closed:
-            self._arrived.clear()
-            await self._arrived.wait()
-        return not self.is_closed
+        if self.depth > self.high_water:
+            self.high_water = self.depth
+        self.arrived.set()
 
     def record_delivered(self, notification: Notification) -> None:
         """Count a notification whose handler call has ended."""
@@ -106,7 +103,7 @@ class PendingNotifications:
         """Drop everything that waits, and wake all waiters."""
         self.is_closed = True
         self._clear()
-        self._arrived.set()
+        self.arrived.set()
         self._initial_delivered.set()  # nothing more will come
 
     async def wait_initial_delivered(self) -> None:
@@ -122,9 +119,6 @@ class PendingNotifications:
         """Wait until the backlog is not full, or closed."""
 
     # What a policy decides -----------------------------------------------------------------------------------
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
 
     def take(self) -> Sequence[Notification]:
         """Remove and return the next batch."""
@@ -204,10 +198,7 @@ class Coalescing(PendingNotifications):
 
     def __init__(self, limit: int, key_func: KeyFunc) -> None:
         super().__init__(limit, key_func)
-        self._by_key: OrderedDict[str, tuple[Notification, ...]] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._by_key)
+        self.waiting = self._by_key = OrderedDict[str, tuple[Notification, ...]]()
 
     def _keep(self, notifications: Sequence[Notification]) -> None:
         for notification in notifications:

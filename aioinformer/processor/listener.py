@@ -122,8 +122,16 @@ class ProcessorListener(Generic[T]):
     async def _pop(self) -> None:
         """Forward batches to the run task; an empty batch ends it."""
         pending, channel = self._pending, self._channel
-        while await pending.wait():
-            await channel.put(pending.take())
+        while not pending.is_closed:
+            if not pending.waiting:
+                pending.arrived.clear()
+                await pending.arrived.wait()
+                continue
+            batch = pending.take()
+            try:
+                channel.put_nowait(batch)
+            except asyncio.QueueFull:
+                await channel.put(batch)
             if not pending.forwards_all:
                 await channel.join()  # meanwhile the policy acts on what waits
         await channel.put(())
@@ -135,7 +143,7 @@ class ProcessorListener(Generic[T]):
         assert task is not None
         try:
             while batch := await channel.get():
-                budget = Budget()
+                budget = Budget() if len(batch) > 1 else None
                 for notification in batch:
                     if pending.is_closed:
                         break
@@ -143,9 +151,11 @@ class ProcessorListener(Generic[T]):
                         await calls.wait()
                     if task.cancelling():
                         await calls.undo_cancellation(task)
-                    if calls.end() >= budget.end:
+                    ended = calls.end()
+                    if budget is not None and ended >= budget.end:
                         await budget.pause()
-                channel.task_done()
+                if not pending.forwards_all:
+                    channel.task_done()
         except asyncio.CancelledError:
             if self._is_ending():
                 raise

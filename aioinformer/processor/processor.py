@@ -27,6 +27,7 @@ class Processor(Running):
     def __init__(self) -> None:
         # The value: whether the listener's resync was due at the last should_resync().
         self._syncing: dict[ProcessorListener[Any], bool] = {}
+        self._blocking: list[ProcessorListener[Any]] = []
         self._running: set[ProcessorListener[Any]] = set()  # removed ones included
         self._tasks: asyncio.TaskGroup | None = None
         self._runner: asyncio.Task[object] | None = None
@@ -49,6 +50,8 @@ class Processor(Running):
     def add_listener(self, listener: ProcessorListener[Any]) -> None:
         """Add a listener; while the processor runs, start it."""
         self._syncing[listener] = False
+        if listener.backlog == "block":
+            self._blocking.append(listener)
         if self._tasks is not None:
             self._start(listener, self._tasks)
 
@@ -56,6 +59,8 @@ class Processor(Running):
         """Stop a listener and drop what waits in it; return whether it was one of these."""
         if self._syncing.pop(listener, None) is None:
             return False
+        if listener in self._blocking:
+            self._blocking.remove(listener)
         listener.stop()
         return True
 
@@ -92,11 +97,11 @@ class Processor(Running):
 
     def has_room(self) -> bool:
         """Whether no listener with backlog "block" is full."""
-        return not any(map(_IS_FULL, self._syncing))
+        return not self._blocking or not any(map(_IS_FULL, self._blocking))
 
     async def wait_for_room(self) -> None:
         """Wait until no listener with backlog "block" is full."""
-        while full := next((listener for listener in self._syncing if listener.is_full), None):
+        while full := next((listener for listener in self._blocking if listener.is_full), None):
             await full.wait_for_room()
 
     def should_resync(self) -> bool:

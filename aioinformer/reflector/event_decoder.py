@@ -184,7 +184,8 @@ class EventDecoder:
                 from_any = False
             if not from_any:
                 newest, newest_raw = obj, event.object
-        return Changes(deltas, version_of_event(newest, newest_raw), taken, from_any, bookmarked, failure)
+        version = resource_version_of(newest) or version_of_event(newest, newest_raw)
+        return Changes(deltas, version, taken, from_any, bookmarked, failure)
 
     def _packed(self, obj: Any) -> Any:
         return obj if self._pack is None else self._pack(obj)

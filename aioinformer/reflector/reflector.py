@@ -180,29 +180,28 @@ class Reflector(Running, Generic[T]):
         with self.in_one_run():
             try:
                 while True:
-                    await self._list_and_watch_or_back_off()
+                    self._relist_at_once = False
+                    self._refused.clear()
+                    try:
+                        await self.list_and_watch()
+                    except (ClientClosedError, WrongEventLoopError) as error:  # retrying cannot help
+                        await self._record_error(error)
+                        raise
+                    except Exception as error:  # users' list functions raise anything
+                        await self._record_error(error)
+                        if not self._has_listed and is_hopeless(error):
+                            self._refused.set()
+                    except asyncio.CancelledError as error:
+                        if is_cancelled():
+                            raise
+                        await self._record_error(
+                            TransportError(f"a list or watch function was cancelled: {error!r}")
+                        )
+                    if not self._relist_at_once:
+                        await self._back_off()
             finally:
                 self._refused.clear()
                 self._stats.enter(Phase.STOPPED)
-
-    async def _list_and_watch_or_back_off(self) -> None:
-        self._relist_at_once = False
-        self._refused.clear()
-        try:
-            await self.list_and_watch()
-        except (ClientClosedError, WrongEventLoopError) as error:  # retrying cannot help
-            await self._record_error(error)
-            raise
-        except Exception as error:  # users' list functions raise anything
-            await self._record_error(error)
-            if not self._has_listed and is_hopeless(error):
-                self._refused.set()
-        except asyncio.CancelledError as error:
-            if is_cancelled():
-                raise
-            await self._record_error(TransportError(f"a list or watch function was cancelled: {error!r}"))
-        if not self._relist_at_once:
-            await self._back_off()
 
     async def wait_refused(self) -> None:
         """Wait until the first list fails with an error that a retry cannot fix, and raise that error.
@@ -407,12 +406,14 @@ class Reflector(Running, Generic[T]):
     async def _follow(self, watch: OpenWatch) -> Exception | None:
         """Store what a watch brings until it ends; return the error that ended it, or None."""
         self._stats.watching(watch.healthy_from)
+        watch.start_reading()  # another task may have read the initial state
         is_refused = False
         try:
             while (batch := await watch.next_batch()) is not None:
                 await self._apply(batch, watch)
-                await asyncio.sleep(0)  # let the handlers of this batch run before the next one
-                if self._must_relist_for_missed():
+                if watch.must_pause:
+                    await asyncio.sleep(0)
+                if self._decoder.missed and self._must_relist_for_missed():
                     break
             else:
                 return watch.very_short_end(_now())
@@ -470,7 +471,10 @@ class Reflector(Running, Generic[T]):
         if changes.bookmarked:
             watch.record_bookmark(_now())
         if changes.deltas:
-            await self._store.apply(changes.deltas)
+            try:
+                await self._store.apply(changes.deltas)
+            except RejectedObjectError as error:
+                self._record_rejected(error)
         if changes.version:
             self._last_version = changes.version
             if self._store.update_version is not None:

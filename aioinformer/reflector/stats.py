@@ -138,7 +138,8 @@ class ReflectorStats:
     def received(self, events: int = 0, *, is_progress: bool = True) -> None:
         """Record an answer with so many events. An answer that is only an error is no progress."""
         if is_progress:
-            self._last_activity = asyncio.get_running_loop().time()
+            assert self._loop is not None  # a phase has begun
+            self._last_activity = self._loop.time()
         self._events += events
 
     def watching(self, healthy_from: float) -> None:

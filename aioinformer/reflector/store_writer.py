@@ -23,6 +23,7 @@ class StoreWriter:
         on_rejected: Called with the error about rejected objects.
 
     Attributes:
+        apply: Writes changes, oldest first. Raises RejectedObjectError after it has written the others.
         key_of: Returns an object's key, as the store sees it.
         takes_bookmarks: Whether the store wants bookmarks.
         update_version: The store's ``update_resource_version``, or None.
@@ -37,9 +38,8 @@ class StoreWriter:
         self._store = store
         self._on_rejected = on_rejected
         self._replace: Callable[[Sequence[Any], str], Awaitable[None] | None] = getattr(store, replace)
-        self._apply: Callable[[Sequence[Delta]], Awaitable[None]] | None = (
-            getattr(store, "apply", None) if batched(store, "apply", "add", "update", "delete") else None
-        )
+        apply = getattr(store, "apply", None) if batched(store, "apply", "add", "update", "delete") else None
+        self.apply: Callable[[Sequence[Delta]], Awaitable[None]] = apply or self._apply_each
         # getattr, not isinstance: from Python 3.12 on isinstance misses what a wrapper such as a Tracer's passes on.
         self._bookmark = getattr(store, "bookmark", None)
         self.update_version = getattr(store, "update_resource_version", None)
@@ -53,14 +53,7 @@ class StoreWriter:
         except RejectedObjectError as error:
             self._on_rejected(error)
 
-    async def apply(self, deltas: list[Delta]) -> None:
-        """Write changes, oldest first."""
-        if self._apply is not None:
-            try:
-                await self._apply(deltas)
-            except RejectedObjectError as error:
-                self._on_rejected(error)
-            return
+    async def _apply_each(self, deltas: Sequence[Delta]) -> None:
         verbs = {
             DeltaType.ADDED: self._store.add,
             DeltaType.UPDATED: self._store.update,

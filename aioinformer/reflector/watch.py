@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
 import anyio
 
-from .._core.tasks import cancel_requests, maybe_await, raise_if_cancelled
-from .._core.timers import ReusableTimeout
+from .._core.tasks import maybe_await
+from .._core.timers import DeadlineTimer
 from ..client.error_mapping import network_error, network_errors
 from ..errors import IdleTimeoutError, TransportError, VeryShortWatchError
 from ..objects.meta import ListOptions, WatchEvent
@@ -53,23 +54,29 @@ class Pulse:
 
     Args:
         max_silence: Seconds.
+
+    Attributes:
+        longest_silence: Seconds of silence after which to open another watch.
     """
 
     def __init__(self, max_silence: float = MAX_SILENCE) -> None:
         self._max_silence = max_silence
-        self._expects_bookmarks = False
+        self._expect_bookmarks(False)
+
+    def _expect_bookmarks(self, expects_bookmarks: bool) -> None:
+        self._expects_bookmarks = expects_bookmarks
+        self.longest_silence = (
+            self._max_silence if expects_bookmarks else max(self._max_silence, LEAST_SILENCE)
+        )
 
     def record_interval(self, apart: float) -> None:
         """Record that two bookmarks of a watch arrived so many seconds apart."""
-        self._expects_bookmarks = apart <= self._max_silence
-
-    def longest_silence(self) -> float:
-        """Return the seconds of silence after which to open another watch."""
-        return self._max_silence if self._expects_bookmarks else max(self._max_silence, LEAST_SILENCE)
+        self._expect_bookmarks(apart <= self._max_silence)
 
     def record_silence(self) -> bool:
         """Record a watch that was too silent; return whether bookmarks were expected. They no longer are."""
-        expected, self._expects_bookmarks = self._expects_bookmarks, False
+        expected = self._expects_bookmarks
+        self._expect_bookmarks(False)
         return expected
 
 
@@ -87,6 +94,7 @@ class OpenWatch:
         started: Loop time when the request was sent.
         healthy_from: From this loop time on its end is an ordinary one.
         events: Events taken from it, including bookmarks, without dropped ones. The reader of the watch counts them.
+        must_pause: Whether its reader must let other tasks run after each batch, because the stream may not.
     """
 
     def __init__(
@@ -100,13 +108,18 @@ class OpenWatch:
         self._stream: WatchStream | None = stream
         self._idle_timeout = timeout + IDLE_GRACE
         self._pulse = pulse or Pulse()
-        self._timeout = ReusableTimeout()
+        self._timer = DeadlineTimer(self._on_timer)
+        self._deadline = math.inf  # loop time by which the read that waits must return
+        self._reader: asyncio.Task[Any] | None = None
+        self._is_overdue = False
+        self._time: Callable[[], float]
         self._last_bookmark: float | None = None
         self.started = started
         self.healthy_from = started + min(HEALTHY, timeout)
         self._returned: list[WatchEvent] = []
         self.from_any = from_any
         self.events = 0
+        self.must_pause = not getattr(stream, "pauses", False)
 
     def is_healthy(self, now: float) -> bool:
         """Whether, at this loop time, its end is an ordinary one."""
@@ -126,28 +139,72 @@ class OpenWatch:
         if self._returned:
             returned, self._returned = self._returned, []
             return returned
-        now = asyncio.get_running_loop().time()
-        end, quiet = now + self._idle_timeout, now + self._pulse.longest_silence()
-        until = min(end, quiet if deadline is None else deadline)
-        before = cancel_requests()
+        reader = self._reader or self.start_reading()
+        now = self._time()
+        until = now + self._pulse.longest_silence if deadline is None else deadline
+        if until > now + self._idle_timeout:
+            until = now + self._idle_timeout
+        self._deadline = until
+        if (
+            until < self._timer.deadline
+        ):  # it stays set from one read to the next: a timer costs as much as an event
+            self._timer.fire_by(until)
+        requests = reader.cancelling()
         try:
-            batch = await self._timeout.wait(anext(self._stream), until)
+            batch = await self._stream.__anext__()
         except StopAsyncIteration:
-            raise_if_cancelled(before)
+            self._end_read(reader, requests)
             return None
-        except Exception as error:
-            raise_if_cancelled(before)
-            if isinstance(error, TimeoutError) and self._timeout.has_expired:
-                if deadline is None and not self._pulse.record_silence() and quiet < end:
-                    return None
-                raise IdleTimeoutError(
-                    f"the watch is open but nothing has arrived for {until - now:g} s"
-                ) from error
-            if (found := network_error(error)) is not None:
-                raise found from error
-            raise
-        raise_if_cancelled(before)
+        except (Exception, asyncio.CancelledError) as error:
+            is_overdue = self._end_read(reader, requests)
+            if not is_overdue or not isinstance(error, asyncio.CancelledError):
+                if (found := network_error(error)) is not None:
+                    raise found from error
+                raise
+            ends_early = self._pulse.longest_silence < self._idle_timeout
+            if deadline is None and not self._pulse.record_silence() and ends_early:
+                return None
+            raise IdleTimeoutError(
+                f"the watch is open but nothing has arrived for {until - now:g} s"
+            ) from error
+        self._deadline = math.inf
+        if reader.cancelling() > requests:
+            self._end_read(reader, requests)
         return batch if isinstance(batch, list) else [batch]
+
+    def start_reading(self) -> asyncio.Task[Any]:
+        """Let the running task read from now on; the first one does so by itself. Returns the task."""
+        self._time = asyncio.get_running_loop().time
+        self._reader = asyncio.current_task()
+        assert self._reader is not None
+        return self._reader
+
+    def _on_timer(self, now: float) -> None:
+        """Cancel the read that is overdue, or wait for its deadline."""
+        if now < self._deadline:
+            if self._deadline < math.inf:
+                self._timer.fire_by(self._deadline)
+        elif self._reader is not None:
+            self._is_overdue = True
+            self._reader.cancel()
+
+    def _end_read(self, reader: asyncio.Task[Any], requests: int) -> bool:
+        """Undo the timer's cancellation; return whether there was one.
+
+        Args:
+            reader: The task that reads.
+            requests: How often it had been cancelled before the read.
+
+        Raises:
+            asyncio.CancelledError: Others have cancelled it. The stream may have swallowed that.
+        """
+        self._deadline = math.inf
+        is_overdue, self._is_overdue = self._is_overdue, False
+        if is_overdue:
+            reader.uncancel()
+        if reader.cancelling() > requests:
+            raise asyncio.CancelledError
+        return is_overdue
 
     def very_short_end(self, now: float) -> VeryShortWatchError | None:
         """Return the error for a clean end at this loop time; None if that is an ordinary end."""
@@ -170,7 +227,7 @@ class OpenWatch:
 
     async def aclose(self) -> None:
         """Close the stream, if it has ``aclose``. Idempotent."""
-        self._timeout.close()
+        self._timer.cancel()
         stream, self._stream = self._stream, None
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:

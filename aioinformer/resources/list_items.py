@@ -10,6 +10,8 @@ from ..errors import AmbiguousEditError
 from ..objects.json_values import frozen, same
 from ..objects.shapes import WHOLE, Fields, Items, Members, Shape, Values
 
+_NAME = ("name",)
+
 _Groups = dict[Hashable, tuple[list[int], list[int]]]
 """Places in the known and in the edited list, by what their items have in common."""
 
@@ -50,26 +52,23 @@ class _Match:
         if len(self._known) != len(self._original):  # a transformer has changed the list
             self._require_known(range(len(self._original)), "the list was read with other items")
             return self._places
-        if not self._shape.keys:
-            self._match_equal([*range(len(self._known))], [*range(len(self._edited))])
-            return self._places
+        keys = self._shape.keys or (_NAME if self._shape.is_custom else ())
         groups = _grouped(
-            [key_of(item, self._shape) for item in self._known],
-            [key_of(item, self._shape) for item in self._edited],
+            [key_of(item, self._shape, keys) for item in self._known],
+            [key_of(item, self._shape, keys) for item in self._edited],
         )
-        # An item without its key may be any that has no counterpart.
+        # An item without its key may be any that has no counterpart; so may one with another name.
         old, new = groups.pop(None, ([], []))
-        if old or new:
-            for before, after in groups.values():
-                if not (before and after):
-                    old += before
-                    new += after
-            self._match_equal(sorted(old), sorted(new))
+        is_open = bool(old or new) or not self._shape.keys
         for before, after in groups.values():
             if len(before) == len(after) == 1:
                 self._places[after[0]] = before[0]
-            elif before and after:
+            elif (is_open and not (before and after)) or not self._shape.keys:
+                old += before
+                new += after
+            else:
                 self._match_equal(before, after)
+        self._match_equal(sorted(old), sorted(new))
         return self._places
 
     def _match_equal(self, old: list[int], new: list[int]) -> None:
@@ -89,7 +88,7 @@ class _Match:
                 removed += olds
                 changed += news
                 continue
-            is_alike = len(olds) == 1 or len({frozen(self._original[place]) for place in olds}) == 1
+            is_alike = all(same(self._original[olds[0]], self._original[place]) for place in olds[1:])
             if len(news) > len(olds):
                 self._require_known(
                     olds, "an item is there more often than it was read, so it is unknown which is new"
@@ -120,8 +119,9 @@ class _Match:
             AmbiguousEditError: It does not.
         """
         for place in places:
-            item = self._shape.of.for_value(self._original[place])
-            if unknown := item.unknown(self._original[place]):
+            original, known = self._original[place], self._known[place] if place < len(self._known) else None
+            item = self._shape.of.for_value(original)
+            if unknown := item.unknown(original, known):
                 raise AmbiguousEditError(self._path, f"{why}. {_advice(self._shape, item, place, unknown)}")
 
 
@@ -156,13 +156,13 @@ def frozen_as(shape: Shape, value: Any) -> Hashable:
     return frozen(value)
 
 
-def key_of(item: Any, shape: Items) -> Hashable:
+def key_of(item: Any, shape: Items, keys: Sequence[str]) -> Hashable:
     """Return the key of an item; None if it lacks a part."""
-    if not isinstance(item, dict):
+    if not (keys and isinstance(item, dict)):
         return None
     of = shape.of.for_value(item)
     omitted = of.omitted if isinstance(of, Fields) else {}
-    parts = [item.get(name, omitted.get(name)) for name in shape.keys]
+    parts = [item.get(name, omitted.get(name)) for name in keys]
     return None if None in parts else tuple(map(frozen, parts))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,21 +14,27 @@ from ..objects.json_values import frozen, same
 from ..objects.keys import resource_version_of
 from ..objects.kube_object import KubeObject
 from ..objects.nesting import decode_any
-from ..objects.shapes import WHOLE, Fields, Items, Members, Positions, Shape, Values, is_whole, shape_of
+from ..objects.shapes import SEEN, WHOLE, Fields, Items, Members, Positions, Shape, Values, is_whole, shape_of
 from .list_items import key_of, match_items
 
 _MISSING = object()
-_ANY_ITEMS = Items(WHOLE)
 
 
 def is_partial(obj: Any) -> bool:
     """Return whether an object may lack fields that the server's has: a Struct drops those that it does not declare.
 
-    Reading drops also what a Struct forbids. So only a Struct that was not read, and forbids other fields, is whole.
+    Reading drops also what a Struct forbids. So only a Struct that was not read, and forbids other fields, is whole. So
+    is a user's pydantic model that was not read, or allows other fields; the models of the libraries have all fields.
     """
+    if _is_own_model(obj):
+        return obj.model_config.get("extra") != "allow" and bool(resource_version_of(obj))
     if not isinstance(obj, msgspec.Struct) or isinstance(obj, KubeObject):
         return False
     return bool(resource_version_of(obj)) or not is_whole(type(obj))
+
+
+def _is_own_model(obj: Any) -> bool:
+    return hasattr(obj, "model_dump") and not hasattr(obj, "openapi_types") and not isinstance(obj, Mapping)
 
 
 def with_unknown_fields(
@@ -47,12 +54,9 @@ def with_unknown_fields(
         DecodeError: The object does not fit the class.
         AmbiguousEditError: The edit of a list does not say which of its items was changed.
     """
-    original = decode_any(body) if original is None else original
+    whole: dict[str, Any] = decode_any(body) if original is None else original
     known = decoder_of(type(edited))(body, None) if known is None else known
-    shape = WHOLE
-    if isinstance(edited, msgspec.Struct) and not isinstance(edited, KubeObject):
-        shape = shape_of(type(edited), str(original.get("apiVersion", "")), str(original.get("kind", "")))
-    merged = _merged("", shape, original, fields_of(known), fields_of(edited))
+    merged = _merged("", _shape_for(edited, whole), whole, fields_of(known), fields_of(edited))
     assert isinstance(merged, dict)
     return merged
 
@@ -70,9 +74,17 @@ def lost_when_applied(original: dict[str, Any], applied: Any) -> str:
     Returns:
         The path, such as ``"spec.rules[].http"``; ``""`` if there is none.
     """
-    struct: type[msgspec.Struct] = type(applied)
-    shape = shape_of(struct, str(original.get("apiVersion", "")), str(original.get("kind", "")))
-    return _lost("", shape, original, fields_of(applied))
+    return _lost("", _shape_for(applied, original), original, fields_of(applied))
+
+
+def _shape_for(obj: Any, original: dict[str, Any]) -> Shape:
+    """Return what the class of an object knows of the server's object."""
+    if _is_own_model(obj):
+        return SEEN
+    if not isinstance(obj, msgspec.Struct) or isinstance(obj, KubeObject):
+        return WHOLE
+    struct: Any = type(obj)
+    return shape_of(struct, str(original.get("apiVersion", "")), str(original.get("kind", "")))
 
 
 def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
@@ -87,15 +99,15 @@ def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
             for name in applied.keys() & original.keys()
             if (of := _shape_of_field(shape, name)) is not None
         ]
-    elif isinstance(original, list) and isinstance(applied, list) and isinstance(shape, Items):
-        if not shape.is_merged:
-            unknown = shape.unknown(original) if applied else ""
+    elif isinstance(original, list) and isinstance(applied, list):
+        if not (isinstance(shape, Items) and shape.is_merged):
+            unknown = shape.unknown(original, applied) if applied else ""
             return f"{path}[].{unknown}" if unknown else ""
         lacking = [key for key in shape.keys if isinstance(shape.of, Fields) and key not in shape.of.fields]
         if lacking and original and applied:
             return f"{path}[].{lacking[0]}"
-        items = {key_of(item, shape): item for item in original}
-        kept = ((items[key], item) for item in applied if (key := key_of(item, shape)) in items)
+        items = {key_of(item, shape, shape.keys): item for item in original}
+        kept = ((items[key], item) for item in applied if (key := key_of(item, shape, shape.keys)) in items)
         inner += ((f"{path}[]", shape.of, before, item) for before, item in kept)
     return next(filter(None, (_lost(*each) for each in inner)), "")
 
@@ -129,7 +141,8 @@ def _merged(path: str, shape: Shape, original: Any, known: Any, edited: Any) -> 
             return _merged_positions(path, of, original, known, edited)
         if isinstance(of, Members):
             return _merged_members(path, of, original, known, edited)
-        return _merged_items(path, of if isinstance(of, Items) else _ANY_ITEMS, original, known, edited)
+        items = of if isinstance(of, Items) else Items(of, is_custom=of is SEEN)
+        return _merged_items(path, items, original, known, edited)
     return edited
 
 
@@ -159,7 +172,7 @@ def _shape_of_field(shape: Shape, name: str) -> Shape | None:
     """Return the shape of a field; None if the class does not have it."""
     if isinstance(shape, Fields):
         return shape.fields.get(name)
-    return shape.of if isinstance(shape, Values) else WHOLE
+    return shape.of if isinstance(shape, Values) else shape
 
 
 def _merged_items(

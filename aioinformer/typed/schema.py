@@ -97,25 +97,19 @@ class SchemaBuilder:
 
     def _number(self, kind: Any, path: str) -> Schema:
         for name in ("ge", "gt", "le", "lt", "multiple_of"):
-            if (limit := getattr(kind, name)) is not None:
-                self._check_limit(name, limit, path)
+            limit = getattr(kind, name)
+            if (
+                limit is not None and not -(2**63) < float(limit) < 2**63
+            ):  # they compare whole numbers as 64 bits
+                self._mistake(
+                    path, f"{name}={limit!r} is no number of 64 bits, so servers would refuse all values"
+                )
         limits = _given(minimum=kind.ge, maximum=kind.le, multipleOf=kind.multiple_of)
         if kind.gt is not None:
             limits |= {"minimum": kind.gt, "exclusiveMinimum": True}
         if kind.lt is not None:
             limits |= {"maximum": kind.lt, "exclusiveMaximum": True}
         return {"type": "integer" if isinstance(kind, inspect.IntType) else "number", **limits}
-
-    def _check_limit(self, name: str, limit: float, path: str) -> None:
-        """Check a limit of a number. Servers compare whole numbers as 64 bits, also those of a float."""
-        if not -(2**63) < float(limit) < 2**63:
-            self._mistake(
-                path, f"{name}={limit!r} is no number of 64 bits, so servers would refuse all values"
-            )
-        elif name == "multiple_of" and limit != int(limit):
-            self._mistake(
-                path, f"{name}={limit!r} must be whole, or servers refuse whole numbers: use a Rule"
-            )
 
     def _enum(self, kind: inspect.EnumType, path: str) -> Schema:
         return self._one_of([each.value for each in kind.cls], path)
@@ -271,13 +265,16 @@ class SchemaBuilder:
 
 
 def _takes_none(kind: inspect.Type) -> bool:
-    if isinstance(kind, inspect.Metadata):
-        return _takes_none(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        return any(map(_takes_none, kind.types))
-    return isinstance(kind, inspect.NoneType) or (
-        isinstance(kind, inspect.LiteralType) and None in kind.values
-    )
+    match kind:
+        case inspect.NoneType():
+            return True
+        case inspect.Metadata(type=inner):
+            return _takes_none(inner)
+        case inspect.UnionType(types=types):
+            return any(map(_takes_none, types))
+        case inspect.LiteralType(values=values):
+            return any(value is None for value in values)
+    return False
 
 
 def _docstring_of(kind: Any) -> str | None:

@@ -22,7 +22,9 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", help=f"run the parts with this in their names: {', '.join(parts)}"
     )
-    parser.add_argument("--areas", nargs="*", default=kubectl.AREAS, help="areas of kubectl commands")
+    parser.add_argument(
+        "--areas", nargs="*", choices=kubectl.AREAS, default=kubectl.AREAS, help="areas of kubectl commands"
+    )
     parser.add_argument(
         "--seeds", type=int, default=requests.SEEDS, help="number of seeds of random requests"
     )

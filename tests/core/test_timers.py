@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
 import pytest
 
-from aioinformer._core.timers import DeadlineTimer, ReusableTimeout, call_every
+from aioinformer._core.timers import DeadlineTimer, call_every
 
 from ..steps import turns, until
 from ..virtual_time import virtual_time
@@ -105,120 +102,3 @@ async def test_call_every_calls_until_the_block_ends() -> None:
         await asyncio.sleep(35)
     await asyncio.sleep(35)
     assert times == pytest.approx([10, 20, 30])
-
-
-class TestReusableTimeout:
-    @virtual_time
-    async def test_returns_a_result_that_comes_in_time(self) -> None:
-        timeout = ReusableTimeout()
-        assert await timeout.wait(done_after(5), now() + 10) == "done"
-        assert not timeout.has_expired
-        timeout.close()
-
-    @virtual_time
-    async def test_cancels_the_wait_at_its_deadline(self) -> None:
-        timeout, start = ReusableTimeout(), now()
-        waited = asyncio.get_running_loop().create_future()
-        with pytest.raises(TimeoutError):
-            await timeout.wait(waited, start + 10)
-        assert now() - start == pytest.approx(10)
-        assert timeout.has_expired
-        assert waited.cancelled()
-
-    @virtual_time
-    async def test_next_wait_has_its_own_later_deadline(self) -> None:
-        timeout, start = ReusableTimeout(), now()
-        assert await timeout.wait(done_after(8), start + 10)
-        with pytest.raises(TimeoutError):
-            await timeout.wait(done_after(100), start + 18)
-        assert now() - start == pytest.approx(18)
-
-    @virtual_time
-    async def test_next_wait_has_its_own_earlier_deadline(self) -> None:
-        timeout, start = ReusableTimeout(), now()
-        assert await timeout.wait(done_after(1), start + 300)
-        with pytest.raises(TimeoutError):
-            await timeout.wait(done_after(100), start + 3)
-        assert now() - start == pytest.approx(3)
-
-    @virtual_time
-    async def test_does_not_disturb_the_task_between_two_waits(self) -> None:
-        timeout, start = ReusableTimeout(), now()
-        assert await timeout.wait(done_after(1), start + 10)
-        await asyncio.sleep(100)
-        assert await timeout.wait(done_after(5), now() + 10) == "done"
-        with pytest.raises(TimeoutError):
-            await timeout.wait(done_after(100), now() + 10)
-        assert now() - start == pytest.approx(116)
-
-    @virtual_time
-    async def test_many_waits_set_few_timers(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        loop = asyncio.get_running_loop()
-        timers: list[float] = []
-        call_at: Callable[..., asyncio.TimerHandle] = loop.call_at
-
-        def counted(when: float, callback: Any, *args: Any, **options: Any) -> asyncio.TimerHandle:
-            if isinstance(getattr(callback, "__self__", None), DeadlineTimer):
-                timers.append(when)
-            return call_at(when, callback, *args, **options)
-
-        monkeypatch.setattr(loop, "call_at", counted)
-        timeout = ReusableTimeout()
-        for _ in range(1000):
-            assert await timeout.wait(done_after(0.5), now() + 100)
-        assert 1 <= len(timers) <= 6
-
-    @virtual_time
-    async def test_passes_on_a_timeout_error_of_the_awaitable(self) -> None:
-        async def fails() -> None:
-            raise TimeoutError("the socket's")
-
-        timeout = ReusableTimeout()
-        with pytest.raises(TimeoutError, match="the socket's"):
-            await timeout.wait(fails(), now() + 10)
-        assert not timeout.has_expired
-
-    @virtual_time
-    @pytest.mark.parametrize("seconds", [5, 10])
-    async def test_cancellation_of_the_task_wins_over_the_deadline(self, seconds: float) -> None:
-        timeout = ReusableTimeout()
-        waiting = asyncio.create_task(timeout.wait(done_after(100), now() + 10))
-        await asyncio.sleep(seconds)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        timeout.close()
-
-    @virtual_time
-    async def test_returns_a_result_that_comes_despite_the_deadline(self) -> None:
-        async def ignores_cancellation() -> str:
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(100)
-            return "done"
-
-        timeout = ReusableTimeout()
-        assert await timeout.wait(ignores_cancellation(), now() + 10) == "done"
-        assert timeout.has_expired
-        task = asyncio.current_task()
-        assert task is not None
-        assert not task.cancelling()
-
-    @virtual_time
-    async def test_closed_it_leaves_no_timer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        handles: list[asyncio.TimerHandle] = []
-        loop = asyncio.get_running_loop()
-        call_at = loop.call_at
-
-        def recorded(*args: Any, **options: Any) -> asyncio.TimerHandle:
-            handles.append(call_at(*args, **options))
-            return handles[-1]
-
-        timeout = ReusableTimeout()
-        assert await timeout.wait(done_after(1), now() + 10)
-        monkeypatch.setattr(loop, "call_at", recorded)
-        timeout.close()
-        timeout.close()
-        assert await timeout.wait(done_after(1), now() + 10)
-        timeout.close()
-        assert handles
-        assert all(handle.cancelled() for handle in handles if handle.when() > now())

@@ -45,13 +45,13 @@ if find_spec("pydantic"):
     class Managed(pydantic.BaseModel):
         time: datetime | None = None
 
-    class Metadata(pydantic.BaseModel):
+    class ModelMetadata(pydantic.BaseModel):
         name: str
         namespace: str
         managedFields: list[Managed] = []  # noqa: N815
 
     class Model(pydantic.BaseModel):
-        metadata: Metadata
+        metadata: ModelMetadata
 
     CONFIG_MAPS = (*CONFIG_MAPS, Model)
 

@@ -54,6 +54,23 @@ class View:
             return {name: self.inner.known(part) for name, part in value.items()}
         return value
 
+    def filled(self, value: Any) -> Any:
+        """Return a JSON value with the defaults of the class where it lacks them."""
+        if isinstance(value, dict) and isinstance(self.node, Object):
+            defaults = {} if self.omits else self.defaults
+            return {
+                **{name: default for name, default in defaults.items() if name not in value},
+                **{
+                    name: self.fields[name].filled(part) if name in self.fields else part
+                    for name, part in value.items()
+                },
+            }
+        if self.inner is not None and isinstance(value, dict):
+            return {name: self.inner.filled(part) for name, part in value.items()}
+        if self.inner is not None and isinstance(value, list):
+            return [self.inner.filled(part) for part in value]
+        return value
+
     def has_unknown(self, value: Any) -> bool:
         """Return whether a JSON value has fields that the class does not have."""
         if isinstance(self.node, Object):
@@ -177,6 +194,6 @@ class _Builder:
             else:
                 fields.append((name, inner.type | None, None))
         view.type = msgspec.defstruct(
-            f"Part{next(_numbers)}", fields, bases=bases, kw_only=True, omit_defaults=view.omits
+            f"Part{next(_numbers)}", fields, bases=bases or None, kw_only=True, omit_defaults=view.omits
         )
         return view

@@ -40,6 +40,7 @@ class Edit:
     Attributes:
         log: The steps, for messages.
         may_be_refused: Whether an item with unknown fields was changed in a way that another edit looks like.
+        may_get_defaults: Whether an item may be written as a new one, with the defaults of its class.
         has_new_keys: Whether the key of an item was changed.
         is_visible: Whether it means what the typed object shows: an item that equals one that was read is that item.
     """
@@ -48,6 +49,7 @@ class Edit:
     steps: frozenset[str] = EVERY_STEP
     log: list[str] = field(default_factory=list)
     may_be_refused: bool = False
+    may_get_defaults: bool = False
     has_new_keys: bool = False
     is_visible: bool = True
     _lists: dict[int, _List] = field(default_factory=dict)
@@ -240,6 +242,9 @@ class Edit:
         is_changed = [
             place is None or was.known[place] != text for place, text in zip(origins, known, strict=True)
         ]
+        self.may_get_defaults |= any(
+            place is not None and changed for place, changed in zip(origins, is_changed, strict=True)
+        )
         for place, text in zip(origins, known, strict=True):
             if times[text] and (place is None or was.known[place] != text):
                 if any(was.unknown):

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
-from aioinformer.fifo.queue import FIFO, Hold
+from aioinformer.fifo.queue import FIFO
 from aioinformer.reflector import backoff
 
 from ..client.wire import wired
@@ -211,8 +211,9 @@ async def test_damaged_lines_do_not_lose_whole_lines(damaged: tuple[bytes, list[
         )
         queue = informer._controllers[0]._config.queue
         assert isinstance(queue, FIFO)
-        async with Hold(queue):  # what was popped has been stored
-            seen = subject.cached
+        await queue._lock()  # what was popped has been stored
+        seen = subject.cached
+        queue._leave()
         assert seen in (applied(versions_in(LIST), intact), versions_in(LATER))
         assert subject.complaints
         await subject.until(lambda: subject.cached == versions_in(LATER))

@@ -75,6 +75,14 @@ def test_options_of_structs_hold() -> None:
     ]
 
 
+def test_tuples_are_lists() -> None:
+    assert plain((1, ({2}, Inner(given="a")), {"a": ()})) == [
+        1,
+        [[2], {"mode": "a", "given": "a"}],
+        {"a": []},
+    ]
+
+
 def test_sets_have_one_order() -> None:
     assert plain({10, 9, 1}) == [1, 9, 10]
     assert plain({"a": frozenset(["b", "a"])}) == {"a": ["a", "b"]}

@@ -125,7 +125,7 @@ def test_model_whose_typed_field_is_nested_too_deeply_is_refused() -> None:
     version = b'{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":%b}}' % schema
     names = b'"group":"g","scope":"Namespaced","names":{"kind":"A","plural":"as"}'
     raw = b'{"metadata":{"name":"a"},"spec":{%b,"versions":[%b]}}' % (names, version)
-    with pytest.raises(DecodeError, match="a typed field of V1CustomResourceDefinition is nested too deeply"):
+    with pytest.raises(DecodeError, match=r"a typed field .*is nested too deeply"):
         codec_for(V1CustomResourceDefinition).decode(raw)
 
 
@@ -136,7 +136,7 @@ def test_raw_field_has_the_bytes_of_the_server() -> None:
 
 def test_more_levels_than_servers_take_are_refused_by_name() -> None:
     nested = b"[" * (MOST_LEVELS + 9) + b"]" * (MOST_LEVELS + 9)
-    with pytest.raises(DecodeError, match="nested more than 10000 levels"):
+    with pytest.raises(DecodeError, match=f"nested more than {MOST_LEVELS} levels"):
         KubeObject.from_bytes(b'{"metadata":{"name":"a"},"x":%s}' % nested)
 
 

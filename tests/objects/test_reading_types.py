@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
+import sys
 import time
 import weakref
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ from aioinformer.objects.reading_types import without_limits, without_patterns
 
 Positive = Annotated[int, Meta(ge=1)]
 Word = Annotated[str, Meta(pattern=r"^\w+$", max_length=3)]
-Port = NewType("Port", Positive)  # type: ignore[valid-newtype]
+Port = NewType("Port", int)
+SmallPort = Annotated[Port, Meta(le=9)]
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -53,15 +55,15 @@ def read(kind: Any, value: Any) -> Any:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(options) or "plain")
 def test_an_instance_is_one_of_the_class(options: dict[str, Any]) -> None:
-    kind = msgspec.defstruct(
+    kind: Any = msgspec.defstruct(
         "Spec",
         [("big_size", Positive), ("mode", Literal["on"]), ("name", Word), ("rest", list[int], [])],
         **options,
     )
-    wanted = kind(big_size=0, mode="off", name="not a word", rest=[1])
+    wanted: Any = kind(big_size=0, mode="off", name="not a word", rest=[1])
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(msgspec.json.encode(wanted), type=kind)
-    spec = read(kind, wanted)
+    spec: Any = read(kind, wanted)
     assert type(spec) is kind
     assert msgspec.json.encode(spec) == msgspec.json.encode(wanted)
     assert repr(spec) == repr(wanted)
@@ -74,7 +76,7 @@ def test_an_instance_is_one_of_the_class(options: dict[str, Any]) -> None:
     if options.get("frozen"):
         with pytest.raises(AttributeError):
             spec.big_size = 1
-    assert type(read(list[kind], [wanted])[0]) is kind  # type: ignore[valid-type]
+    assert type(read(list[kind], [wanted])[0]) is kind
 
 
 class Inner(Struct):
@@ -139,7 +141,7 @@ VALUES: list[tuple[Any, Any, Any]] = [
     (tuple[Inner, ...], (Inner(0),), None),
     (set[Key], {Key("a b")}, None),
     (frozenset[Word], frozenset(["a b"]), None),
-    (dict[Word, list[Port]], {"a b": [0]}, None),
+    (dict[Word, list[SmallPort]], {"a b": [10]}, None),
     (Literal["a", 1, None], "b", None),
     (Literal["a", 1, None], 2, None),
     (Annotated[list[int], Meta(max_length=1)], [1, 2], None),
@@ -255,6 +257,22 @@ def test_a_class_without_limits_is_read_as_it_is() -> None:
     assert without_limits(Plain) is Plain
     assert without_patterns(Tree) is Tree
     assert without_limits(Tree) is not Tree
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax came with 3.12")
+def test_names_and_parameters_of_types() -> None:
+    source = """
+type Small = Annotated[int, Meta(le=3)]
+type Many[T] = list[T]
+class Box[T](Struct):
+    value: Annotated[T, Meta(ge=5)]
+    more: Many[Small] = []
+"""
+    namespace = {**globals()}
+    exec(compile(source, "names", "exec", dont_inherit=True), namespace)
+    box = read(namespace["Box"][int], {"value": 1, "more": [9]})
+    assert box == namespace["Box"](1, [9])
+    assert read(namespace["Small"], 7) == 7
 
 
 class Host(Struct):

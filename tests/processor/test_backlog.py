@@ -94,14 +94,14 @@ class TestCoalescing:
 
         for move in moves:
             if move is None:
-                if pending:
+                if pending.waiting:
                     take()
                     taken += 1
                 continue
             pending.add([store.change(*move)])
             sent += 1
             assert sent - taken - pending.lost == pending.depth <= 2 * len(KEYS)
-        while pending:
+        while pending.waiting:
             take()
             taken += 1
         assert follower.known == {obj.key: obj for obj in store.stored.values()}
@@ -122,13 +122,13 @@ class TestCoalescing:
         pending.add([AddNotification(pod("b"))])
         out = [pending.take()[0] for _ in range(3)]
         assert out == [DeleteNotification(old), AddNotification(newer), AddNotification(pod("b"))]
-        assert not pending
+        assert not pending.waiting
 
     def test_close_drops_all(self) -> None:
         pending = make_pending("coalesce", 1, key_of)
         pending.add([AddNotification(pod("a"))])
         pending.close()
-        assert not pending
+        assert not pending.waiting
 
 
 A, B, C = (pod("a", version=version) for version in "123")

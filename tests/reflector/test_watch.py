@@ -128,9 +128,9 @@ class TestPulse:
 
     def test_limit_below_a_minute_applies_if_bookmarks_arrive(self) -> None:
         pulse = Pulse(30)
-        assert pulse.longest_silence() == 60
+        assert pulse.longest_silence == 60
         pulse.record_interval(20)
-        assert pulse.longest_silence() == 30
+        assert pulse.longest_silence == 30
 
 
 class TestOpening:

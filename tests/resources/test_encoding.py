@@ -59,7 +59,7 @@ def test_none_fields_of_a_struct_are_omitted() -> None:
     cave = Cave(Meta("a", resource_version="7"), Spec(parts=[{"x": 1, "y": None}]))
     assert fields_of(cave) == {
         "metadata": {"name": "a", "namespace": "", "resourceVersion": "7"},
-        "spec": {"parts": [{"x": 1}]},
+        "spec": {"parts": [{"x": 1, "y": None}]},  # a key of a dict is kept
         "kind": "Cave",
     }
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

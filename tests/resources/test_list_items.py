@@ -9,6 +9,9 @@ import msgspec
 import pytest
 
 from aioinformer.errors import AioInformerError, AmbiguousEditError, ConfigError
+from aioinformer.objects.decoders import decoder_of
+from aioinformer.objects.kube_object import encode
+from aioinformer.objects.nesting import decode_any
 from aioinformer.operator.webhooks.patching import apply_patch, json_patch
 from aioinformer.resources.merging import with_unknown_fields
 from aioinformer.typed import CamelStruct, CustomResource, MapOf, Metadata
@@ -54,6 +57,15 @@ class Spec(CamelStruct, kw_only=True):
     pair: tuple[Rule, Rule] | None = None
     anything: Any = None
     counts: dict[int, str] = {}
+
+
+class Room(CamelStruct):
+    name: str
+    size: int = 1
+
+
+class Rooms(CamelStruct):
+    rooms: list[Room] = []
 
 
 class Gate(CustomResource, group="example.com", version="v1"):
@@ -293,6 +305,29 @@ class TestKeys:
         assert edit(gate(named=twice), move)["named"] == twice[::-1]
         assert "its own host" in str(refusal(gate(named=twice), change))
 
+    def test_that_no_class_gives_are_names_in_custom_resources(self) -> None:
+        rooms = [{"name": name, "size": 1, "color": name} for name in "abc"]
+
+        def change(spec: Rooms) -> None:
+            spec.rooms[1].size = 2
+            spec.rooms = [*spec.rooms[::-1], Room("d")]
+
+        def rename(spec: Rooms) -> None:
+            spec.rooms[1].name = "d"
+
+        def repeat(spec: Rooms) -> None:
+            spec.rooms.append(Room("a"))
+
+        kind = msgspec.defstruct("Cave", [("spec", Rooms)])
+        assert edit(gate(rooms=rooms), change, kind)["rooms"] == [
+            rooms[2],
+            {**rooms[1], "size": 2},
+            rooms[0],
+            {"name": "d", "size": 1},
+        ]
+        assert refusal(gate(rooms=rooms), rename, kind)
+        assert refusal(gate(rooms=rooms), repeat, kind)
+
     def test_of_metadata_and_conditions_need_no_declaration(self) -> None:
         original = gate()
         conditions = [{"type": each, "status": "True", "severity": "low"} for each in ("Ready", "Synced")]
@@ -493,6 +528,23 @@ def test_numbers_beyond_64_bits_stay() -> None:
 
     rules = [rule("a", number=huge), rule("b", number=huge + 1)]
     assert edit({**gate(rules=rules, future=huge)}, change) == gate(rules=rules[::-1], future=huge)["spec"]
+
+
+@pytest.mark.parametrize("levels", [10, 2_000, 9_000])
+def test_values_of_any_depth_stay_and_are_compared(levels: int) -> None:
+    deep = b'{"a":' * levels + b"1" + b"}" * levels
+    rules = b'{"host":"a","future":%s},{"host":"a","future":%s},{"host":"b"}' % (deep, deep)
+    body = b'{"metadata":{"name":"a"},"spec":{"rules":[%s],"anything":[%s,1]}}' % (rules, deep)
+    edited = decoder_of(Gate)(body, None)
+    edited.spec.rules.reverse()
+    edited.spec.anything[1] = 2
+    patched = decode_any(body)
+    apply_patch(patched, json_patch(body, edited))
+    expected = b'{"host":"b"},{"host":"a","future":%s},{"host":"a","future":%s}' % (deep, deep)
+    assert encode(patched) == b'{"metadata":{"name":"a"},"spec":{"rules":[%s],"anything":[%s,2]}}' % (
+        expected,
+        deep,
+    )
 
 
 def test_keys_of_a_dict_that_are_numbers_are_changed_in_place() -> None:

@@ -20,7 +20,7 @@ from aioinformer import (
     SharedInformerFactory,
 )
 from aioinformer.errors import AmbiguousEditError
-from aioinformer.resources.merging import with_unknown_fields
+from aioinformer.resources.merging import is_partial, with_unknown_fields
 from aioinformer.testing import APIServer
 from aioinformer.typed import MapOf
 
@@ -205,6 +205,40 @@ async def test_an_edit_that_says_too_little_is_not_written(server: APIServer) ->
         assert (await pods.get("default/a")).metadata.resource_version == edited.metadata.resource_version
 
 
+def test_a_model_keeps_what_it_lacks() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    item: Any = pydantic.create_model("Item", host=(str, ...), size=(int, 1))
+    spec = pydantic.create_model(
+        "Spec",
+        color=(str | None, None),
+        items=(list.__class_getitem__(item), []),
+        labels=(dict[str, str], {}),
+    )
+    meta = pydantic.create_model("Meta", name=(str, ...), resourceVersion=(str, ""))
+    model = pydantic.create_model("Cave", metadata=(meta, ...), spec=(spec, ...))
+    items = [{"host": host, "future": host} for host in "ab"]
+    original = {
+        "metadata": {"name": "a", "resourceVersion": "7", "finalizers": ["x/y"]},
+        "spec": {"color": "red", "items": items, "future": [1], "labels": {"a": "1"}},
+    }
+    body = msgspec.json.encode(original)
+    cave = model.model_validate_json(body)
+    assert is_partial(cave)
+    assert with_unknown_fields(body, cave) == original
+    cave.spec.color = None
+    cave.spec.items.reverse()
+    cave.spec.labels["b"] = "2"
+    wanted = {"items": items[::-1], "future": [1], "labels": {"a": "1", "b": "2"}}
+    assert with_unknown_fields(body, cave) == {**original, "spec": wanted}
+    cave.spec.items[0].host = "c"
+    with pytest.raises(AmbiguousEditError, match=r"spec.items: .*\(future\)"):
+        with_unknown_fields(body, cave)
+    new = model(metadata=meta(name="a"), spec=spec())
+    assert not is_partial(new)
+    open_model = pydantic.create_model("Open", __config__={"extra": "allow"}, metadata=(meta, ...))
+    assert not is_partial(open_model.model_validate_json(body))
+
+
 class Backend(msgspec.Struct):
     port: int
 
@@ -231,7 +265,7 @@ async def test_an_object_that_was_read_is_not_applied_if_that_loses_fields(serve
     }
     server.create("networking.k8s.io/v1", "networkpolicies", policy)
     async with Client.from_url(server.url) as client:
-        policies = Resource(client, "networkpolicies", Policy, kind="NetworkPolicy", field_manager="test")
+        policies = Resource(client, "networkpolicies", Policy, field_manager="test")
         read = await policies.get("default/a")
         with pytest.raises(
             ConfigError, match=r"would not keep spec.ingress\[\].from, which Policy lacks.*apply a new one"

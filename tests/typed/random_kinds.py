@@ -77,11 +77,11 @@ OBJECTS: list[Any] = [Point, Entry, Strict, Tagged, Member, Condition, Annotated
 
 
 def _lists(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return kinds.map(lambda kind: list[kind])
+    return kinds.map(lambda kind: list[kind])  # type: ignore[valid-type]
 
 
 def _dicts(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return kinds.map(lambda kind: dict[str, kind])
+    return kinds.map(lambda kind: dict[str, kind])  # type: ignore[valid-type]
 
 
 def _optional(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -112,9 +112,9 @@ def struct_of(name: str, parts: list[Field]) -> Any:
 leaves = st.sampled_from([*SCALARS, *OBJECTS, Any, dict[str, Any], list[Annotated[str, Meta(max_length=2)]]])
 special = st.sampled_from(
     [
-        *(set[kind] for kind in HASHABLE),
-        *(Annotated[list[kind], SetOf] for kind in HASHABLE),
-        *(Annotated[list[kind], MapOf(key)] for kind, key in ((Member, "name"), (Condition, "type"))),
+        *(set[kind] for kind in HASHABLE),  # type: ignore[valid-type]
+        *(Annotated[list[kind], SetOf] for kind in HASHABLE),  # type: ignore[valid-type]
+        *(Annotated[list[Member], MapOf("name")], Annotated[list[Condition], MapOf("type")]),
         *(
             Annotated[list[int], Meta(min_length=1, max_length=2)],
             Annotated[dict[str, int], Meta(max_length=1)],

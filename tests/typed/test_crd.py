@@ -553,11 +553,6 @@ MISTAKES: dict[str, tuple[Any, Any, str]] = {
     ),
     "least": (Annotated[int, Meta(ge=-(2**63))], 1, "ge=-9223372036854775808 is no number of 64 bits"),
     "wide": (Annotated[float, Meta(lt=1e300)], 1.0, "lt=1e+300 is no number of 64 bits"),
-    "tenth": (
-        Annotated[float, Meta(multiple_of=0.1)],
-        0.0,
-        "multiple_of=0.1 must be whole, or servers refuse whole",
-    ),
     "end": (Annotated[str, Meta(pattern=r"a\Z")], "a", r"invalid escape sequence: `\Z`"),
     "many": (Annotated[str, Meta(pattern="a{1,2000}")], "a", "invalid repeat count: `{1,2000}`"),
     "possessive": (Annotated[str, Meta(pattern="a++")], "a", "invalid nested repetition operator: `++`"),

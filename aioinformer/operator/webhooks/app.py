@@ -205,7 +205,7 @@ class WebhookApp:
                 raise
             return Answer.text(400, f"{endpoint.title}: the connection was lost before the review was read")
         try:
-            review = endpoint.read(bytes(body))
+            review = endpoint.read(body)
         except DECODE_ERRORS as error:
             return Answer.text(400, f"{endpoint.title} cannot read the review: {error}")
         if review.api_version != endpoint.kind.split()[0]:

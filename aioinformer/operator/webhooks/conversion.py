@@ -12,6 +12,7 @@ from ..._core.coop import Budget
 from ..._core.tasks import maybe_await
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
 from ...handlers import callable_name
+from ...objects.brackets import crossings
 from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
 from ...objects.nested_encoding import encode_nested
@@ -24,6 +25,11 @@ from ..mistakes import Mistakes
 from .partial import StandIns
 
 Kind = type[CustomResource]
+
+MOST_LEVELS_OF_ANSWER = 9_997
+"""Levels of an object that the API server can read in the answer, which adds three of its own."""
+_READ_METADATA = ("name", "namespace", "uid", "labels", "annotations")
+"""The metadata that the API server reads of an answer."""
 
 
 class ConversionRequest(msgspec.Struct, rename={"desired": "desiredAPIVersion"}):
@@ -157,7 +163,24 @@ class Converter:
         else:
             fields = _fields(await _through(way, obj))
         whole = {**fields, "apiVersion": desired, "metadata": _metadata(head.metadata, fields)}
-        return msgspec.Raw(encode_nested(whole))
+        try:
+            return msgspec.Raw(msgspec.json.encode(whole))
+        except RecursionError:
+            pass
+        # The server restores metadata but labels and annotations. Managed fields are nested more than what they are of.
+        whole["metadata"] = {
+            name: value for name, value in whole["metadata"].items() if name in _READ_METADATA
+        }
+        encoded = encode_nested(whole)
+        if any(crossings(encoded, first=MOST_LEVELS_OF_ANSWER + 1)):
+            # The server stores it and could not read the answer, so it would fail the whole list.
+            self.on_unfit(
+                _key(whole), DecodeError(f"it is nested more than {MOST_LEVELS_OF_ANSWER} levels deep")
+            )
+            encoded = encode_nested(
+                {name: whole[name] for name in ("apiVersion", "kind", "metadata") if name in whole}
+            )
+        return msgspec.Raw(encoded)
 
     async def _unfit(self, fields: dict[str, Any], old: Kind, way: Sequence[Conversion]) -> dict[str, Any]:
         """Return an object that its class cannot hold, converted as far as it is there.
@@ -171,8 +194,7 @@ class Converter:
         except (Denied, InvalidResultError):
             raise
         except Exception as error:  # of the user's function, which got stand-ins
-            metadata = fields.get("metadata") or {}
-            self.on_unfit("/".join(filter(None, map(metadata.get, ("namespace", "name")))), error)
+            self.on_unfit(_key(fields), error)
             return fields
 
 
@@ -185,6 +207,11 @@ async def _through(way: Iterable[Conversion], obj: Any) -> Any:
                 f"{callable_name(step.function)} returned {obj!r:.200}, not a {step.new.__name__}"
             )
     return obj
+
+
+def _key(fields: dict[str, Any]) -> str:
+    metadata = fields.get("metadata") or {}
+    return "/".join(filter(None, map(metadata.get, ("namespace", "name"))))
 
 
 def _fields(obj: Any) -> dict[str, Any]:

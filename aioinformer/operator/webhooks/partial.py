@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin
 from uuid import UUID
 
@@ -17,6 +18,7 @@ import msgspec
 import msgspec.inspect as types
 
 from ...errors import DecodeError
+from ...objects.reading_types import without_limits
 
 MISSING = object()
 """The original of a stand-in for what is not there."""
@@ -83,14 +85,14 @@ class StandIns:
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def read(self, fields: dict[str, Any], kind: type[Any]) -> Any:
+    def read(self, fields: dict[str, Any], kind: Any) -> Any:
         """Return an object as its class, with stand-ins.
 
         Raises:
             DecodeError: A field is of another JSON type.
         """
         self._values = {*_plain_values(fields)}
-        return self._read(fields, kind)
+        return self._read(fields, _reading_type(kind))
 
     def _read(self, value: Any, annotation: Any) -> Any:
         try:
@@ -109,8 +111,6 @@ class StandIns:
             return {name: self._read(part, arguments[1]) for name, part in value.items()}
         if isinstance(kind, types.DateTimeType) and isinstance(value, str):
             return self._stands_in(_Unheld(1970, 1, 1, tzinfo=UTC), value)
-        if type(value) in _PLAIN.get(type(kind), ()):
-            return value  # only a limit refuses it, which the server has checked
         raise DecodeError(
             f"a {type(value).__name__} is no {kind.__class__.__name__.removesuffix('Type').lower()}"
         )
@@ -225,17 +225,15 @@ _ZEROS: dict[type, Any] = {
     types.SetType: _Set,
     types.DictType: _Dict,
 }
-_PLAIN: dict[type, tuple[type, ...]] = {
-    types.StrType: (str,),
-    types.IntType: (int,),
-    types.FloatType: (int, float),
-    types.LiteralType: (str, int),
-    types.EnumType: (str, int),
-}
+
+
+@lru_cache(maxsize=64)
+def _reading_type(kind: Any) -> Any:
+    return without_limits(kind)
 
 
 def _bare(annotation: Any) -> Any:
-    """Return an annotation without its limits."""
+    """Return an annotation without what it says of the type."""
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     return annotation

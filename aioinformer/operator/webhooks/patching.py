@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
 from ...objects.json_values import same
 from ...objects.kube_object import KubeObject
@@ -42,7 +43,7 @@ def _deep_patch(original: Any, wanted: msgspec.Struct) -> list[Step]:
     """As ``json_patch``, with texts in place of what is nested deeply, in fields whose type is open."""
     texts = DeepTexts()
     before = texts.cut(original)
-    struct = msgspec.convert(texts.cut(StandIns().write(wanted)), type(wanted), str_keys=True)
+    struct = decoder_of(type(wanted))(msgspec.json.encode(texts.cut(StandIns().write(wanted))), None)
     steps = _steps(before, with_unknown_fields(msgspec.json.encode(before), struct))
     return [
         {name: texts.restore(part) if name == "value" else part for name, part in step.items()}

@@ -89,7 +89,7 @@ async def try_review(
             "dryRun": dry_run,
         }
         handle = each.bound(context)
-        response = await handle(_read_review(encode_nested({"request": request})).request)
+        response = await handle(_read_request(encode_nested(request)))
         warnings += response.get("warnings", ())
         if (status := response.get("status")) is not None:
             denials.append(
@@ -108,11 +108,7 @@ async def try_review(
     )
 
 
-class _Review(msgspec.Struct):
-    request: AdmissionRequest
-
-
-_read_review = reader_of(_Review)
+_read_request = reader_of(AdmissionRequest)
 
 
 def _encoded(obj: Any) -> Object:

@@ -118,7 +118,7 @@ CONVERTED = {
 DEFAULTS = {"parts": [], "level": 5}
 
 
-HEAD = {"kind": "Page", "metadata": {"name": "a", "uid": "1"}}
+HEAD: Object = {"kind": "Page", "metadata": {"name": "a", "uid": "1"}}
 
 
 def converting() -> WebhookApp:
@@ -220,7 +220,7 @@ async def test_a_function_that_needs_what_is_missing_leaves_the_object_as_it_is(
     assert await converted({"note": "first"}, kept=1) == [{"note": "first"}]
 
 
-@pytest.mark.parametrize("levels", [1_100, 9_980])
+@pytest.mark.parametrize("levels", [1_100, 9_995])
 @pytest.mark.parametrize("extra", [{}, {"at": "0000-01-01T00:00:00Z"}], ids=["fits", "has the year 0"])
 async def test_nested_objects_are_converted(levels: int, extra: Object) -> None:
     app = converting()
@@ -231,3 +231,26 @@ async def test_nested_objects_are_converted(levels: int, extra: Object) -> None:
     (made,) = json.loads(answer.content.replace(deep, b'"?"'))["response"]["convertedObjects"]
     made["spec"].pop("parts", None)
     assert made["spec"] == CONVERTED | extra | {"more": "?", "level": 5}
+
+
+async def test_an_object_that_is_nested_too_deeply_for_the_answer_does_not_fail_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = converting()
+    head = {**HEAD, "apiVersion": "unfit.example.com/v1"}
+    deep = b'{"a":' * 9_998 + b"1" + b"}" * 9_998  # an object of 10,000 levels
+    review = conversion("v2", {**head, "spec": {**WHOLE, "more": "?"}}, {**head, "spec": WHOLE})
+    answer = await post(app, app.paths[0], json.dumps(review).encode().replace(b'"?"', deep))
+    made = answer.json()["response"]["convertedObjects"]
+    assert [obj.get("spec") for obj in made] == [None, CONVERTED | DEFAULTS]
+    assert "it is nested more than 9997 levels deep" in caplog.text
+
+
+async def test_managed_fields_that_are_nested_too_deeply_for_the_answer_are_left_to_the_server() -> None:
+    app = converting()
+    metadata = {**HEAD["metadata"], "labels": {"a": "b"}, "managedFields": "?"}
+    obj = {**HEAD, "apiVersion": "unfit.example.com/v1", "metadata": metadata, "spec": WHOLE}
+    body = json.dumps(conversion("v2", obj)).encode().replace(b'"?"', b"[" * 9_998 + b"]" * 9_998)
+    (made,) = (await post(app, app.paths[0], body)).json()["response"]["convertedObjects"]
+    assert made["metadata"] == {**HEAD["metadata"], "labels": {"a": "b"}}
+    assert made["spec"] == CONVERTED | DEFAULTS

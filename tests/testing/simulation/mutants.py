@@ -124,7 +124,7 @@ QUEUE = [
         "notify wakes one waiter, not all",
         "fifo.queue",
         "FIFO._leave",
-        CallOther("notify_all", other="notify"),
+        ReplaceArgument("notify", by="1"),
         "",
         "In an informer one task alone waits for items.",
     ),
@@ -132,7 +132,7 @@ QUEUE = [
         "missed notify: items that are queued wake no waiter",
         "fifo.queue",
         "FIFO._leave",
-        DropCall("notify_all"),
+        DropCall("notify"),
     ),
     Mutant(
         "a pop never ends processing",
@@ -161,7 +161,7 @@ QUEUE = [
     Mutant(
         "a batch goes past the end of the first list (delta)",
         "fifo.delta_fifo",
-        "DeltaState._take",
+        "DeltaState.take_batch",
         ReplaceCondition("remaining", nth=1, by="False"),
         "",
         "A change would have to be queued between the first list and its processing, which follows at once.",
@@ -185,7 +185,7 @@ QUEUE = [
     Mutant(
         "a batch has only the first delta of each key (delta)",
         "fifo.delta_fifo",
-        "DeltaState._take",
+        "DeltaState.take_batch",
         ReplaceAssigned("deltas", nth=1, by="of_key[:1]"),
     ),
 ]
@@ -378,7 +378,7 @@ REFLECTOR = [
         "half-open watches are not noticed",
         "reflector.watch",
         "OpenWatch.next_batch",
-        ReplaceAssigned("until", by="now + 1e9"),
+        DropCall("fire_by"),
     ),
     Mutant(
         "lists without an answer never time out",

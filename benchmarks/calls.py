@@ -1,0 +1,136 @@
+"""Count the Python calls of a lone event, between the socket and the handler: ``python -m benchmarks.calls``.
+
+Unlike times, calls are nearly the same in every run. They are counted by cProfile: Python functions, each resumption of
+a coroutine or generator, and C functions that Python code calls. Events arrive one at a time from the replay server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import json
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from types import CodeType
+
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
+
+from .building import build
+from .clients.peer import kubeconfig_of
+from .harness.processes import ReplayServer
+from .harness.run import SERVER, templates
+
+PODS = 100
+WARMING = 300
+"""Changes before the counted ones."""
+RATE = 100.0
+"""Changes a second: few enough that each is alone."""
+
+Call = tuple[str, str]
+"""Where a function is, such as ``fifo/queue.py`` or ``aiohttp``, and its name."""
+
+
+def call_of(code: CodeType | str) -> Call:
+    """Return where a profiled function is, and its name."""
+    if isinstance(code, str):
+        return "C functions", code
+    parts = Path(code.co_filename).parts
+    if "aioinformer" in parts:
+        end = len(parts) - parts[::-1].index("aioinformer")
+        where = "/".join(parts[end:])
+    elif "site-packages" in parts:
+        where = parts[parts.index("site-packages") + 1]
+    else:
+        where = parts[-2] if len(parts) > 1 else parts[-1]
+    return where, f"{code.co_qualname}"
+
+
+async def count(server: ReplayServer, protobuf: bool, events: int) -> Counter[Call]:
+    """Return the calls of a number of events."""
+    delivered = 0
+    all_delivered = asyncio.Event()
+    wanted = PODS
+
+    def handle(*_: object) -> None:
+        nonlocal delivered
+        delivered += 1
+        if delivered == wanted:
+            all_delivered.set()
+
+    async def expect(more: int) -> None:
+        nonlocal wanted
+        wanted += more
+        all_delivered.clear()
+        await asyncio.to_thread(server.flow, more, RATE, 1)
+        await all_delivered.wait()
+
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "config"
+        config.write_text(json.dumps(kubeconfig_of(server.http, "")))
+        async with Client.from_kubeconfig(path=config) as client:
+            informer = SharedIndexInformer(
+                ListWatch.for_resource(client, "v1", "pods", protobuf=protobuf),
+                KubeObject,
+                indexers={NAMESPACE_INDEX: meta_namespace_index_func},
+            )
+            informer.add_event_handler(on_add=handle, on_update=handle)
+            async with informer:
+                await informer.wait_synced(timeout=60)
+                await expect(WARMING)
+                profile = cProfile.Profile()
+                profile.enable()
+                await expect(events)
+                profile.disable()
+    counts: Counter[Call] = Counter()
+    for entry in profile.getstats():
+        counts[call_of(entry.code)] += entry.callcount
+    return counts
+
+
+def table(title: str, counts: Counter[Call], events: int, most: int) -> Table:
+    """Return the calls of one event, by place; each with its most frequent functions."""
+    made = Table("where", "calls", "most frequent", title=title)
+    made.columns[1].justify = "right"
+    places: Counter[str] = Counter()
+    for (where, _), calls in counts.items():
+        places[where] += calls
+    made.add_row("all", f"{counts.total() / events:.1f}", "")
+    for where, calls in places.most_common():
+        if calls / events < 0.1:
+            break
+        functions = [(calls, name) for (place, name), calls in counts.items() if place == where]
+        names = [f"{name} {calls / events:.1f}" for calls, name in sorted(functions, reverse=True)[:most]]
+        made.add_row(where, f"{calls / events:.1f}", ", ".join(names))
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Count the Python calls of a lone event")
+    parser.add_argument("--events", type=int, default=600, help="(default: %(default)s)")
+    parser.add_argument("--loop", choices=["asyncio", "uvloop"], default="uvloop")
+    parser.add_argument("--most", type=int, default=8, help="functions named in a row (default: %(default)s)")
+    given = parser.parse_args()
+    built = build([SERVER])
+    if SERVER in built.missing:
+        sys.exit(built.missing[SERVER])
+    console = Console()
+    run = uvloop.run if given.loop == "uvloop" else asyncio.run
+    with tempfile.TemporaryDirectory() as folder:
+        ca = Path(folder) / "ca.pem"
+        with ReplayServer(built.programs[SERVER], templates("quick"), ca, [0, 1]) as server:
+            for encoding in ("JSON", "protobuf"):
+                server.configure(PODS)
+                counts = run(count(server, encoding == "protobuf", given.events))
+                console.print(table(f"calls of a lone event, {encoding}", counts, given.events, given.most))
+
+
+if __name__ == "__main__":
+    main()
