@@ -73,12 +73,10 @@ def apply_in_steps(
     rejected: list[RejectedObjectError] = []
     for delta in deltas:
         kind, obj = delta.type, delta.object
-        is_undecodable = False
-        if type(obj) in _SPECIAL:
-            if type(obj) is not UndecodableObject:
-                yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
-                continue
-            is_undecodable = True
+        is_special = type(obj) in _SPECIAL
+        if is_special and type(obj) is not UndecodableObject:
+            yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
+            continue
         try:
             key = store.key_of(obj)
         except RejectedObjectError as error:
@@ -86,19 +84,17 @@ def apply_in_steps(
             continue
         if kind == DELETED:
             yield DeleteNotification(_final_state(key, obj, store.remove(key, obj)))
-        elif is_undecodable:
+        elif is_special:
             before = store.find_any(key)
             obj = obj.after(before)
             store.put_undecodable(key, obj)
             yield UndecodableNotification(before, obj, is_in_initial_list)
+        elif (old := store.put(key, obj, rejected)) is None:
+            yield AddNotification(obj, is_in_initial_list)
+        elif type(old) is UndecodableObject:
+            yield _fits_again(old, obj, is_in_initial_list)
         else:
-            old = store.put(key, obj, rejected)
-            if type(old) is UndecodableObject:
-                yield _fits_again(old, obj, is_in_initial_list)
-            else:
-                yield (
-                    AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
-                )
+            yield UpdateNotification(old, obj)
     if rejected:
         RejectedObjectError.raise_first(rejected)
 
@@ -180,12 +176,12 @@ def _replace(
         listed_before = fresh.put(key, obj, rejected)
         if listed_before is not None:
             old = listed_before
-        if type(old) is UndecodableObject:
+        if old is None:
+            changes.append(AddNotification(obj, is_in_initial_list))
+        elif type(old) is UndecodableObject:
             changes.append(_fits_again(old, obj, is_in_initial_list))
         else:
-            changes.append(
-                AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
-            )
+            changes.append(UpdateNotification(old, obj))
     gone: dict[str, Notification] = {}
     for key in store.list_keys() if known is None else known.list_keys():
         yield None

@@ -123,7 +123,7 @@ class Store(Generic[T]):
         """Return what is stored under a key, also an UndecodableObject, or None. For the thread that writes."""
         part = self._parts.get(key.rpartition("/")[0])
         obj = None if part is None else part.get(key)
-        return self._undecodable.get(key) if obj is None else obj
+        return self._undecodable.get(key) if obj is None and self._undecodable else obj
 
     def find_fitting(self, key: str) -> T | None:
         """Return the object of a key if it fits the object type, else None."""

@@ -110,7 +110,7 @@ class Cave(msgspec.Struct):
 
 @pytest.mark.usefixtures("soon_again")
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
-async def test_an_object_that_ceases_to_fit_its_type_stays_as_it_was(
+async def test_an_object_that_ceases_to_fit_its_type_is_undecodable_until_it_fits_again(
     cluster: EmbeddedCluster, client: Client, log: Log, use_watch_list: bool
 ) -> None:
     """An unreadable object is not a deleted one."""
@@ -120,13 +120,15 @@ async def test_an_object_that_ceases_to_fit_its_type_stays_as_it_was(
     caves = cluster.list_watch(client, CAVES)
     async with informed(caves, Cave, use_watch_list=use_watch_list, logged=True) as (informer, witness):
         await cluster.patch(CAVES, "a", {"spec": {"depth": "bottomless"}})
-        await log.until("ERROR", "dropped an object", "caves", "depth")
+        await log.until("ERROR", "an object does not fit its type", "caves", "depth")
         cluster.server.faults.expire_history()
         cluster.server.faults.drop_watches(mid_line=True)
         await cluster.create(CAVES, cave("b", depth=2))
         await witness.until(lambda: cluster.key("b") in witness.shadow)
         assert informer.state.reflectors[0].lists == 2
-        assert [each.spec.depth for each in informer.store.list()] == [1, 2]
+        assert [each.spec.depth for each in informer.store.list()] == [2]
+        (unfit,) = informer.store.undecodable()
+        assert (unfit.key, unfit["spec"], unfit.last.spec.depth) == (key, {"depth": "bottomless"}, 1)
         await cluster.patch(CAVES, "a", {"spec": {"depth": 3}})
         await witness.until(lambda: witness.counts["update"] == 1)
         assert [(told.kind, told.obj.spec.depth) for told in witness.of(key)] == [("add", 1), ("update", 3)]
