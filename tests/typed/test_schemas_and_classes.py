@@ -101,6 +101,15 @@ def has_equal_numbers(value: Any) -> bool:
     )
 
 
+def with_floats(value: Any) -> Any:
+    """Return a value with large numbers as floats: Go writes 1e20 as 100000000000000000000."""
+    if isinstance(value, dict):
+        return {name: with_floats(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [*map(with_floats, value)]
+    return float(value) if isinstance(value, int) and abs(value) > 2**63 else value
+
+
 async def differences(
     control_plane: ControlPlane, kind: type[CustomResource], specs: list[Any]
 ) -> tuple[list[str], int]:
@@ -118,7 +127,7 @@ async def differences(
                 wrong.append(f"{shown}: real {theirs!s:.400}, embedded {ours!s:.400}")
             continue
         taken += 1
-        if theirs["spec"] != ours["spec"]:
+        if with_floats(theirs["spec"]) != with_floats(ours["spec"]):
             wrong.append(f"{shown}: real {theirs['spec']}, embedded {ours['spec']}")
         for obj in (theirs, ours):
             try:
