@@ -42,10 +42,10 @@ def without_rest(raw: bytes) -> bytes | None:
     if not end or end == len(raw):
         return None
     try:
-        _read_line(b'{"object":0%s}' % raw[end:])
+        last = bytes(_read_line(b'{"object":0%s}' % raw[end:]).object)
     except DECODE_ERRORS:
         return None
-    return raw[:end]
+    return raw[:end] if last == b"0" else last  # of two objects the last counts, as in Go
 
 
 def class_of(object_type: Any) -> Any:
