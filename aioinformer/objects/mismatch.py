@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -49,8 +49,8 @@ def mismatch_of(error: Exception) -> Mismatch:
         return _of_msgspec(error)
     if isinstance(error, msgspec.MsgspecError):
         return Mismatch(str(error))
-    errors: Any = getattr(error, "errors", None)
-    if callable(errors) and (text := _of_pydantic(errors)):
+    errors = getattr(error, "errors", None)
+    if callable(errors) and (text := _of_pydantic(cast("Callable[..., Iterable[dict[str, Any]]]", errors))):
         return Mismatch(text)
     field = _FIELD.search(str(error))
     return Mismatch(f"{type(error).__name__}{f' for the field {field[1]}' if field else ''}")

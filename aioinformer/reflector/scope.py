@@ -87,17 +87,25 @@ class OneNamespaceCodec(Codec[T]):
             self._namespace = namespace
         try:
             obj = self._inner.decode(value, type_meta)
-            name = self._key_if_any(obj) if is_other else ""
         except DecodeError:
-            if not is_other:
-                raise
-            name = key_and_version(whole)[0].rpartition("/")[2]
-        if name and "/" not in name:
+            if is_other:
+                self._require_namespace(key_and_version(whole)[0].rpartition("/")[2], namespace)
+            raise
+        if is_other:
+            self._require_namespace(self._key_if_any(obj), namespace)
+        return obj
+
+    def _require_namespace(self, key: str, namespace: str) -> None:
+        """Check that the key of an object of another namespace names that.
+
+        Raises:
+            OtherNamespaceError: It does not.
+        """
+        if key and "/" not in key:
             raise OtherNamespaceError(
-                f"{name} of namespace {namespace} would replace the object of the same name in {self._namespace}: "
+                f"{key} of namespace {namespace} would replace the object of the same name in {self._namespace}: "
                 f"the metadata of {getattr(self.object_type, '__name__', 'the objects')} needs a field namespace"
             )
-        return obj
 
     def _key_if_any(self, obj: Any) -> str:
         try:
