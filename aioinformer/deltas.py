@@ -100,7 +100,7 @@ class BookmarkInfo(msgspec.Struct, frozen=True):
     resource_version: str
 
 
-class DeletedFinalStateUnknown(msgspec.Struct, Generic[T], frozen=True, gc=False):
+class DeletedFinalStateUnknown(msgspec.Struct, Generic[T], frozen=True, gc=False, repr_omit_defaults=True):
     """A tombstone: the deletion of an object whose last state is not known, or does not fit the object type.
 
     A list found that the object is gone, and the DELETED event was missed; or the object was undecodable.

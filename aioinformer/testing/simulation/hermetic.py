@@ -58,6 +58,7 @@ def hermetic(random: Random, loop: VirtualTimeLoop) -> Iterator[None]:
         "time": (time.time, wall),
         "uuid4": (uuid.uuid4, new_uuid),
         "Random": (chance.Random, seeded),
+        "SystemRandom": (chance.SystemRandom, seeded),
     }
     modules = [vars(module) for name, module in sys.modules.items() if name.startswith("aioinformer.")]
     replaced = [

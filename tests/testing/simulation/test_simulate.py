@@ -386,12 +386,12 @@ def test_random_numbers_of_the_package_are_seeded() -> None:
     drawn: list[float] = []
 
     async def scenario(world: Simulation) -> None:
-        drawn.append(names["Random"]().random())
+        drawn.append(names["SystemRandom"]().random())
 
     simulate(scenario, seed=3)
     simulate(scenario, seed=3)
     assert drawn[0] == drawn[1]
-    assert names["Random"] is random.Random
+    assert names["SystemRandom"] is random.SystemRandom
 
 
 def test_the_servers_clock_is_virtual() -> None:
