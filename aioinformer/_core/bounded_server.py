@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
+import anyio
 from aiohttp import StreamReader, web
 
 from .failure_log import FailureLog
@@ -134,6 +135,12 @@ class BoundedServer(HTTPServer):
                 self._forget(connection)
         self.pre_shutdown()
         await self.shutdown(timeout)
+        for connection in [*self._open]:
+            connection.abort()  # a normal TLS close would wait for the client
+        with anyio.move_on_after(1.0):
+            while self._open:  # noqa: ASYNC110 -- the loop closes their sockets in the next iterations
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
 
     def _start(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -198,6 +205,8 @@ class BoundedServer(HTTPServer):
         super().connection_lost(handler, exc)
         if (connection := self._by_handler.pop(handler, None)) is not None:
             self._forget(connection)
+            # The transport closes it now, but uvloop may leave that to the garbage collector when its loop ends.
+            asyncio.get_running_loop().call_soon(connection.sock.close)
 
     def _wait(self, connection: _Connection, seconds: float) -> None:
         """Let a connection wait for its client, for a time."""
