@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import ssl
@@ -25,6 +26,12 @@ JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 YAML = "application/yaml"
+
+INITIALIZING = "storage is (re)initializing"
+"""What a kube-apiserver answers with 429 while the watch cache of a changed definition starts."""
+
+START_PAUSE = 0.2
+"""Seconds between two requests to such a collection."""
 
 LARGE = 1 << 20
 """Bytes above which aiohttp wants a body as a file."""
@@ -101,18 +108,21 @@ class API:
         accept: str = JSON,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send a request and return any answer."""
+        """Send a request and return any answer, except that of a collection that still starts: ask again then."""
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        large = io.BytesIO(data) if data is not None and len(data) > LARGE else None
         sent = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
         sent |= headers or {}
-        async with self._session.request(
-            method, path, data=large or data, params=query or {}, headers=sent
-        ) as response:
-            said = await response.read()
-            kind = response.headers.get("Content-Type", "").partition(";")[0]
-            warnings = tuple(response.headers.getall("Warning", ()))
-            return Answer(response.status, _parsed(said, kind), kind, said, warnings)
+        while True:
+            large = io.BytesIO(data) if data is not None and len(data) > LARGE else None
+            async with self._session.request(
+                method, path, data=large or data, params=query or {}, headers=sent
+            ) as response:
+                said = await response.read()
+            if not _initializing(response.status, said):
+                kind = response.headers.get("Content-Type", "").partition(";")[0]
+                warnings = tuple(response.headers.getall("Warning", ()))
+                return Answer(response.status, _parsed(said, kind), kind, said, warnings)
+            await asyncio.sleep(START_PAUSE)
 
     async def do(
         self,
@@ -134,9 +144,13 @@ class API:
     async def events(self, path: str, query: dict[str, str], accept: str = JSON) -> Answer:
         """Return all events of a watch until the server ends it, or its refusal."""
         params, headers = {"watch": "true", **query}, {"Accept": accept}
-        async with self._session.get(path, params=params, headers=headers) as response:
-            kind = response.headers.get("Content-Type", "").partition(";")[0]
-            said = await response.read()
+        while True:
+            async with self._session.get(path, params=params, headers=headers) as response:
+                kind = response.headers.get("Content-Type", "").partition(";")[0]
+                said = await response.read()
+            if _initializing(response.status, said):
+                await asyncio.sleep(START_PAUSE)
+                continue
             if response.status != 200:
                 return Answer(response.status, _parsed(said, kind), kind)
             events = framed(said) if kind == PROTOBUF else [json.loads(line) for line in said.splitlines()]
@@ -153,6 +167,10 @@ class API:
                     yield json.loads(line)
 
             yield events()
+
+
+def _initializing(status: int, said: bytes) -> bool:
+    return status == 429 and INITIALIZING.encode() in said
 
 
 def _parsed(said: bytes, kind: str) -> Any:
