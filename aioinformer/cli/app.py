@@ -10,6 +10,7 @@ import time
 from collections.abc import Coroutine
 from contextlib import closing
 from enum import StrEnum
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -227,6 +228,79 @@ def bench(
         target, namespace, objects, rate, seconds, loop.value, protobuf, output is Form.JSON
     )
     _run(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
+
+
+@app.command()
+def serve(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="Run this with $KUBECONFIG, and end with it."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port on 127.0.0.1; 0 for a free one.")
+    ] = 0,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubeconfig", metavar="PATH", help="Where to write it. Default: a path that stays the same."
+        ),
+    ] = None,
+    load: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--load", metavar="PATH", help="Apply the manifests of a file or folder, or load a saved state."
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Save the state when the server ends.")
+    ] = None,
+    workloads: Annotated[
+        bool, typer.Option("--workloads", help="Deployments make pods, and pods become ready.")
+    ] = False,
+    rbac: Annotated[bool, typer.Option("--rbac", help="Enforce Roles and ClusterRoles.")] = False,
+    tls: Annotated[bool, typer.Option("--tls", help="Serve https.")] = False,
+    webhooks: Annotated[
+        bool,
+        typer.Option("--webhooks/--no-webhooks", help="Call the admission webhooks that objects configure."),
+    ] = True,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", help="The administrator's. Default: none; random with --tls or --rbac."),
+    ] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault",
+            metavar="FAULT",
+            help="Inject a fault, such as '500?times=3&verb=list' or 'delay?seconds=1'. "
+            "While the server runs: POST /faults/FAULT.",
+        ),
+    ] = None,
+    audit: Annotated[
+        str | None,
+        typer.Option("--audit", metavar="FILE", help="Write each request as a line of JSON; - for here."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Serve an embedded API server for tests in any language, until Ctrl-C."""
+    _log_more(verbose)
+    from .serve import ServeOptions, run_serve
+
+    options = ServeOptions(
+        port=port,
+        kubeconfig=kubeconfig,
+        load=load or (),
+        save=save,
+        faults=fault or (),
+        audit=audit,
+        token=token,
+        tls=tls,
+        rbac=rbac,
+        workloads=workloads,
+        webhooks=webhooks,
+        command=command or (),
+    )
+    _run(run_serve(options))
 
 
 def _run(

@@ -8,12 +8,14 @@ Where to look:
 - At which version to list, and in what pages: ``listing.ListVersions``.
 - How long a watch may be silent: ``watch.Pulse``.
 - Lists as a stream (WatchList): ``initial.py``.
+- A watch without a cache, which continues when it breaks: ``retry_watcher.py``.
 - What is written to the store: ``store_writer.py``. What is logged and counted: ``stats.py``, ``state.py``.
 """
 
 from .backoff import Backoff
 from .options import ReflectorOptions
 from .reflector import Reflector
+from .retry_watcher import RetryWatcher
 from .state import Phase, ReflectorState
 
-__all__ = ["Backoff", "Phase", "Reflector", "ReflectorOptions", "ReflectorState"]
+__all__ = ["Backoff", "Phase", "Reflector", "ReflectorOptions", "ReflectorState", "RetryWatcher"]

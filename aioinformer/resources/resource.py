@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from .._core.checks import require_seconds
 from .._core.coop import Budget
@@ -22,6 +23,8 @@ from ..typed.names import named
 from .addresses import Addresses
 from .endpoint import Endpoint
 from .refusals import refusing
+from .wait_conditions import wait_condition
+from .waiting import wait_for_condition
 from .writes import Writes
 
 T = TypeVar("T")
@@ -127,6 +130,7 @@ class Resource(Writes[T]):
         found = named(client, api_version, plural, object_type)
         collection = Collection(found.api_version, found.plural)
         addresses = Addresses(collection, found.is_namespaced(namespaced))
+        self._object_type: type[T] = found.object_type
         codec = codec_for(found.object_type)
         super().__init__(Endpoint(client, addresses, codec, found.kind or kind, field_manager, timeout))
 
@@ -181,6 +185,48 @@ class Resource(Writes[T]):
         with refusing("list", str(asked)):
             listed = await pager.list("", PAGE_SIZE)
         return builtins.list(listed.objects)
+
+    @overload
+    async def wait_for(
+        self, key: str, condition: Literal["delete"], timeout: float | None = None
+    ) -> None: ...
+
+    @overload
+    async def wait_for(
+        self, key: str, condition: str | Callable[[T], bool], timeout: float | None = None
+    ) -> T: ...
+
+    async def wait_for(
+        self, key: str, condition: str | Callable[[T], bool], timeout: float | None = None
+    ) -> T | None:
+        """Wait until an object meets a condition, and return it. An object that does not exist is waited for.
+
+            pod = await pods.wait_for("default/web-0", "condition=Ready", timeout=60)
+
+        One list and one watch of this object alone; broken watches are resumed.
+
+        Args:
+            key: ``"namespace/name"``, or ``"name"``.
+            condition: What ``kubectl wait --for`` takes: ``"condition=Ready"``, ``"condition=Ready=False"``,
+                ``"create"``, ``"delete"``, ``"jsonpath={.status.phase}=Running"``, ``"jsonpath={.status.podIP}"``; or a
+                function of the object, such as ``field("spec.nodeName").equals("node-1")``.
+            timeout: Seconds; None waits for ever.
+
+        Returns:
+            The object that met the condition. None for ``"delete"``: the object does not exist, or another one has its
+            name by now.
+
+        Raises:
+            UntilTimeout: The timeout has passed; the message has the object's last state.
+            ConfigError: The condition has another form, or the key or the timeout is invalid.
+            RefusedError: Access is forbidden, or the resource does not exist.
+            ApiError: The server failed the first request.
+            TransportError: The first request had no usable answer.
+        """
+        key = self._endpoint.addresses.key_of(key)
+        return await wait_for_condition(
+            self._endpoint, self._object_type, key, wait_condition(condition), timeout
+        )
 
     async def _decoded(self, piece: ListResult) -> builtins.list[T]:
         decode, budget = self._endpoint.codec.decode, Budget()

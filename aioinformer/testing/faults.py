@@ -34,6 +34,11 @@ class Fault:
     hits: int = 0
     _rules: list[Any] = field(default_factory=list, repr=False)
 
+    @property
+    def is_active(self) -> bool:
+        """Whether it affects further requests."""
+        return self in self._rules
+
     def remove(self) -> None:
         """Remove the fault."""
         if self in self._rules:
@@ -280,6 +285,15 @@ class Faults:
         pause.
         """
         return self.add(Freeze(verb, resource, matching), self._freezes)
+
+    def half_open(self, resource: str | None = None) -> Fault:
+        """Freeze the open watches alone, as a network does that lost the connection: new requests are answered.
+
+        Args:
+            resource: Only the watches of this resource.
+        """
+        held = {id(watch.request): watch.request for watch in self._open(resource)}
+        return self.freeze(verb="watch", matching=lambda request: id(request) in held)
 
     def thaw(self) -> None:
         """End every freeze."""

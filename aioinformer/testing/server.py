@@ -22,6 +22,7 @@ from aioinformer.testing.apply.patches import JSON_PATCH, MERGE_PATCH, apply_pat
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import delete, delete_collection
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
+from aioinformer.testing.control import Control
 from aioinformer.testing.controllers.controller import work_all
 from aioinformer.testing.controllers.controlplane import CONTROLLERS
 from aioinformer.testing.controllers.controlplane import control_plane as controllers_of
@@ -33,6 +34,7 @@ from aioinformer.testing.http.selection import Selection
 from aioinformer.testing.objects import Object
 from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import ResourceType
+from aioinformer.testing.state import restore_state, save_state
 from aioinformer.testing.storage.builtin import NAMESPACES
 from aioinformer.testing.storage.codec import load
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
@@ -92,6 +94,10 @@ class APIServer:
         rbac: Enforce Roles and ClusterRoles, as `--authorization-mode=RBAC`, for impersonated users, `users` and tokens
             of service accounts. Requests with `token`, or without any token if there is none, may do everything.
             kube-system then has the real server's ConfigMap about old tokens, too.
+        webhooks: Call the webhooks that configurations of admission name; False ignores these configurations.
+        control: Answer requests to `/faults` and `/state`, which inject faults and return the state. They need `token`,
+            like every request.
+        on_answer: Called with each request when its answer has ended, also when its connection was reset.
         seed: Makes uids and generated names repeatable.
         clock: Returns the time for timestamps.
 
@@ -118,6 +124,9 @@ class APIServer:
         control_plane: bool | Collection[str] = True,
         workloads: bool = False,
         rbac: bool = False,
+        webhooks: bool = True,
+        control: bool = False,
+        on_answer: Callable[[Request], object] | None = None,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -154,7 +163,7 @@ class APIServer:
             require_owner=self._require_owner,
         )
         accounts = Accounts(self.cluster)
-        self._webhooks = Webhooks(self.cluster)
+        self._webhooks = Webhooks(self.cluster, admits=webhooks)
         self.cluster.conversions = self._webhooks.conversions
         tokenless = user_of(ANONYMOUS) if token is not None or not rbac else self._administrator
         self._handler = Handler(
@@ -168,6 +177,8 @@ class APIServer:
             changed=self._changed,
             bookmark_interval=bookmark_interval,
             watch_list=watch_list,
+            control=Control(self.faults, self.save_state) if control else None,
+            answered=on_answer,
         )
         context = None if self._certificates is None else self._certificates.server_context
         self._listener = Listener(self._handler, port, context)
@@ -424,6 +435,28 @@ class APIServer:
         resource = self._stored_resource(api_version, plural)
         found = self._selected(resource, namespace, label_selector, field_selector)
         return {stored.key: str(stored.resource_version) for stored in found}
+
+    # State
+
+    def save_state(self) -> bytes:
+        """Return all objects as JSON, to restore them in another server."""
+        return save_state(self.cluster)
+
+    def restore_state(self, data: bytes) -> int:
+        """Replace all objects by those of a saved state, with their uids and resourceVersions.
+
+        Older resourceVersions expire. Tokens that the other server issued to service accounts are not valid here.
+
+        Returns:
+            The number of objects.
+
+        Raises:
+            TestingError: The data is no state that this server can take.
+        """
+        self._require_owner()
+        count = restore_state(self.cluster, data)
+        self._run_controllers()
+        return count
 
     # The server
 

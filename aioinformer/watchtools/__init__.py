@@ -1,7 +1,7 @@
 """Watch without a cache, and wait for a condition (client-go ``tools/watch``)."""
 
+from ..reflector import RetryWatcher
 from .informer_events import InformerEvents
-from .retry_watcher import RetryWatcher
 from .until import until, until_with_sync, until_without_retry
 
 __all__ = ["InformerEvents", "RetryWatcher", "until", "until_with_sync", "until_without_retry"]

@@ -19,9 +19,9 @@ from ..objects.kube_object import KubeObject
 from ..objects.meta import ERROR, UNDECODABLE, Object, WatchEvent
 from ..objects.undecodable import UndecodableObject
 from ..protocols import ListerWatcher
+from ..reflector import RetryWatcher
 from ..store import Indexer
 from .informer_events import InformerEvents
-from .retry_watcher import RetryWatcher
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from aioinformer.testing.http.watches import OpenWatch, WatchCursor, check_watch
 from aioinformer.testing.http.writing import Writer
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
-from aioinformer.testing.users import user_of
+from aioinformer.testing.users import User, user_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.access.authentication import Authenticator
     from aioinformer.testing.access.authorization import Authorizer
     from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.control import Control
     from aioinformer.testing.faults import Faults, Truncation
     from aioinformer.testing.http.views import View
     from aioinformer.testing.resources import ResourceType
@@ -62,6 +63,8 @@ class Handler:
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
         watch_list: Whether watches can send the initial events.
+        control: Answers requests for faults, if any.
+        answered: Called with each request after its answer, if any.
 
     Attributes:
         watches: The open watches.
@@ -80,8 +83,12 @@ class Handler:
         changed: Callable[[], None],
         bookmark_interval: float,
         watch_list: bool,
+        control: Control | None = None,
+        answered: Callable[[Request], object] | None = None,
     ) -> None:
         self._cluster = cluster
+        self._control = control
+        self._answered = answered
         self._faults = faults
         self._authenticator = authenticator
         self._authorizer = authorizer
@@ -104,7 +111,23 @@ class Handler:
         if (wanted := impersonated(http.headers)) is not None:
             request.impersonator = request.user
             request.act_as(user_of(*wanted))
+        if self._control is not None and self._control.serves(request.path):
+            try:
+                self._authorizer.check(request, token, user, wanted, may_create=False)
+                return self._control.answer(http)
+            except StatusError as error:
+                return refusal(http, error)
         self._record(request)
+        try:
+            return await self._answer_recorded(http, request, token, user, wanted)
+        finally:
+            if self._answered is not None:
+                self._answered(request)
+
+    async def _answer_recorded(
+        self, http: web.BaseRequest, request: Request, token: str | None, user: User, wanted: User | None
+    ) -> web.StreamResponse:
+        """Answer a request that was recorded, with the faults that are injected."""
         while (frozen := self._faults.thawed(request)) is not None:
             await frozen.wait()
         if seconds := self._faults.delay_for(request):

@@ -34,13 +34,15 @@ class Webhooks:
 
     Args:
         cluster: Has the configurations, and the definitions with conversions.
+        admits: Whether to ask the webhooks of admission.
 
     Attributes:
         conversions: Converts custom resources between versions.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, admits: bool = True) -> None:
         self.cluster = cluster
+        self._admits = admits
         self.caller = Caller(cluster)
         self.conversions = Conversions(self.caller)
         self.mutating = Configurations(cluster, MUTATING_WEBHOOKS)
@@ -48,7 +50,7 @@ class Webhooks:
 
     def admission(self, request: Request) -> Admission | None:
         """Return what admits a request; None if there is no configuration of webhooks."""
-        return Admission(self, request) if self.mutating or self.validating else None
+        return Admission(self, request) if self._admits and (self.mutating or self.validating) else None
 
     async def close(self) -> None:
         """Close the connections to webhooks."""

@@ -30,10 +30,10 @@ from ..objects.meta import (
 from ..objects.undecodable import undecodable
 from ..objects.versions import require_watchable
 from ..protocols import ListerWatcher
-from ..reflector.event_decoder import version_of_event
-from ..reflector.lister_watcher import LIKE
-from ..reflector.options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, watch_timeout
-from ..reflector.watch import OpenWatch, Pulse, max_silence, open_watch
+from .event_decoder import version_of_event
+from .lister_watcher import LIKE
+from .options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, watch_timeout
+from .watch import OpenWatch, Pulse, max_silence, open_watch
 
 logger = logging.getLogger(__name__)
 
