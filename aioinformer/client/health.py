@@ -12,6 +12,8 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from random import Random, SystemRandom
 
+import anyio
+
 from ..errors import ApiError, DamagedError, TransportError
 from .transport import Transport
 
@@ -242,11 +244,8 @@ class ServerHealth:
 
     async def _pause(self, outage: _Outage) -> None:
         """Wait for the time of the next probe, or for the end of the outage."""
-        try:
-            async with asyncio.timeout_at(outage.next_probe):
-                await outage.ended.wait()
-        except TimeoutError:
-            return
+        with anyio.move_on_after(outage.next_probe - asyncio.get_running_loop().time()):
+            await outage.ended.wait()
 
     async def _probe(self, outage: _Outage) -> None:
         """Send a probe. A failure confirms the outage; the first one is logged."""
@@ -255,7 +254,7 @@ class ServerHealth:
         failure: Exception
         try:
             with self.recording_answers():
-                async with asyncio.timeout(ANSWER_TIMEOUT):
+                with anyio.fail_after(ANSWER_TIMEOUT):
                     # As a stream: hanging calls may occupy all connections for calls.
                     async with aclosing(await self._transport.stream(PATH)) as answer:
                         async for _ in answer:

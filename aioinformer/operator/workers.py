@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 from typing import NamedTuple
 
-from .._core.cancellation import forget_own_cancellation
+from .._core.cancellation import CALL_ERRORS, forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.own_code import own_frame, shown_path
@@ -300,7 +300,7 @@ class Workers:
             self._handle_result(key, result)
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s: reconciled %s in %.3g s", self._name, key, perf_counter() - began)
-        except (Exception, asyncio.CancelledError) as error:
+        except CALL_ERRORS as error:
             if run.is_overdue:
                 self._time_out(key, error)
             elif run.task in self._ending:

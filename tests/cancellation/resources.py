@@ -171,7 +171,7 @@ def elector_case(
                     await elector.__aexit__(None, None, None)
 
         yield within_its_task
-        assert elector._body is None
+        assert not elector._is_entered
         assert not elector.is_leader
 
 
