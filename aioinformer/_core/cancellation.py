@@ -37,7 +37,7 @@ def failure_of(error: BaseException, is_ending: Callable[[], bool] = is_cancelle
     if is_ending():
         raise error
     failure = AioInformerError(
-        f"it raised a CancelledError of its own, without being cancelled: {said(error)}"
+        f"user code raised CancelledError, but its task was not cancelled (it may have awaited one that was): {error!r}"
     )
     failure.__cause__ = error
     return failure

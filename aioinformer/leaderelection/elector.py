@@ -189,7 +189,7 @@ class LeaderElector(AsyncOnly):
         self._is_entered = False
         self._renewed: tuple[float, float] | None = None  # loop time, and self._asleep() at that time
         self._may_hold_lease = False  # a write was sent, though its answer may be missing
-        self._interruption = asyncio.timeout(None)  # of the body: the work is user code
+        self._interruption: asyncio.Timeout | None = None  # of the body, once: it is user code
         self._lost: LeadershipLostError | None = None
         self._left_behind = ""
         self._expiry: asyncio.TimerHandle | None = None
@@ -291,6 +291,7 @@ class LeaderElector(AsyncOnly):
         require_same_process(self._process, repr(self))  # a child must not give back the parent's Lease
         renewing, lost = self._renewing, self._lost
         assert renewing is not None
+        assert self._interruption is not None
         assert self._expiry is not None
         self._renewing = None  # from here on the leadership has ended and cannot be lost
         ended = self._since_renewal()
@@ -449,7 +450,7 @@ class LeaderElector(AsyncOnly):
 
     def _lose(self, why: str, cause: Exception | None = None) -> None:
         """Cancel the body, once."""
-        if self._renewing is None or self._lost is not None:
+        if self._renewing is None or self._lost is not None or self._interruption is None:
             return
         cause = cause or self._last_error
         self._lost = LeadershipLostError(self._lock.key, self.identity, why)

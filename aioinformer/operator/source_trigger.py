@@ -88,6 +88,9 @@ class SourceTrigger(Trigger):
         except CALL_ERRORS as error:
             self.record_failure("iterating", failure_of(error))
             return False
+        except BaseException as error:
+            self.record_failure("iterating", error)
+            raise
         logger.info("%s is exhausted: it triggers no more reconciles", self.name)
         return True
 

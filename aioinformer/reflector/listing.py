@@ -176,11 +176,10 @@ class Pager:
         return token, version
 
     async def _next(self, answer: Any) -> ListResult | None:
-        def late() -> IdleTimeoutError:
-            return IdleTimeoutError(f"the list has not answered for {self._timeout:g} s")
-
+        seconds = self._timeout
+        late = IdleTimeoutError(f"the list has not answered for {seconds:g} s")
         with network_errors():
-            async with time_limit(self._timeout, late):
+            async with time_limit(seconds, lambda: late):
                 return cast("ListResult | None", await maybe_await(anext(answer, None)))
 
 

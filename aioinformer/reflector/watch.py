@@ -251,12 +251,9 @@ async def open_watch(
         pulse: How long the watch may be silent.
     """
     started = asyncio.get_running_loop().time()
-
-    def late() -> TransportError:
-        return TransportError(f"no answer to a watch for {answer_timeout:g} s")
-
+    late = TransportError(f"no answer to a watch for {answer_timeout:g} s")
     with network_errors():
-        async with time_limit(answer_timeout, late):
+        async with time_limit(answer_timeout, lambda: late):
             opened: Any = await maybe_await(list_watch.watch(options))
             stream: WatchStream = aiter(opened)
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
