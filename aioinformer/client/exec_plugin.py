@@ -21,6 +21,7 @@ from typing import Any, TextIO
 import anyio
 import msgspec
 
+from .._core.tasks import wait_ended
 from .._core.timers import call_every
 from ..errors import ConfigError
 from ..objects.nesting import DECODE_ERRORS, decode_any
@@ -239,11 +240,12 @@ async def _start(
         )
     )
     try:
-        return await asyncio.shield(starting)
+        await wait_ended(starting)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError):
-            await _end(*await starting, interactive)
+            await _end(*starting.result(), interactive)
         raise
+    return starting.result()
 
 
 async def _end(transport: asyncio.SubprocessTransport, process: _Process, interactive: bool) -> None:

@@ -190,7 +190,8 @@ class ServerHealth:
         loop = asyncio.get_running_loop()
         first, own = self._first_request if self._last_request_failed else None, None
         if first is not None and first.get_loop() is loop:
-            await asyncio.wait((first,), timeout=FIRST_REQUEST_WAIT)
+            with anyio.move_on_after(FIRST_REQUEST_WAIT):
+                await asyncio.wait((first,))
             if first.done() and (failure := first.result()) is not None:
                 raise type(failure)(str(failure)) from failure
         elif self._last_request_failed:

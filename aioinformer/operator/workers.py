@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 from typing import NamedTuple
 
+import anyio
+
 from .._core.cancellation import CALL_ERRORS, forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
@@ -187,7 +189,8 @@ class Workers:
             worker.cancel()
         try:
             if busy := self._tasks - self._idle - {run.task for run in self.runs.stuck}:
-                await asyncio.wait(busy, timeout=grace_period)
+                with anyio.move_on_after(grace_period):
+                    await asyncio.wait(busy)
         finally:
             await self._end_all()
 
