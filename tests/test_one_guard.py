@@ -62,7 +62,7 @@ PLACES = {
     ): "a timer interrupts each read, and a deadline costs as much as an event",
     ("reflector/watch.py", "uncancel"): "undoes that",
     ("reflector/watch.py", "asyncio.CancelledError"): "the stream may have swallowed it",
-    ("watchtools/retry_watcher.py", "asyncio.timeout"): "aclose() is the deadline of a task that waits",
+    ("reflector/retry_watcher.py", "asyncio.timeout"): "aclose() is the deadline of a task that waits",
     (
         "watchtools/retry_watcher.py",
         "asyncio.CancelledError",
