@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
-from ._core.cancellation import PLAIN_CALL_ERRORS
+from ._core.cancellation import CALL_ERRORS, maybe_await
 from ._core.checks import is_finite, require_count
 from ._core.failure_log import FailureLog
-from ._core.tasks import maybe_await
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
@@ -196,7 +195,7 @@ class Tracer:
         )  # fmt: skip
         try:
             self._on_trace(trace)
-        except PLAIN_CALL_ERRORS as error:
+        except CALL_ERRORS as error:
             self.failed += 1
             self._failures.log(
                 error, "%s: the Tracer's hook %s raised for %s at %s",

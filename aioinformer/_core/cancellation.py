@@ -1,13 +1,88 @@
-"""What to do when user code cancels its own task."""
+"""The guard of user code: whose cancellation arrived. ``docs/internals.md``, "Cancellation", has the rule."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from inspect import isawaitable
+from typing import Any
 
-PLAIN_CALL_ERRORS = (Exception, asyncio.CancelledError)
-"""What a plain function of the user raises when it fails. Nothing is awaited, so a CancelledError is its own."""
+import anyio.lowlevel
+
+from ..errors import AioInformerError, said, traceback_of
+
+logger = logging.getLogger(__name__)
+
+CALL_ERRORS = (Exception, asyncio.CancelledError)
+"""What a call of user code raises when it fails. A plain function awaits nothing, so a CancelledError is its own."""
+
+
+def is_cancelled(task: asyncio.Task[object] | None = None) -> bool:
+    """Return whether a task is being cancelled; by default, the running one."""
+    task = task or asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def failure_of(error: BaseException, is_ending: Callable[[], bool] = is_cancelled) -> Exception:
+    """Return the failure of user code that raised one of CALL_ERRORS.
+
+    Args:
+        error: What it raised.
+        is_ending: Returns whether the task has to end: then a CancelledError is the task's, and is raised.
+    """
+    if isinstance(error, Exception):
+        return error
+    if is_ending():
+        raise error
+    failure = AioInformerError(
+        f"user code raised CancelledError, but its task was not cancelled (it may have awaited one that was): {error!r}"
+    )
+    failure.__cause__ = error
+    return failure
+
+
+async def maybe_await(result: object) -> Any:
+    """Return what a plain function of the user returned, or await what an async one returned.
+
+    Raises:
+        CancelledError: The running task was cancelled meanwhile, also if the user's function swallowed that, or raised
+            another error in its place, which is logged.
+        Exception: The user's function failed. A CancelledError that it made itself becomes an AioInformerError.
+    """
+    if not isawaitable(result):
+        return result
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()  # a clean-up runs in a task that was cancelled before
+    value = None
+    try:
+        value = await result
+    except asyncio.CancelledError as error:
+        raise failure_of(error) from error
+    except Exception as error:
+        if task.cancelling() == before:
+            raise
+        logger.error("user code failed when it was cancelled: %s", said(error), exc_info=traceback_of(error))
+    if task.cancelling() > before:
+        await anyio.lowlevel.checkpoint_if_cancelled()  # a cancel scope catches only its own CancelledError
+        raise asyncio.CancelledError
+    return value
+
+
+@asynccontextmanager
+async def time_limit(seconds: float | None, late: Callable[[], Exception | None]) -> AsyncIterator[None]:
+    """Cancel user code once after so many seconds, and then raise what ``late`` returns, unless that is None."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except Exception as error:
+        if not limit.expired():
+            raise
+        if (failure := late()) is not None:
+            raise failure from error
 
 
 async def forget_own_cancellation(task: asyncio.Task[object], is_ending: Callable[[], bool]) -> None:

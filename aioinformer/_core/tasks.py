@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
@@ -12,7 +11,6 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import anyio
-import anyio.lowlevel
 
 from ..errors import (
     AlreadyStartedError,
@@ -159,62 +157,6 @@ async def shielded(coroutine: Coroutine[Any, Any, T], *, grace: float) -> T:
             if not task.cancelled() and (failure := task.exception()) is not None:
                 logger.error("failed after its caller was cancelled: %s", failure, exc_info=failure)
         raise
-
-
-def is_cancelled() -> bool:
-    """Return whether the running task is being cancelled. If not, user code made a CancelledError that it raised."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
-
-
-def is_own_cancellation(error: BaseException) -> bool:
-    """Return whether an error is the cancellation of the running task, and no failure of user code."""
-    return isinstance(error, asyncio.CancelledError) and is_cancelled()
-
-
-def cancel_requests() -> int:
-    """Return how often the running task was cancelled. A cleanup runs in a task that was cancelled before."""
-    task = asyncio.current_task()
-    return 0 if task is None else task.cancelling()
-
-
-def raise_if_cancelled(before: int = 0) -> None:
-    """Raise CancelledError if the running task was cancelled. For use after user code was awaited.
-
-    User code may catch the CancelledError and return, or raise another error in its place; asyncio does not cancel
-    again.
-
-    Args:
-        before: The ``cancel_requests`` before user code was awaited.
-    """
-    if cancel_requests() > before:
-        raise asyncio.CancelledError
-
-
-async def maybe_await(result: object) -> object:
-    """Return what a sync function returned, or await what an async function returned.
-
-    Raises:
-        CancelledError: The running task was cancelled meanwhile, also where the user's function swallowed that or
-            raised another error in its place.
-    """
-    if not inspect.isawaitable(result):
-        return result
-    before = cancel_requests()
-    try:
-        value = await result
-    except Exception:
-        if cancel_requests() > before:
-            await _cancelled_again()
-        raise
-    if cancel_requests() > before:
-        await _cancelled_again()
-    return value
-
-
-async def _cancelled_again() -> None:
-    await anyio.lowlevel.checkpoint_if_cancelled()  # a cancel scope catches only its own CancelledError
-    raise asyncio.CancelledError
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

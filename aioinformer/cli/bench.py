@@ -12,6 +12,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
+import anyio
 import msgspec
 
 from .._core.tasks import run_until_first
@@ -112,11 +113,9 @@ class _Latencies(ResourceEventHandler[KubeObject]):
         if len(self.totals) >= changes:
             return True
         self._arrived.clear()
-        try:
-            await asyncio.wait_for(self._arrived.wait(), ARRIVAL_TIMEOUT)
-        except TimeoutError:
-            return False
-        return True
+        with anyio.move_on_after(ARRIVAL_TIMEOUT):
+            return await self._arrived.wait()
+        return False
 
 
 async def run_benchmark(benchmark: Benchmark) -> None:
@@ -241,12 +240,12 @@ class _Load:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            async with asyncio.timeout(ARRIVAL_TIMEOUT):
+            with anyio.move_on_after(ARRIVAL_TIMEOUT) as scope:
                 while self._process.poll() is None:  # noqa: ASYNC110 - Popen has no event
                     await asyncio.sleep(0.01)
-        except TimeoutError:
-            self._process.kill()
-            self._process.wait()
+            if scope.cancelled_caught:
+                self._process.kill()
+                self._process.wait()
         finally:
             for pipe in self._pipes:
                 pipe.close()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+import anyio
 import trustme
 
 from .._core.signals import STOP_SIGNALS, run_until_signal
@@ -111,8 +112,5 @@ async def _stop(child: asyncio.subprocess.Process) -> None:
         if child.returncode is not None:
             return
         child.send_signal(number)
-        try:
-            async with asyncio.timeout(patience or None):
-                await child.wait()
-        except TimeoutError:
-            continue
+        with anyio.move_on_after(patience or None):
+            await child.wait()

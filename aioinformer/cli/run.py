@@ -314,11 +314,8 @@ def _needed(
 async def _end_the_rest() -> None:
     """Cancel the tasks that still run, and end the process if some ignore it, which asyncio would wait for."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in rest:
-        task.cancel()
-    if rest:
-        _, running = await asyncio.wait(rest, timeout=LEFT_BEHIND)
-        if running:
-            names = ", ".join(sorted(task.get_name() for task in running))
-            logger.error("the process ends, although these tasks ignore their cancellation: %s", names)
-            os._exit(1)
+    await finish(*rest, grace=LEFT_BEHIND)
+    if running := [task for task in rest if not task.done()]:
+        names = ", ".join(sorted(task.get_name() for task in running))
+        logger.error("the process ends, although these tasks ignore their cancellation: %s", names)
+        os._exit(1)

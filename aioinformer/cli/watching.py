@@ -140,7 +140,8 @@ class _View(ResourceEventHandler[KubeObject]):
         self._progress = progress
         self._synced = False
         self._initial = 0
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._failure: Exception | None = None
+        self._ended = asyncio.Event()
         self.registration = informer.add_event_handler(self)
         informer.set_watch_error_handler(self.on_error)
 
@@ -157,7 +158,7 @@ class _View(ResourceEventHandler[KubeObject]):
 
     def announce_synced(self) -> None:
         """Print, at most once, that the initial list is complete."""
-        if not self._synced and not self._ended.done():
+        if not self._synced and not self._ended.is_set():
             self._synced = True
             self._try(self._printer.synced, self._initial, self._informer.last_sync_resource_version)
 
@@ -169,11 +170,13 @@ class _View(ResourceEventHandler[KubeObject]):
     @property
     def is_announced(self) -> bool:
         """True if the initial list and the line about its end have been printed."""
-        return self._synced and not self._ended.done()
+        return self._synced and not self._ended.is_set()
 
     async def wait_ended(self) -> None:
         """Wait until the output fails, and raise its error."""
-        await asyncio.shield(self._ended)
+        await self._ended.wait()
+        assert self._failure is not None
+        raise self._failure
 
     def _print(
         self, kind: str, key: str, obj: KubeObject | None, initial: bool, changes: Sequence[Change] = ()
@@ -191,9 +194,8 @@ class _View(ResourceEventHandler[KubeObject]):
             self._end(error)
 
     def _end(self, error: Exception) -> None:
-        if not self._ended.done():
-            self._ended.set_exception(error)
-            self._ended.exception()  # retrieved: after a cancellation no one waits for it
+        self._failure = self._failure or error
+        self._ended.set()
 
 
 def _changes(old: KubeObject, new: KubeObject) -> list[Change]:

@@ -18,8 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+import anyio
 import msgspec
 
+from .._core.tasks import wait_ended
 from .._core.timers import call_every
 from ..errors import ConfigError
 from ..objects.nesting import DECODE_ERRORS, decode_any
@@ -144,18 +146,17 @@ async def _output(
         logger.log(level, "exec plugin %s has run for %g s%s", argv[0], seconds, _last_message(stderr))
 
     try:
-        async with asyncio.timeout(None if at_terminal else PLUGIN_TIMEOUT):
+        with anyio.fail_after(None if at_terminal else PLUGIN_TIMEOUT):
             with call_every(PROGRESS_PERIOD, log_progress):
                 await process.output_ended.wait()
                 if len(process.output) > LARGEST_OUTPUT:
                     raise ConfigError(f"exec plugin {argv[0]} wrote more than {LARGEST_OUTPUT} bytes")
                 await process.ended()
             if transport.get_pipe_transport(2) is not None:
-                with contextlib.suppress(
-                    TimeoutError
-                ):  # a child process that keeps running may hold the pipe open
-                    async with asyncio.timeout(_STDERR_TIMEOUT):
-                        await process.stderr_ended.wait()
+                with anyio.move_on_after(
+                    _STDERR_TIMEOUT
+                ):  # a child that keeps running may hold the pipe open
+                    await process.stderr_ended.wait()
     except BaseException as error:
         # Also after the process has ended: its children may hold the pipes open.
         await _end(transport, process, interactive)
@@ -239,11 +240,12 @@ async def _start(
         )
     )
     try:
-        return await asyncio.shield(starting)
+        await wait_ended(starting)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError):
-            await _end(*await starting, interactive)
+            await _end(*starting.result(), interactive)
         raise
+    return starting.result()
 
 
 async def _end(transport: asyncio.SubprocessTransport, process: _Process, interactive: bool) -> None:
@@ -254,9 +256,10 @@ async def _end(transport: asyncio.SubprocessTransport, process: _Process, intera
         else:
             os.killpg(transport.get_pid(), signal.SIGKILL)
     try:
-        with contextlib.suppress(TimeoutError):  # a child in another session may hold the pipes open
-            async with asyncio.timeout(_KILL_TIMEOUT):
-                await process.ended()
+        with anyio.move_on_after(
+            _KILL_TIMEOUT, shield=True
+        ):  # a child in another session may hold the pipes open
+            await process.ended()
     finally:
         transport.close()
 

@@ -12,6 +12,8 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from random import Random, SystemRandom
 
+import anyio
+
 from ..errors import ApiError, DamagedError, TransportError
 from .transport import Transport
 
@@ -188,7 +190,8 @@ class ServerHealth:
         loop = asyncio.get_running_loop()
         first, own = self._first_request if self._last_request_failed else None, None
         if first is not None and first.get_loop() is loop:
-            await asyncio.wait((first,), timeout=FIRST_REQUEST_WAIT)
+            with anyio.move_on_after(FIRST_REQUEST_WAIT):
+                await asyncio.wait((first,))
             if first.done() and (failure := first.result()) is not None:
                 raise type(failure)(str(failure)) from failure
         elif self._last_request_failed:
@@ -242,11 +245,8 @@ class ServerHealth:
 
     async def _pause(self, outage: _Outage) -> None:
         """Wait for the time of the next probe, or for the end of the outage."""
-        try:
-            async with asyncio.timeout_at(outage.next_probe):
-                await outage.ended.wait()
-        except TimeoutError:
-            return
+        with anyio.move_on_after(outage.next_probe - asyncio.get_running_loop().time()):
+            await outage.ended.wait()
 
     async def _probe(self, outage: _Outage) -> None:
         """Send a probe. A failure confirms the outage; the first one is logged."""
@@ -255,7 +255,7 @@ class ServerHealth:
         failure: Exception
         try:
             with self.recording_answers():
-                async with asyncio.timeout(ANSWER_TIMEOUT):
+                with anyio.fail_after(ANSWER_TIMEOUT):
                     # As a stream: hanging calls may occupy all connections for calls.
                     async with aclosing(await self._transport.stream(PATH)) as answer:
                         async for _ in answer:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
+
+import anyio
 
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
 from .error_mapping import (
@@ -111,16 +114,13 @@ def encoding_of(response: aiohttp.ClientResponse) -> str:
 async def error_of(response: aiohttp.ClientResponse, body: ResponseStream, seconds: float) -> ApiError:
     """Return the error for a response, with the part of its body that arrives within so many seconds."""
     received = b""
-    try:
-        async with asyncio.timeout(seconds):
-            async for chunk in body:
-                if encoding_of(response):
-                    break
-                received += chunk
-                if len(received) > _LONGEST_ERROR:
-                    break
-    except (TransportError, TimeoutError):
-        pass
+    with suppress(TransportError), anyio.move_on_after(seconds):
+        async for chunk in body:
+            if encoding_of(response):
+                break
+            received += chunk
+            if len(received) > _LONGEST_ERROR:
+                break
     error = api_error(response.status, received, response.headers.get("Retry-After"))
     if response.status < 400 and (location := response.headers.get("Location")):
         add_detail(

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import aiohttp
 from multidict import CIMultiDict
 
-from .._core.tasks import maybe_await
+from .._core.cancellation import maybe_await
 from ..errors import TransportError
 from .error_mapping import network_errors
 from .libraries import user_agent

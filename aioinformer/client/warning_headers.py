@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
-from .._core.cancellation import PLAIN_CALL_ERRORS
+from .._core.cancellation import CALL_ERRORS
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def report_warnings(server: str, texts: Iterable[str], handler: WarningHandler |
             continue
         try:
             handler(text)
-        except PLAIN_CALL_ERRORS:
+        except CALL_ERRORS:
             _log_failure_once(server, text)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
@@ -11,16 +10,11 @@ from typing import Any
 
 import anyio
 
-from .._core.cancellation import PLAIN_CALL_ERRORS
+from .._core.cancellation import CALL_ERRORS, maybe_await
 from .._core.checks import require_methods, require_timeout
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
-from .._core.tasks import (
-    Running,
-    is_own_cancellation,
-    raise_if_cancelled,
-    run_until_first,
-)
+from .._core.tasks import Running, run_until_first
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
 from ..handlers import require_callback
@@ -254,7 +248,7 @@ class Controller(Running):
         def guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             try:
                 result = process(deltas, is_in_initial_list)
-            except PLAIN_CALL_ERRORS as error:
+            except CALL_ERRORS as error:
                 self._record_failure(deltas, error)
                 return None
             if result is None:
@@ -267,16 +261,11 @@ class Controller(Running):
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:
-            if inspect.isawaitable(result):
-                await result
-        except (Exception, asyncio.CancelledError) as error:
-            if is_own_cancellation(error):
-                raise
+            await maybe_await(result)
+        except Exception as error:
             self._record_failure(deltas, error)
         else:
             self._record_success()
-        finally:
-            raise_if_cancelled()
 
     def _record_success(self) -> None:
         self._requeued = 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TypeVar, Unpack
 
+from .._core.cancellation import maybe_await
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
-from .._core.tasks import is_cancelled, maybe_await
 from ..deltas import Delta
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..notifications import Notification
@@ -60,9 +59,7 @@ def new_informer(
     async def deliver(notification: Notification) -> None:
         try:
             await maybe_await(notification.deliver(handler))
-        except (Exception, asyncio.CancelledError) as error:
-            if is_cancelled():
-                raise
+        except Exception as error:
             key, version = key_and_version(notification.obj)
             failures.log(error, "%s failed on %s at %s", name, key, version, traceback=error)
 

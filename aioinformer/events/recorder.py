@@ -7,7 +7,6 @@ import logging
 import math
 import socket
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from time import time
@@ -315,9 +314,8 @@ class EventRecorder(Running):
                 tidy_at = loop.time() + FINISH_TIME
             self._wake_up.clear()
             due_at = await self._send_next()
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(min(tidy_at, due_at)):
-                    await self._wake_up.wait()
+            with anyio.move_on_after(min(tidy_at, due_at) - loop.time()):
+                await self._wake_up.wait()
 
     async def _send_next(self) -> float:
         """Send the next event if it is due.
@@ -415,11 +413,9 @@ class EventRecorder(Running):
         deadline = loop.time() + self._flush_timeout
         why = "flush_timeout has passed"
         try:
-            # A cancelled scope of anyio would cancel each of these awaits.
-            with anyio.CancelScope(shield=True), suppress(TimeoutError):
-                async with asyncio.timeout_at(deadline):
-                    while (due_at := await self._send_next()) < deadline:  # noqa: ASYNC110 - nothing is recorded now
-                        await asyncio.sleep(due_at - loop.time())
+            with anyio.move_on_after(self._flush_timeout, shield=True):
+                while (due_at := await self._send_next()) < deadline:  # noqa: ASYNC110 - nothing is recorded now
+                    await asyncio.sleep(due_at - loop.time())
         except ClientClosedError as error:
             why = said(error)
         except asyncio.CancelledError:

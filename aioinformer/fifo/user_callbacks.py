@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.cancellation import PLAIN_CALL_ERRORS
+from .._core.cancellation import CALL_ERRORS
 from .._core.checks import require_methods
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import KeyFuncError, TransformError
@@ -43,7 +43,7 @@ def transformed(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any
         if changed is None:
             raise TypeError("it returned None; it must return the object")
         return changed
-    except PLAIN_CALL_ERRORS as error:
+    except CALL_ERRORS as error:
         raise TransformError(key, resource_version_of(obj), error) from error
 
 
@@ -70,7 +70,7 @@ class Known:
         """Return whether an object is known; True if that fails: better a spurious deletion than a lost one."""
         try:
             return self._get(key) is not None
-        except PLAIN_CALL_ERRORS:
+        except CALL_ERRORS:
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as known", key)
             return True
 
@@ -78,6 +78,6 @@ class Known:
         """Return the known state of a listed key, or None."""
         try:
             return self._get(key)
-        except PLAIN_CALL_ERRORS:
+        except CALL_ERRORS:
             logger.exception("known_objects.get_by_key(%r) raised; the object counts as unknown", key)
             return None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
 import anyio
 
+from .._core.cancellation import maybe_await
 from .._core.checks import require_methods, require_timeout
-from .._core.tasks import finish
+from .._core.tasks import gather
+from .._core.timers import call_every
 from ..errors import ConfigError, SyncTimeout
 
 logger = logging.getLogger(__name__)
@@ -54,55 +56,32 @@ async def wait_for_cache_sync(
     require_timeout(timeout)
     for each in informers:
         require_methods("what is waited for", each, ("has_synced", "wait_synced"), "SharedIndexInformer(...)")
-    waiting: list[asyncio.Task[object]] = []
-    try:
-        for each in informers:
-            if not each.has_synced():
-                name = f"waiting for {_name(each)}"
-                waiting.append(asyncio.create_task(_wait(each, fail_fast=fail_fast), name=name))
-        with anyio.move_on_after(timeout) as scope:
-            await _all(waiting, informers)
-        if scope.cancelled_caught and (missing := _missing(informers)):
-            only = getattr(informers[0], "name", None) if len(informers) == 1 else None
-            raise SyncTimeout(
-                f"not synced after {timeout:g} s: {'; '.join(map(_doing, missing))}", informer=only
-            )
-    finally:
-        await finish(*waiting)
-        for task in waiting:
-            if not task.cancelled():
-                task.exception()  # of several that stopped at once one is raised
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+
+    def log_progress() -> None:
+        missing = "; ".join(map(_doing, _missing(informers)))
+        logger.info("waiting for caches to sync for %.0f s: %s", loop.time() - started, missing)
+
+    with anyio.move_on_after(timeout) as scope, call_every(PROGRESS_PERIOD, log_progress):
+        await gather(*[_wait(informer, fail_fast=fail_fast) for informer in _missing(informers)])
+    if scope.cancelled_caught and (missing := _missing(informers)):
+        only = getattr(informers[0], "name", None) if len(informers) == 1 else None
+        raise SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(map(_doing, missing))}", informer=only)
     return True
 
 
-def _wait(each: Syncing, *, fail_fast: bool) -> Coroutine[Any, Any, object]:
-    if not fail_fast:
-        return each.wait_synced()
+async def _wait(each: Syncing, *, fail_fast: bool) -> None:
     wait: Callable[..., Coroutine[Any, Any, object]] = each.wait_synced
     try:
-        return wait(fail_fast=True)
+        waiting = wait(fail_fast=True) if fail_fast else wait()
     except TypeError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+        if not fail_fast or (error.__traceback__ is not None and error.__traceback__.tb_next is not None):
             raise  # raised inside wait_synced
         raise ConfigError(
             f"fail_fast=True needs a wait_synced(*, fail_fast), not that of {each!r}"
         ) from error
-
-
-async def _all(tasks: Iterable[asyncio.Task[object]], informers: Sequence[Syncing]) -> None:
-    """Wait for all tasks, and raise the first error."""
-    loop = asyncio.get_running_loop()
-    started = loop.time()
-    waiting = set(tasks)
-    while waiting:
-        done, waiting = await asyncio.wait(
-            waiting, timeout=PROGRESS_PERIOD, return_when=asyncio.FIRST_EXCEPTION
-        )
-        for task in done:
-            task.result()
-        if waiting:
-            missing = "; ".join(map(_doing, _missing(informers)))
-            logger.info("waiting for caches to sync for %.0f s: %s", loop.time() - started, missing)
+    await maybe_await(waiting)
 
 
 def _missing(informers: Iterable[Syncing]) -> list[Syncing]:

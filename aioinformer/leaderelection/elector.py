@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import anyio
 
-from .._core.cancellation import PLAIN_CALL_ERRORS
+from .._core.cancellation import CALL_ERRORS
 from .._core.checks import (
     require_namespace,
     require_object_name,
@@ -186,10 +186,10 @@ class LeaderElector(AsyncOnly):
 
         self._process = current_process()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._body: asyncio.Task[Any] | None = None
+        self._is_entered = False
         self._renewed: tuple[float, float] | None = None  # loop time, and self._asleep() at that time
         self._may_hold_lease = False  # a write was sent, though its answer may be missing
-        self._cancelling = 0
+        self._interruption: asyncio.Timeout | None = None  # of the body, once: it is user code
         self._lost: LeadershipLostError | None = None
         self._left_behind = ""
         self._expiry: asyncio.TimerHandle | None = None
@@ -263,14 +263,12 @@ class LeaderElector(AsyncOnly):
 
     async def __aenter__(self) -> Self:
         self._require_unique_identity()
-        if self._body is not None:
+        if self._is_entered:
             raise AlreadyStartedError(
                 f"{self!r} is entered already, by another Manager or task: create an elector for each"
             )
-        body = asyncio.current_task()
-        assert body is not None
         self._loop = asyncio.get_running_loop()
-        self._body, self._lost, self._may_hold_lease = body, None, False
+        self._is_entered, self._lost, self._may_hold_lease = True, None, False
         self._left_behind = ""
         try:
             await self._acquire()
@@ -279,10 +277,10 @@ class LeaderElector(AsyncOnly):
                 if self._may_hold_lease and self._release:  # the answer may be missing, not the Lease
                     await shielded(self._give_back(), grace=self._renew_deadline)
             finally:
-                self._body = None
+                self._is_entered = False
             raise
         self._term = self._record.transitions
-        self._cancelling = body.cancelling()
+        self._interruption = await asyncio.timeout(None).__aenter__()
         self._set_expiry()
         self._renewing = asyncio.create_task(self._renew(), name=f"{self!r} renewing")
         return self
@@ -291,13 +289,17 @@ class LeaderElector(AsyncOnly):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         require_same_process(self._process, repr(self))  # a child must not give back the parent's Lease
-        body, renewing, lost = self._body, self._renewing, self._lost
-        assert body is not None
+        renewing, lost = self._renewing, self._lost
         assert renewing is not None
+        assert self._interruption is not None
         assert self._expiry is not None
         self._renewing = None  # from here on the leadership has ended and cannot be lost
         ended = self._since_renewal()
-        is_ours = lost is not None and body.uncancel() <= self._cancelling
+        is_lost = lost is not None and kind is None
+        try:
+            await self._interruption.__aexit__(kind, error, traceback)
+        except TimeoutError:
+            is_lost = True
         try:
             try:
                 await finish(renewing)
@@ -306,17 +308,17 @@ class LeaderElector(AsyncOnly):
                     await shielded(self._give_back(), grace=self._renew_deadline)
         finally:
             self._expiry.cancel()
-            self._body = self._term = None
+            self._is_entered, self._term = False, None
         if lost is not None:
             self._record_overrun(ended)
-            if kind is None or (is_ours and issubclass(kind, asyncio.CancelledError)):
+            if is_lost:
                 raise lost
 
     def _require_unique_identity(self) -> None:
         """After a fork, take a new default identity: parent and children would lead as the same candidate."""
         if not self._process.was_forked:
             return
-        if self._body is not None or not self._has_default_identity:
+        if self._is_entered or not self._has_default_identity:
             raise ForkedError(
                 f"{self!r} was created before this process was forked, and the processes would lead as the same "
                 "candidate: create it after the fork, in each process, with an identity of its own"
@@ -424,7 +426,7 @@ class LeaderElector(AsyncOnly):
         if self._on_new_leader is not None:
             try:
                 self._on_new_leader(holder)
-            except PLAIN_CALL_ERRORS:
+            except CALL_ERRORS:
                 logger.exception("%s: on_new_leader failed", self)
 
     # -- losing and giving back ----------------------------------------------------------------------------
@@ -448,13 +450,13 @@ class LeaderElector(AsyncOnly):
 
     def _lose(self, why: str, cause: Exception | None = None) -> None:
         """Cancel the body, once."""
-        if self._renewing is None or self._lost is not None or self._body is None:
+        if self._renewing is None or self._lost is not None or self._interruption is None:
             return
         cause = cause or self._last_error
         self._lost = LeadershipLostError(self._lock.key, self.identity, why)
         self._lost.__cause__ = cause
         logger.warning("%s%s", self._lost, f" ({said(cause)})" if cause is not None else "")
-        self._body.cancel()
+        self._interruption.reschedule(asyncio.get_running_loop().time())
 
     async def _give_back(self) -> None:
         """Clear the Lease's holder, if it is this candidate. On a failure the other candidates only wait longer."""

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, overload
 
+from .._core.cancellation import maybe_await
 from .._core.checks import require_count
 from .._core.coop import Budget
-from .._core.tasks import maybe_await
 from ..client.client import Client
 from ..client.error_mapping import asking
 from ..client.transport import READ_TIMEOUT

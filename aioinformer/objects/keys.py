@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from .._core.cancellation import PLAIN_CALL_ERRORS
+from .._core.cancellation import CALL_ERRORS
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import DecodeError, KeyFuncError, outlined
 from .kube_object import KubeObject, read_labels
@@ -89,7 +89,7 @@ def keyed_by(key_func: KeyFunc) -> KeyFunc:
             key = key_func(obj)
         except KeyFuncError:
             raise
-        except PLAIN_CALL_ERRORS as error:
+        except CALL_ERRORS as error:
             raise KeyFuncError(obj, error) from error
         if not isinstance(key, str):
             raise KeyFuncError(obj, TypeError(f"the key function returned {key!r}, not a string"))

@@ -8,8 +8,9 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
+from .._core.cancellation import maybe_await
 from .._core.checks import require_count, require_seconds
-from .._core.tasks import maybe_await, wait_ended
+from .._core.tasks import wait_ended
 from ..errors import AlreadyStartedError, ConfigError, DecodeError, NotFoundError, SyncTimeout, TerminalError
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any, TypeVar
 
+from .._core.cancellation import maybe_await
 from .._core.checks import require_qualified_name
-from .._core.tasks import maybe_await
 from ..errors import ConfigError, NotFoundError, UndecodableError
 from ..handlers import require_callback
 from ..informer import SharedIndexInformer

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-from .._core.cancellation import PLAIN_CALL_ERRORS
-from .._core.tasks import is_own_cancellation, raise_if_cancelled
+from .._core.cancellation import CALL_ERRORS, maybe_await
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
@@ -165,7 +163,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
             return True
         try:
             return bool(predicate(change))
-        except PLAIN_CALL_ERRORS as error:
+        except CALL_ERRORS as error:
             key, version = key_and_version(change.obj)
             self.record_failure(f"predicate {predicate!r} on {key} at {version}", error)
             return True
@@ -390,7 +388,7 @@ class Watch(InformerTrigger):
                     waiting.append((obj, requests))
                 else:
                     self._add_all(requests, priority)
-            except PLAIN_CALL_ERRORS as error:
+            except CALL_ERRORS as error:
                 self._record_map_failure(obj, error)
         return self._finish(waiting, priority) if waiting else None
 
@@ -401,12 +399,9 @@ class Watch(InformerTrigger):
     async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
         try:
             for obj, mapping in waiting:
-                raise_if_cancelled()  # the previous call may have swallowed it
                 try:
-                    self._add_all(await mapping, priority)
-                except (Exception, asyncio.CancelledError) as error:
-                    if is_own_cancellation(error):
-                        raise
+                    self._add_all(await maybe_await(mapping), priority)
+                except Exception as error:
                     self._record_map_failure(obj, error)
         finally:
             for _, mapping in waiting:

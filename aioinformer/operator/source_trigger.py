@@ -8,8 +8,8 @@ import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
+from .._core.cancellation import CALL_ERRORS, failure_of, maybe_await
 from .._core.coop import Budget
-from .._core.tasks import is_own_cancellation, raise_if_cancelled
 from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
 from ..workqueue import WorkQueue
@@ -78,22 +78,19 @@ class SourceTrigger(Trigger):
             iterable = self._source if isinstance(self._source, AsyncIterable) else self._source()
             iterator, budget = aiter(iterable), Budget()
             try:
-                async for request in iterator:
+                while (request := await maybe_await(anext(iterator, self))) is not self:
                     self._take(request)
-                    raise_if_cancelled()  # the source may have swallowed it
                     if budget.is_spent():
                         await budget.pause()
             finally:
                 if close := getattr(iterator, "aclose", None):
-                    await close()
-        except BaseException as error:
-            if is_own_cancellation(error):
-                raise
-            self.record_failure("iterating", error)
-            if not isinstance(error, (Exception, asyncio.CancelledError)):
-                raise
-            raise_if_cancelled()  # the source may have turned the cancellation into an error
+                    await maybe_await(close())
+        except CALL_ERRORS as error:
+            self.record_failure("iterating", failure_of(error))
             return False
+        except BaseException as error:
+            self.record_failure("iterating", error)
+            raise
         logger.info("%s is exhausted: it triggers no more reconciles", self.name)
         return True
 

@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 from typing import NamedTuple
 
-from .._core.cancellation import forget_own_cancellation
+import anyio
+
+from .._core.cancellation import CALL_ERRORS, forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.own_code import own_frame, shown_path
@@ -187,7 +189,8 @@ class Workers:
             worker.cancel()
         try:
             if busy := self._tasks - self._idle - {run.task for run in self.runs.stuck}:
-                await asyncio.wait(busy, timeout=grace_period)
+                with anyio.move_on_after(grace_period):
+                    await asyncio.wait(busy)
         finally:
             await self._end_all()
 
@@ -300,7 +303,7 @@ class Workers:
             self._handle_result(key, result)
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s: reconciled %s in %.3g s", self._name, key, perf_counter() - began)
-        except (Exception, asyncio.CancelledError) as error:
+        except CALL_ERRORS as error:
             if run.is_overdue:
                 self._time_out(key, error)
             elif run.task in self._ending:

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from time import perf_counter
 from typing import Any
 
-from .._core.cancellation import PLAIN_CALL_ERRORS, forget_own_cancellation
+from .._core.cancellation import CALL_ERRORS, failure_of, forget_own_cancellation
 from .._core.failure_log import FailureLog
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..handlers import ResourceEventHandler
@@ -77,7 +77,7 @@ class HandlerCalls:
             if result is not None and isawaitable(result):
                 self._awaitable = StepTimer(result) if self._slow.times_steps else result
                 return True
-        except PLAIN_CALL_ERRORS as error:
+        except CALL_ERRORS as error:
             self._record_failure(error)
         return False
 
@@ -90,10 +90,8 @@ class HandlerCalls:
         assert self._awaitable is not None
         try:
             await self._awaitable
-        except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and self._is_ending():
-                raise
-            self._record_failure(error)
+        except CALL_ERRORS as error:
+            self._record_failure(failure_of(error, self._is_ending))
 
     async def undo_cancellation(self, task: asyncio.Task[Any]) -> None:
         """Undo a cancellation that the call has left in the run task: the handler cancelled its own task.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Generic, TypeVar
 
+from .._core.cancellation import is_cancelled
 from .._core.checks import require_seconds
 from .._core.coop import Budget
 from ..errors import StoppedError
@@ -165,7 +166,7 @@ class ProcessorListener(Generic[T]):
 
     def _is_ending(self) -> bool:
         """Whether ``run`` was cancelled."""
-        return self._pop_task is None or self._pop_task.cancelling() > 0
+        return self._pop_task is None or is_cancelled(self._pop_task)
 
     @property
     def depth(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from .._core.cancellation import is_cancelled
 from .._core.tasks import Running
 from ..errors import StoppedError
 from ..notifications import Notification
@@ -153,4 +154,4 @@ class Processor(Running):
             self._running.discard(listener)
 
     def _is_ending(self) -> bool:
-        return self._tasks is None or self._runner is None or self._runner.cancelling() > 0
+        return self._tasks is None or is_cancelled(self._runner)

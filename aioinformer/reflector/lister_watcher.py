@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
+from .._core.cancellation import maybe_await
 from .._core.checks import require_methods
-from .._core.tasks import maybe_await
 from ..objects.meta import ListOptions, ListResult, require_list_result
 from ..protocols import ListsInChunks, batched
 

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, cast, overload
 
-import anyio
-
-from .._core.tasks import maybe_await
+from .._core.cancellation import maybe_await, time_limit
 from ..client.error_mapping import network_errors
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..objects.decoders import FromBytes
@@ -179,11 +177,10 @@ class Pager:
 
     async def _next(self, answer: Any) -> ListResult | None:
         seconds = self._timeout
+        late = IdleTimeoutError(f"the list has not answered for {seconds:g} s")
         with network_errors():
-            with anyio.move_on_after(seconds):
-                found: Any = await maybe_await(anext(answer, None))
-                return cast("ListResult | None", found)
-            raise IdleTimeoutError(f"the list has not answered for {seconds:g} s")
+            async with time_limit(seconds, lambda: late):
+                return cast("ListResult | None", await maybe_await(anext(answer, None)))
 
 
 def refuses_version(error: ApiError, resource_version: str) -> bool:

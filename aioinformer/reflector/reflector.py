@@ -14,21 +14,15 @@ from functools import partial
 from random import SystemRandom
 from typing import Any, Generic, TypeVar, Unpack
 
+from .._core.cancellation import CALL_ERRORS, failure_of, maybe_await
 from .._core.checks import require_seconds
 from .._core.coop import yielding
-from .._core.tasks import (
-    Running,
-    is_cancelled,
-    is_own_cancellation,
-    maybe_await,
-    run_until_first,
-)
+from .._core.tasks import Running, run_until_first
 from ..errors import (
     ApiError,
     ClientClosedError,
     DecodeError,
     IdleTimeoutError,
-    InformerError,
     RejectedObjectError,
     TransportError,
     WrongEventLoopError,
@@ -187,16 +181,10 @@ class Reflector(Running, Generic[T]):
                     except (ClientClosedError, WrongEventLoopError) as error:  # retrying cannot help
                         await self._record_error(error)
                         raise
-                    except Exception as error:  # users' list functions raise anything
-                        await self._record_error(error)
+                    except CALL_ERRORS as error:  # users' stores and list functions raise anything
+                        await self._record_error(failure_of(error))
                         if not self._has_listed and is_hopeless(error):
                             self._refused.set()
-                    except asyncio.CancelledError as error:
-                        if is_cancelled():
-                            raise
-                        await self._record_error(
-                            TransportError(f"a list or watch function was cancelled: {error!r}")
-                        )
                     if not self._relist_at_once:
                         await self._back_off()
             finally:
@@ -498,11 +486,6 @@ class Reflector(Running, Generic[T]):
             except Exception as error:
                 await self._record_error(error, from_store=True)
                 return
-            except asyncio.CancelledError as error:
-                if is_cancelled():
-                    raise
-                await self._record_error(InformerError(f"a resync was cancelled: {error!r}"), from_store=True)
-                return
             finally:
                 self._next_resync = _now() + self._resync_period
 
@@ -522,9 +505,7 @@ class Reflector(Running, Generic[T]):
             return
         try:
             await maybe_await(self._watch_error_handler(self, error))
-        except (Exception, asyncio.CancelledError) as failure:
-            if is_own_cancellation(failure):
-                raise
+        except Exception:
             logger.exception("%s: the watch error handler raised an exception for: %s", self.name, error)
 
     def _record_rejected(self, error: RejectedObjectError | DecodeError) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+import anyio
+
 from ..errors import ApiError, ConfigError
 from ..protocols import SharedHealth
 from .backoff import CAP, Backoff
@@ -26,7 +28,7 @@ WAKE_WITHIN = 1.0
 """Readers that waited for a server return to it spread over this many seconds."""
 
 
-def is_hopeless(error: Exception) -> bool:
+def is_hopeless(error: BaseException) -> bool:
     """Whether a first list that failed with this error will fail again: an answer in HOPELESS, or a ConfigError."""
     return isinstance(error, ConfigError) or (isinstance(error, ApiError) and error.status in HOPELESS)
 
@@ -129,18 +131,14 @@ class Retry:
 
     async def _sleep_unless_accepted(self, delay: float, health: SharedHealth) -> bool:
         """Sleep, or until another reader of the server is accepted; return whether one was."""
-        timeout = asyncio.timeout(delay)
         try:
-            async with timeout:
-                self.at = timeout.when()
+            with anyio.move_on_after(delay) as scope:
+                self.at = scope.deadline
                 await health.until_accepted()
-        except TimeoutError:
-            if not timeout.expired():
-                raise
-            return False
+                return True
         finally:
             self.at = None
-        return True
+        return False
 
     async def _wait_for_server(self, health: SharedHealth, outage_error: Exception) -> bool:
         """Wait until the server answers, for a limited time, because the probe that asks for all may be wrong.
@@ -148,17 +146,12 @@ class Retry:
         Returns:
             Whether to try at once: an outage is not a failed attempt, unless it directly follows another.
         """
-        timeout = asyncio.timeout(OUTAGE_TIMEOUT * (1.0 + self._random.random()))
         try:
-            async with timeout:
-                self.at = timeout.when()
-                self.waiting_for = str(health)
+            with anyio.move_on_after(OUTAGE_TIMEOUT * (1.0 + self._random.random())) as scope:
+                self.at, self.waiting_for = scope.deadline, str(health)
                 outage = await health.until_reachable(outage_error)
-        except TimeoutError:
-            if not timeout.expired():
-                raise
-            return True
+                first, self._had_outage = not self._had_outage, outage
+                return outage and first
         finally:
             self.at = self.waiting_for = None
-        first, self._had_outage = not self._had_outage, outage
-        return outage and first
+        return True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from .._core.cancellation import maybe_await
 from .._core.checks import require_methods
-from .._core.tasks import maybe_await
 from ..deltas import BOOKMARK, Delta, DeltaType
 from ..errors import RejectedObjectError
 from ..objects.keys import keyed_by, meta_namespace_key_func

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from .._core.tasks import maybe_await
+from .._core.cancellation import CALL_ERRORS, failure_of, maybe_await, time_limit
 from .._core.timers import DeadlineTimer
 from ..client.error_mapping import network_error, network_errors
 from ..errors import IdleTimeoutError, TransportError, VeryShortWatchError
@@ -155,12 +155,14 @@ class OpenWatch:
         except StopAsyncIteration:
             self._end_read(reader, requests)
             return None
-        except (Exception, asyncio.CancelledError) as error:
+        except CALL_ERRORS as error:
             is_overdue = self._end_read(reader, requests)
-            if not is_overdue or not isinstance(error, asyncio.CancelledError):
+            if isinstance(error, Exception):
                 if (found := network_error(error)) is not None:
                     raise found from error
                 raise
+            if not is_overdue:
+                raise failure_of(error) from error
             ends_early = self._pulse.longest_silence < self._idle_timeout
             if deadline is None and not self._pulse.record_silence() and ends_early:
                 return None
@@ -231,14 +233,10 @@ class OpenWatch:
         stream, self._stream = self._stream, None
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:
-            with anyio.move_on_after(CLOSE_GRACE, shield=True) as grace:
-                await close()
-            if grace.cancelled_caught:
-                logger.warning(
-                    "The watch stream %r did not close within %g s; its connection may stay open",
-                    stream,
-                    CLOSE_GRACE,
-                )
+            line = "The watch stream %r did not close within %g s; its connection may stay open"
+            with anyio.CancelScope(shield=True):
+                async with time_limit(CLOSE_GRACE, lambda: logger.warning(line, stream, CLOSE_GRACE)):
+                    await maybe_await(close())
 
 
 async def open_watch(
@@ -253,12 +251,10 @@ async def open_watch(
         pulse: How long the watch may be silent.
     """
     started = asyncio.get_running_loop().time()
+    late = TransportError(f"no answer to a watch for {answer_timeout:g} s")
     with network_errors():
-        stream: WatchStream | None = None
-        with anyio.move_on_after(answer_timeout):
+        async with time_limit(answer_timeout, lambda: late):
             opened: Any = await maybe_await(list_watch.watch(options))
-            stream = aiter(opened)
-        if stream is None:
-            raise TransportError(f"no answer to a watch for {answer_timeout:g} s")
+            stream: WatchStream = aiter(opened)
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)

@@ -13,6 +13,8 @@ import logging
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import anyio
+
 from .._core.checks import require_seconds
 from ..errors import AioInformerError, ConfigError, NotFoundError, VersionTimeout
 from ..fifo.user_callbacks import transformed
@@ -209,13 +211,14 @@ class CachedResource(Writes[T]):
         """Return the object's state at the server as a goal; None if the server does not answer."""
         waits, key = self.informer.version_waits, goal.key or ""
         try:
-            async with asyncio.timeout(self._timeout):
+            with anyio.move_on_after(self._timeout):
                 return waits.goal_of(KubeObject.from_bytes(await self._endpoint.read(key)))
         except NotFoundError:
             # The events of a numeric version are still to come.
             return waits.gone(key, "", "") if goal.is_opaque else None
-        except (AioInformerError, TimeoutError):
-            return None
+        except AioInformerError:
+            pass
+        return None
 
     def _forget(self, goal: Goal) -> None:
         if self._written.get(goal.key or "") is goal:

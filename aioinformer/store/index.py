@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .._core.cancellation import PLAIN_CALL_ERRORS
+from .._core.cancellation import CALL_ERRORS
 from ..errors import IndexFuncError, RejectedObjectError
 from ..objects.keys import namespace_of, resource_version_of
 
@@ -69,7 +69,7 @@ class Index:
             if isinstance(values, str) or not all(isinstance(value, str) for value in found):
                 raise TypeError(f"it returned {_kind_of(values)}; it must return a list of strings")
             return found
-        except PLAIN_CALL_ERRORS as error:
+        except CALL_ERRORS as error:
             raise IndexFuncError(self.name, key, error, resource_version_of(obj)) from error
 
     def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:

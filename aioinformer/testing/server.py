@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aioinformer._core.forks import current_process
+from aioinformer._core.tasks import finish
 from aioinformer.errors import ForkedError, WrongEventLoopError
 from aioinformer.testing import errors
 from aioinformer.testing.access.accounts import Accounts
@@ -210,8 +211,7 @@ class APIServer:
         self._require_owner()
         worker, self._worker = self._worker, None
         if worker is not None:
-            worker.cancel()
-            await asyncio.gather(worker, return_exceptions=True)
+            await finish(worker)
         await self._listener.stop()
         await self._webhooks.close()
         self._owner = None

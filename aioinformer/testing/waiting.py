@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
+from aioinformer._core.cancellation import maybe_await, time_limit
 from aioinformer._core.checks import require_callable
 from aioinformer.errors import ConfigError, NotFoundError
 from aioinformer.handlers import callable_name, is_of_kind
@@ -55,27 +56,19 @@ async def eventually(
     missing: Exception | None = None
     loop = asyncio.get_running_loop()
     end = loop.time() + within
-    deadline = asyncio.timeout(within + every)  # the last check comes at the end
-    try:
-        async with deadline:
-            while True:
-                try:
-                    answer = condition()
-                    result = await answer if inspect.isawaitable(answer) else answer
-                    if result:
-                        return result
-                    missing = None
-                except (NotFoundError, StatusError) as error:
-                    if isinstance(error, StatusError) and error.code != 404:
-                        raise
-                    missing = error
-                if loop.time() >= end:
-                    break
-                await asyncio.sleep(every)
-    except TimeoutError as error:
-        if not deadline.expired():
-            raise
-        missing = missing or error
+    async with time_limit(within + every, lambda: None):  # the last check comes at the end
+        while True:
+            try:
+                if result := await maybe_await(condition()):
+                    return result
+                missing = None
+            except (NotFoundError, StatusError) as error:
+                if isinstance(error, StatusError) and error.code != 404:
+                    raise
+                missing = error
+            if loop.time() >= end:
+                break
+            await asyncio.sleep(every)
     why = f"; the last call raised {type(missing).__name__}: {missing}" if missing else ""
     raise AssertionError(f"not within {within:g} s: {what or _source(condition)}{why}") from missing
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar, overload
 
-import anyio
-
+from .._core.cancellation import maybe_await, time_limit
 from .._core.checks import require_timeout
-from .._core.tasks import maybe_await
 from ..client.error_mapping import status_error
 from ..errors import ConfigError, UntilTimeout, WatchClosedError
 from ..handlers import callable_name
@@ -96,7 +94,7 @@ async def until_without_retry(
         ConfigError: There are no conditions, or the timeout is invalid.
     """
     progress = _Progress(conditions, lambda: repr(events))
-    with progress.within(timeout):
+    async with progress.within(timeout):
         return await progress.run(events)
 
 
@@ -128,13 +126,12 @@ async def until_with_sync(
         ConfigError: There are no conditions, or the timeout is invalid.
     """
     progress = _Progress(conditions, lambda: informer.name, lambda: f"; {informer.state}")
-    with progress.within(timeout):
-        async with InformerEvents(informer) as events:
-            if precondition is not None:
-                await informer.wait_synced()
-                if await maybe_await(precondition(informer.indexer)):
-                    return None
-            return await progress.run(events)
+    async with progress.within(timeout), InformerEvents(informer) as events:
+        if precondition is not None:
+            await informer.wait_synced()
+            if await maybe_await(precondition(informer.indexer)):
+                return None
+        return await progress.run(events)
 
 
 class _Progress(Generic[T]):
@@ -170,14 +167,14 @@ class _Progress(Generic[T]):
                     return event
         raise WatchClosedError(f"{self._name()} ended before {self._describe()}", self._event)
 
-    @contextmanager
-    def within(self, timeout: float | None) -> Iterator[None]:
+    def within(self, timeout: float | None) -> AbstractAsyncContextManager[None]:
         require_timeout(timeout)
-        with anyio.move_on_after(timeout) as scope:
-            yield
-        if scope.cancelled_caught:
+
+        def late() -> UntilTimeout:
             text = f"{self._name()}: after {timeout:g} s not {self._describe()}{self._state()}"
-            raise UntilTimeout(text, self._event)
+            return UntilTimeout(text, self._event)
+
+        return time_limit(timeout, late)
 
     def _describe(self) -> str:
         condition = callable_name(self._conditions[self._met])

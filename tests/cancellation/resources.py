@@ -82,6 +82,12 @@ async def put_on_and_take_off(resource: Writes[Written]) -> None:
 
 add_verb_case("Resource.get", at_the_server, lambda resource: resource.get(KEY), "configmaps")
 add_verb_case("Resource.list", at_the_server, lambda resource: resource.list("default"), "configmaps")
+add_verb_case(
+    "Resource.wait_for",
+    at_the_server,
+    lambda resource: resource.wait_for(KEY, "jsonpath={.data.k}=1"),
+    "configmaps",
+)
 verb_case("create", lambda resource: resource.create(subject()))
 verb_case("update", lambda resource: resource.update(subject(data={"k": "2"})))
 verb_case("update_status", lambda resource: resource.update_status(subject(status={}, spec=POD)), "pods")
@@ -171,7 +177,7 @@ def elector_case(
                     await elector.__aexit__(None, None, None)
 
         yield within_its_task
-        assert elector._body is None
+        assert not elector._is_entered
         assert not elector.is_leader
 
 

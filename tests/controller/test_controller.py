@@ -149,7 +149,8 @@ async def test_cancelled_error_raised_by_async_process_is_a_failure(
         await subject.wait_synced()
         await asyncio.sleep(1)
         assert subject.state.phase is Phase.WATCHING
-    assert "default/a at 7 failed: another task's" in caplog.text
+    assert "default/a at 7 failed: user code raised CancelledError" in caplog.text
+    assert "another task's" in caplog.text
 
 
 def generator(deltas: list[Delta], is_in_initial_list: bool) -> Any:

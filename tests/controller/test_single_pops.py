@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aioinformer import ConfigError, DeltaFIFO, KubeObject, Store, SyncTimeout
-from aioinformer._core.tasks import maybe_await
+from aioinformer._core.cancellation import maybe_await
 from aioinformer.cache import Config, Controller
 from aioinformer.deltas import Delta, DeltaType
 from aioinformer.protocols import Process

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from functools import partial
 from time import perf_counter
 
@@ -23,7 +22,6 @@ from aioinformer._core.tasks import (
     Running,
     finish,
     gather,
-    maybe_await,
     raise_failures,
     run_until_first,
     shielded,
@@ -359,45 +357,6 @@ async def test_a_cancelled_gather_says_who_cancelled_it_though_a_function_return
     await turns(2)
     task.cancel("a scope")
     assert await task == ("a scope",)
-
-
-async def test_maybe_await_awaits_only_awaitables() -> None:
-    seen: list[int] = []
-
-    async def work() -> None:
-        seen.append(1)
-
-    await maybe_await(work())
-    await maybe_await(asyncio.ensure_future(work()))
-    await maybe_await(None)
-    await maybe_await("no awaitable")
-    assert seen == [1, 1]
-
-
-async def _ignore_cancellation() -> None:
-    with suppress(asyncio.CancelledError):
-        await asyncio.Event().wait()
-
-
-async def _fail_when_cancelled() -> None:
-    try:
-        await asyncio.Event().wait()
-    except asyncio.CancelledError:
-        raise ValueError("cancelled") from None
-
-
-@pytest.mark.parametrize("function", [_ignore_cancellation, _fail_when_cancelled])
-async def test_maybe_await_raises_a_cancellation_that_user_code_swallowed(
-    function: Callable[[], Awaitable[None]],
-) -> None:
-    task = asyncio.create_task(maybe_await(function()))
-    await turns(3)
-    task.cancel()
-    await asyncio.wait({task})
-    assert task.cancelled()
-    with anyio.move_on_after(0.001) as scope:
-        await maybe_await(function())
-    assert scope.cancelled_caught
 
 
 class Service(Running):

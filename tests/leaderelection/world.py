@@ -129,7 +129,7 @@ def never_two(world: Simulation, candidates: Iterable[Candidate]) -> None:
         leading = [each.name for each in everybody if each.leads]
         assert len(leading) <= 1, leading
         for each in everybody:
-            assert not each.elector.is_leader or each.leads or each.elector._body is not None
+            assert not each.elector.is_leader or each.leads or each.elector._is_entered
 
     world.always(check)
 

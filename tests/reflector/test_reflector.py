@@ -179,7 +179,7 @@ class TestListing:
         errors = Errors()
         server = Cancelling([page(version=1)])
         await run_for(reflector(server, watch_error_handler=errors), 10)
-        assert "a list or watch function was cancelled" in str(errors)
+        assert "user code raised CancelledError" in str(errors)
         assert server.versions() == [("list", "0"), ("watch", "1")]
 
     @pytest.mark.parametrize("resync_period", [0.0, 3.0])
@@ -214,7 +214,7 @@ class TestListing:
         source: Any = ListWatch(lambda options: ListResult([], "1"), watch)
         store = Cancelling()
         await run_for(reflector(source, store, resync_period, watch_error_handler=errors), 10)
-        assert "a list or watch function was cancelled" in str(errors)
+        assert "user code raised CancelledError" in str(errors)
         assert versions == ["1", "1"]
 
     @virtual_time

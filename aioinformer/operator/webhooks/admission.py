@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, TypeVar
 
+from ..._core.cancellation import maybe_await
 from ..._core.checks import is_subdomain, require_flag
-from ..._core.tasks import maybe_await
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
 from ...objects.api_resources import APIResource
 from ...objects.codec import Codec, codec_for

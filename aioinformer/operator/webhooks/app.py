@@ -11,8 +11,10 @@ from time import monotonic
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
+import anyio
 import msgspec
 
+from ..._core.cancellation import maybe_await, time_limit
 from ..._core.failure_log import FailureLog
 from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ...errors import said
@@ -167,11 +169,9 @@ class WebhookApp:
         began = monotonic()
         deadline = SHARE * min(endpoint.timeout, _timeout(query))
         end = asyncio.get_running_loop().time() + deadline
-        try:
-            async with asyncio.timeout_at(end):
-                found = await self._review(endpoint, method, content_type, chunks)
-        except TimeoutError:
-            found = Answer.text(408, f"{endpoint.title}: the review was not read within {deadline:.3g} s")
+        found: Any = Answer.text(408, f"{endpoint.title}: the review was not read within {deadline:.3g} s")
+        with anyio.move_on_after(deadline):
+            found = await self._review(endpoint, method, content_type, chunks)
         if isinstance(found, Answer):
             counts = self._counted(path, "")
             counts.record_failure(found.body.decode().strip())
@@ -215,13 +215,11 @@ class WebhookApp:
     async def _handled(
         self, endpoint: _Endpoint, request: Any, deadline: float, end: float, counts: WebhookCounts
     ) -> Answer:
-        task = asyncio.current_task()
-        assert task is not None
-        limit = asyncio.timeout_at(end)
         call = StepTimer(endpoint.handle(request))
+        late = TimeoutError(f"took longer than {deadline:.3g} s")
         try:
-            async with limit:
-                response = await call
+            async with time_limit(end - asyncio.get_running_loop().time(), lambda: late):
+                response: Any = await maybe_await(call)
                 version, kind = endpoint.kind.split()
                 body = msgspec.json.encode({"apiVersion": version, "kind": kind, "response": response})
             if response.get("allowed") or response.get("result", {}).get("status") == "Success":
@@ -229,13 +227,11 @@ class WebhookApp:
             else:
                 counts.denied += 1
             return Answer(200, body)
-        except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and task.cancelling():
-                raise
-            if limit.expired():
-                counts.record_failure(f"took longer than {deadline:.3g} s", timed_out=True)
-                self._log.log(error, "%s took longer than %.3g s and was cancelled", endpoint.title, deadline)
-                return Answer.text(500, f"{endpoint.title} took longer than {deadline:.3g} s")
+        except Exception as error:
+            if error is late:
+                counts.record_failure(str(late), timed_out=True)
+                self._log.log(error, "%s %s and was cancelled", endpoint.title, late)
+                return Answer.text(500, f"{endpoint.title} {late}")
             counts.record_failure(said(error))
             self._log.log(error, "%s failed: %s", endpoint.title, said(error), traceback=error)
             return Answer.text(

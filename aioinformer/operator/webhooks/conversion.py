@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ..._core.cancellation import maybe_await
 from ..._core.coop import Budget
-from ..._core.tasks import maybe_await
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
 from ...handlers import callable_name
 from ...objects.brackets import crossings

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
+
+import anyio
 
 from aioinformer.client.client import Client
 from aioinformer.client.error_mapping import api_error, converted_error
@@ -63,7 +64,7 @@ class SimulatedTransport:
         asked = self._request(path, query)._replace(method=change.method, body=change.body)
         asked = asked._replace(headers={**asked.headers, "Content-Type": change.content_type})
         with _converting_errors(self.server):
-            async with asyncio.timeout(timeout):
+            with anyio.fail_after(timeout):
                 return await _read(await self._ask(asked, None))
 
     async def stream(
@@ -79,7 +80,7 @@ class SimulatedTransport:
         if self._closed:
             raise ClientClosedError("the client is closed")
         with _converting_errors(self.server):
-            async with asyncio.timeout(READ_TIMEOUT):
+            with anyio.fail_after(READ_TIMEOUT):
                 connection = await self._network.ask(asked)
                 body = Body(connection, idle_timeout, self._bodies)
                 try:
@@ -119,9 +120,8 @@ class Body:
     async def __anext__(self) -> bytes:
         if self._closed:
             raise StopAsyncIteration
-        deadline = asyncio.timeout(self._idle_timeout)
         try:
-            async with deadline:
+            with anyio.fail_after(self._idle_timeout):
                 chunk = await self.connection.read()
         except TimeoutError as error:
             raise IdleTimeoutError("the server sent nothing until the idle timeout") from error

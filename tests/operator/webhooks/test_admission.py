@@ -176,7 +176,7 @@ async def test_a_failure_is_never_an_allowance(caplog: pytest.LogCaptureFixture)
     answers = {path.split("/")[2].split(".")[0]: await post(app, path, review(site())) for path in app.paths}
     assert {name: (each.status_code, each.text.split(" failed: ")[1]) for name, each in answers.items()} == {
         "fails": (500, "KeyError; see the operator's log\n"),
-        "cancels": (500, "CancelledError; see the operator's log\n"),
+        "cancels": (500, "AioInformerError; see the operator's log\n"),
         "returns": (500, "InvalidResultError; see the operator's log\n"),
         "confuses": (500, "InvalidResultError; see the operator's log\n"),
     }

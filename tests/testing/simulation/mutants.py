@@ -554,19 +554,19 @@ PROCESSOR = [
         "a handler that raises CancelledError ends its listener",
         "processor.calls",
         "HandlerCalls.wait",
-        DropOperand("_is_ending"),
+        ReplaceExcept("CALL_ERRORS", by="Exception"),
     ),
     Mutant(
         "a plain handler that raises CancelledError ends its listener",
         "processor.calls",
         "HandlerCalls.start",
-        ReplaceExcept("PLAIN_CALL_ERRORS", by="Exception"),
+        ReplaceExcept("CALL_ERRORS", by="Exception"),
     ),
     Mutant(
         "a handler that raises ends its listener",
         "processor.calls",
         "HandlerCalls.wait",
-        ReplaceCondition("_is_ending", by="True"),
+        DropCall("_record_failure", instead="raise"),
     ),
     Mutant(
         "a plain handler that raises ends its listener",
