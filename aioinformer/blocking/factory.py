@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..client import Client
 from ..controller import QueueName
-from ..errors import ConfigError
+from ..errors import ConfigError, StoppedError
 from ..informer import Health, SharedIndexInformer, SharedInformerFactory
 from ..informer.factory import InformerOptions
 from ..objects.api_resources import APIResource
@@ -159,14 +160,19 @@ class Factory:
             InformerError: Called from inside a handler, which would wait for itself.
             BaseException: An informer had failed with this error; of several, a BaseExceptionGroup.
         """
-        if not self._loop.is_running():
+        if not self._loop.was_started or self._loop.was_forked:
             return
-        self._loop.call(self._require_outside_handlers)
+        with suppress(StoppedError):  # the event loop has just ended
+            if self._loop.is_running():
+                self._loop.call(self._require_outside_handlers)
         with self._ending:
-            if not self._loop.is_running():
-                return  # another thread has done it
             try:
-                self._loop.call(self._end, grace)
+                if self._loop.is_running():
+                    self._loop.call(self._end, grace)
+            except StoppedError:
+                self._loop.stop(grace)
+                if not self._loop.has_failed:  # then it is an informer's
+                    raise
             finally:
                 self._loop.stop(grace)
                 atexit.unregister(self.shutdown)

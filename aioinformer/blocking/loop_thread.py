@@ -7,6 +7,8 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from inspect import isawaitable
 from typing import Any, TypeVar, overload
 
 import anyio
@@ -38,6 +40,10 @@ class LoopThread:
         self._thread: threading.Thread | None = None
         self._portal: BlockingPortal | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._calls: set[Future[Any]] = set()
+        self._has_ended = False
+        self.has_failed = False
+        """Whether the event loop has ended by itself, which the log explains."""
         self._posted: set[asyncio.Task[object]] = set()
         self._submitting = threading.Lock()  # the portal ends between calls: a later one would never return
 
@@ -46,13 +52,23 @@ class LoopThread:
         """Whether this process was forked after the start: the thread runs in the parent only."""
         return self._process is not None and self._process.was_forked
 
+    @property
+    def was_started(self) -> bool:
+        """Whether it was started, in this process or before a fork."""
+        return self._thread is not None
+
     def require_same_process(self) -> None:
         """Check that this process was not forked since the start. Raises ForkedError."""
         require_same_process(self._process, repr(self._owner))
 
     def is_running(self) -> bool:
-        """Return whether it was started, in this process, and not stopped."""
-        return self._portal is not None and not self.was_forked
+        """Return whether it was started, in this process, and has not ended."""
+        return (
+            self._portal is not None
+            and not self.was_forked
+            and self._thread is not None
+            and self._thread.is_alive()
+        )
 
     def start(self) -> None:
         """Start the thread, and return when its event loop runs.
@@ -62,13 +78,16 @@ class LoopThread:
             ForkedError: It was started before this process was forked.
         """
         self.require_same_process()
-        if self._thread is not None:
-            raise AlreadyStartedError(
-                f"{self._owner!r} was started before, and runs once: create another one"
-            )
         started: Future[BlockingPortal] = Future()
-        self._process = current_process()
-        self._thread = threading.Thread(target=self._run, args=(started,), name="aioinformer", daemon=True)
+        with self._submitting:
+            if self._thread is not None:
+                raise AlreadyStartedError(
+                    f"{self._owner!r} was started before, and runs once: create another one"
+                )
+            self._process = current_process()
+            self._thread = threading.Thread(
+                target=self._run, args=(started,), name="aioinformer", daemon=True
+            )
         self._thread.start()
         try:
             self._portal = started.result()
@@ -110,16 +129,28 @@ class LoopThread:
                         f"{self._owner!r} was not started: enter it with `with`, or call start()"
                     )
                 raise StoppedError(f"{self._owner!r} was shut down: create another one")
-            future: Future[Any] = self._portal.start_task_soon(function, *args)
+            try:
+                future: Future[Any] = self._portal.start_task_soon(_outcome, function, args)
+            except RuntimeError as error:
+                raise StoppedError(f"{self._owner!r}: its event loop has ended; the log says why") from error
+        self._calls.add(future)
+        if self._has_ended:
+            future.cancel()
         try:
-            return future.result()
+            result, error = future.result()
         except CancelledError:
+            why = "it was shut down" if self._portal is None else "its event loop ended (the log says why)"
             raise StoppedError(
-                f"{self._owner!r} was shut down during a call, or what was called has cancelled itself"
+                f"{self._owner!r}: {why} during a call, or what was called has cancelled itself"
             ) from None
         except BaseException:
             future.cancel()
             raise
+        finally:
+            self._calls.discard(future)
+        if error is not None:
+            raise error
+        return result
 
     def call_if_running(self, function: Callable[..., T], *args: Any) -> T:
         """Call a plain function: on the event loop while it runs, and here before that and afterwards.
@@ -160,7 +191,8 @@ class LoopThread:
         with self._submitting:
             portal, self._portal = self._portal, None
             if portal is not None:
-                portal.start_task_soon(portal.stop, True)
+                with suppress(RuntimeError):  # it has ended by itself
+                    portal.start_task_soon(portal.stop, True)
         self._thread.join(timeout)
         if self._thread.is_alive():
             logger.error(
@@ -174,7 +206,12 @@ class LoopThread:
             if not started.done():
                 started.set_exception(error)
                 return
+            self.has_failed = True
             logger.error("%r: its event loop ended: %s", self._owner, said(error), exc_info=error)
+        finally:
+            self._has_ended = True
+            for call in list(self._calls):  # an event loop that failed has left them
+                call.cancel()
 
     async def _serve(self, started: Future[BlockingPortal]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -182,3 +219,12 @@ class LoopThread:
             if started.set_running_or_notify_cancel():
                 started.set_result(portal)
                 await portal.sleep_until_stopped()
+
+
+async def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, BaseException | None]:
+    """Return a function's result, or an error that would end the event loop: it belongs to the caller."""
+    try:
+        result = function(*args)
+        return (await result if isawaitable(result) else result), None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error

@@ -1,18 +1,34 @@
-"""A script: print every change of ConfigMaps until Ctrl-C. It needs a kubeconfig."""
+"""A script: print every change of ConfigMaps until Ctrl-C, and count them in a handler. It needs a kubeconfig."""
 
-import sys
+from aioinformer import KubeObject
+from aioinformer.blocking import Events, Factory, Informer, Registration
 
-from aioinformer import blocking
+
+class Counter:
+    """Counts the ConfigMaps of each namespace, in a thread of its own."""
+
+    def __init__(self, maps: Informer[KubeObject]) -> None:
+        self.counts: dict[str, int] = {}
+        self.registration: Registration = maps.add_event_handler(on_add=self._add)
+
+    def _add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
+        self.counts[obj.namespace] = self.counts.get(obj.namespace, 0) + 1
 
 
-def main(seconds: float | None = None) -> None:
-    with blocking.Factory() as factory:
+def follow(events: Events[KubeObject]) -> None:
+    for event in events:
+        print(event.type, event.object.key)
+
+
+def main() -> None:
+    with Factory() as factory:
         maps = factory.for_resource("v1", "configmaps")
-        maps.wait_synced(30)
-        print(f"{len(maps.lister.list())} ConfigMaps")
-        for event in maps.events(timeout=seconds):
-            print(event.type, event.object.key)
+        counter = Counter(maps)
+        counter.registration.wait_synced(30)
+        print(counter.counts)
+        with maps.events() as events:
+            follow(events)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main()

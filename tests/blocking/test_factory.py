@@ -305,3 +305,45 @@ def test_grace_leaves_a_handler_behind_that_does_not_end(
         assert time.monotonic() - started < 2
     assert "left behind" in caplog.text
     over.set()
+
+
+def test_an_exit_that_a_call_raises_is_the_callers(server: Server) -> None:
+    async def leave() -> None:
+        raise KeyboardInterrupt
+
+    with blocking.Factory(server.client()) as factory:
+        maps = factory.for_resource("v1", "configmaps")
+        with pytest.raises(SystemExit):
+            factory.call(sys.exit, 3)
+        with pytest.raises(KeyboardInterrupt):
+            factory.call(leave)
+        assert maps.wait_synced(30)
+
+
+def test_an_event_loop_that_ends_by_itself_releases_its_callers(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when a transform exits: asyncio ends its event loop, and leaves its tasks."""
+    factory = blocking.Factory(server.client())
+    maps = factory.for_resource("v1", "configmaps")
+    maps.set_transform(lambda obj: sys.exit(3) if obj.name == "last" else obj)
+    with factory:
+        maps.wait_synced(30)
+        threading.Timer(0.3, server.create, ("last",)).start()
+        with pytest.raises(StoppedError, match=r"its event loop ended \(the log says why\) during a call"):
+            factory.call(asyncio.sleep, 60)
+        for use in (maps.wait_synced, lambda: factory.call(int)):
+            with pytest.raises(StoppedError):
+                use()
+    assert "its event loop ended: SystemExit: 3" in caplog.text
+
+
+def test_a_client_belongs_to_one_running_factory(server: Server) -> None:
+    client = server.client()
+    with blocking.Factory(client) as first:
+        with pytest.raises(WrongEventLoopError, match="make another client"), blocking.Factory(client):
+            pass
+        maps = first.for_resource("v1", "configmaps")
+        assert maps.wait_synced(30), "the first one's client is still open"
+    with blocking.Factory(client) as later:
+        assert later.for_resource("v1", "configmaps").wait_synced(30)

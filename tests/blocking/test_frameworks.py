@@ -236,4 +236,4 @@ def test_script(server: Server, environment: dict[str, str], port: int, tmp_path
         server.delete("a")
         wait_until(lambda: "DELETED default/a" in program.printed())
         assert program.stop(signal.SIGINT) < 1
-        assert program.printed().startswith("1 ConfigMaps\nADDED default/a\nDELETED default/a\n")
+        assert program.printed().startswith("{'default': 1}\nADDED default/a\nDELETED default/a\n")
