@@ -121,13 +121,15 @@ class Events(Generic[T]):
         """Wait for events; return whether there are any, or none will come."""
         events = self._events
         assert events is not None
-        with anyio.move_on_after(self._timeout) as scope:
-            try:
+        try:
+            with anyio.move_on_after(self._timeout) as scope:
                 self._fetched.append(await anext(events))
-                while len(events) and len(self._fetched) < MOST_FETCHED:
+            with anyio.move_on_after(0):  # those that do not have to be waited for
+                while self._fetched and len(self._fetched) < MOST_FETCHED:
                     self._fetched.append(await anext(events))
-            except StopAsyncIteration:
-                self._has_ended = True
+        except StopAsyncIteration:
+            self._has_ended = True
+            return True
         return bool(self._fetched) or not scope.cancelled_caught
 
 

@@ -137,7 +137,7 @@ class LoopThread:
         if self._has_ended:
             future.cancel()
         try:
-            result, error = future.result()
+            result, raised = future.result()
         except CancelledError:
             why = "it was shut down" if self._portal is None else "its event loop ended (the log says why)"
             raise StoppedError(
@@ -148,8 +148,8 @@ class LoopThread:
             raise
         finally:
             self._calls.discard(future)
-        if error is not None:
-            raise error
+        if raised is not None:
+            raise raised
         return result
 
     def call_if_running(self, function: Callable[..., T], *args: Any) -> T:
@@ -190,9 +190,10 @@ class LoopThread:
             return
         with self._submitting:
             portal, self._portal = self._portal, None
-            if portal is not None:
-                with suppress(RuntimeError):  # it has ended by itself
-                    portal.start_task_soon(portal.stop, True)
+            if portal is None:  # stopped before; it may have been left behind
+                return
+            with suppress(RuntimeError):  # it has ended by itself
+                portal.start_task_soon(portal.stop, True)
         self._thread.join(timeout)
         if self._thread.is_alive():
             logger.error(
