@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ test-versions:   ## Run the tests of client, listwatch and e2e (embedded server)
 	  .venv-$$versions/bin/python -m pytest tests/client tests/listwatch tests/e2e -m 'not kubernetes' \
 	    --ignore tests/e2e/test_init.py -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
 	done
+
+# Its packages do not fit constraints.txt. uWSGI is compiled.
+frameworks:      ## Run the examples of aioinformer.blocking in gunicorn, uWSGI, Django, Celery and Jupyter.
+	$(PYTHON) -m venv .venv-frameworks
+	.venv-frameworks/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-frameworks/bin/python -m pip install --quiet --editable . --group frameworks
+	.venv-frameworks/bin/python -m pytest tests/blocking/test_frameworks.py $(PYTEST_ARGS)
 
 test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read protobuf.
 	$(BIN)/python -m pytest tests/e2e -n 2 --dist loadgroup --protobuf $(PYTEST_ARGS)

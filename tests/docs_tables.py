@@ -18,6 +18,7 @@ from typing import Any
 
 import aioinformer
 from aioinformer import (
+    blocking,
     cache,
     events,
     leaderelection,
@@ -35,7 +36,7 @@ DOCS = TESTS.parent / "docs"
 CORNERS_PAGE = DOCS / "corners.md"
 API_PAGE = DOCS / "api.md"
 
-ROOMS = [typed, operator, workqueue, resources, leaderelection, events]
+ROOMS = [typed, operator, workqueue, resources, leaderelection, events, blocking]
 PUBLIC = [aioinformer, cache, metrics, *ROOMS, tracing, testing]
 
 CORNERS = [f"C{number}" for number in range(1, 92)]

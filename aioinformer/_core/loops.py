@@ -23,8 +23,12 @@ def require_running_loop(what: object) -> asyncio.AbstractEventLoop:
     except RuntimeError:
         raise WrongEventLoopError(
             f"{what} needs asyncio's event loop, and none is running here: use it in a coroutine, "
-            "such as main() in asyncio.run(main())"
+            f"such as main() in asyncio.run(main()); {BLOCKING}"
         ) from None
+
+
+BLOCKING = "code without an event loop uses aioinformer.blocking"
+"""Where code without an event loop finds the same, for errors."""
 
 
 class AsyncOnly:
@@ -34,7 +38,7 @@ class AsyncOnly:
 
         def __enter__(self) -> Never:
             raise WrongEventLoopError(
-                f"{self!r} needs `async with`, in a coroutine such as main() in asyncio.run(main())"
+                f"{self!r} needs `async with`, in a coroutine such as main() in asyncio.run(main()); {BLOCKING}"
             )
 
         def __exit__(self, *exc_info: object) -> None:
@@ -65,15 +69,22 @@ class InOneLoop(AsyncOnly):
             self._loop, self._own_process = require_running_loop(repr(self)), current_process()
             return
         try:
-            if asyncio.get_running_loop() is own:
-                return
-        except RuntimeError:  # a thread without an event loop
-            pass
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is own:
+            return
         if own.is_closed():
+            where = f"a coroutine, as none is running here; {BLOCKING}" if running is None else "this one"
             raise WrongEventLoopError(
-                f"{self!r} ran in another event loop, which has ended: create it again in this one"
+                f"{self!r} ran in another event loop, which has ended: create it again in {where}"
+            )
+        if running is None:
+            raise WrongEventLoopError(
+                f"{self!r} runs in an event loop, and none is running here: call it in that event loop, by "
+                f"asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe; {BLOCKING}"
             )
         raise WrongEventLoopError(
-            f"{self!r} runs in another event loop; from other threads, call it by "
-            "asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe with that loop"
+            f"{self!r} runs in another event loop; from this one, call it by asyncio.run_coroutine_threadsafe or "
+            "loop.call_soon_threadsafe with that loop"
         )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 from typing import ParamSpec, TypeVar
 
-from .._core.tasks import wait_ended
+from .._core.threads import call_in
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,12 +34,8 @@ async def in_thread(func: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     Raises:
         BaseException: What the function raised; RuntimeError for a StopIteration, as in any coroutine.
     """
-    context, executor = copy_context(), ThreadPoolExecutor(1, "in_thread")
-    outcome = executor.submit(lambda: context.run(func, *args, **kwargs))
+    executor = ThreadPoolExecutor(1, "in_thread")
     try:
-        # Wait for a second call in the same thread: an asyncio future cannot carry a StopIteration.
-        await wait_ended(asyncio.get_running_loop().run_in_executor(executor, lambda: None))
+        return await call_in(executor, partial(func, *args, **kwargs))
     finally:
         executor.shutdown(wait=False)
-        result = outcome.result()
-    return result

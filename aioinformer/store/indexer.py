@@ -123,7 +123,8 @@ class Indexer(Store[T]):
         index = self.index_named(name)
         keys = index.keys(value)
         if self._undecodable and isinstance(index, NamespaceIndex):
-            keys = {*keys, *(key for key in self._undecodable if key.rpartition("/")[0] == value)}
+            unfit = builtins.list(self._undecodable)  # other threads may read
+            keys = {*keys, *(key for key in unfit if key.rpartition("/")[0] == value)}
         return sorted(keys)
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:

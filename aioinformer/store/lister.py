@@ -76,7 +76,7 @@ class Lister(Generic[T]):
 
     def undecodable(self) -> builtins.list[UndecodableObject]:
         """Return the objects that do not fit the object type, as a new list."""
-        return self._indexer.undecodable()
+        return _current(self._indexer, self._resource).undecodable()
 
     def _hint(self, name: str) -> str:
         indexer = self._indexer

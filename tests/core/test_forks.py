@@ -67,7 +67,10 @@ def test_without_an_event_loop_the_error_says_that_none_runs_and_what_to_do() ->
         lambda: queue.add_rate_limited("a"),
         lambda: MutationCache(Indexer()).get_by_key("a"),
     ):
-        with pytest.raises(WrongEventLoopError, match=r"none is running here: .* asyncio\.run\(main\(\)\)"):
+        with pytest.raises(
+            WrongEventLoopError,
+            match=r"none is running here: .* asyncio\.run\(main\(\)\); .* aioinformer\.blocking",
+        ):
             use()
 
 
@@ -103,7 +106,7 @@ def test_a_coroutine_that_another_kind_of_loop_runs_says_that_it_needs_asyncio(
 )
 def test_plain_with_says_async_with(make: Callable[[Client], Any]) -> None:
     subject = make(Client.from_url("http://127.0.0.1:9"))
-    with pytest.raises(WrongEventLoopError, match=r"needs `async with`, in a coroutine"), subject:
+    with pytest.raises(WrongEventLoopError, match=r"needs `async with`, .* aioinformer\.blocking"), subject:
         pass
 
 
@@ -115,4 +118,28 @@ async def test_an_object_of_an_event_loop_that_has_ended_says_so() -> None:
 
     await asyncio.to_thread(asyncio.run, use())
     with pytest.raises(WrongEventLoopError, match="another event loop, which has ended: create it again"):
+        service.require_own_loop()
+
+
+async def test_a_thread_without_an_event_loop_is_told_so_and_where_to_go() -> None:
+    """It is not told of another event loop: it has none."""
+    service = Service()
+    async with service:
+        with pytest.raises(WrongEventLoopError) as caught:
+            await asyncio.to_thread(service.require_own_loop)
+    said = str(caught.value)
+    assert said.startswith(f"{service!r} runs in an event loop, and none is running here: ")
+    assert said.endswith("code without an event loop uses aioinformer.blocking")
+
+
+def test_an_event_loop_that_has_ended_is_said_to_code_without_one() -> None:
+    service = Service()
+
+    async def use() -> None:
+        service.require_own_loop()
+
+    asyncio.run(use())
+    with pytest.raises(
+        WrongEventLoopError, match=r"which has ended: .* none is running here; .* aioinformer\.blocking"
+    ):
         service.require_own_loop()
