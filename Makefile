@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in an hou
 
 bench-server: $(BENCH_STAMP) ## Measure the embedded API server with 100,000 objects in a minute.
 	$(BENCH_BIN)/python -m benchmarks.embedded_server $(BENCH_ARGS)
+
+bench-serve: $(BENCH_STAMP) ## Compare aioinformer serve with etcd and kube-apiserver in a minute.
+	$(BENCH_BIN)/python -m benchmarks.serve $(BENCH_ARGS)
 
 count: $(BENCH_STAMP) ## Count calls of a lone event, then machine instructions per event and listed pod in ten minutes (valgrind).
 	$(BENCH_BIN)/python -m benchmarks.calls
