@@ -1,6 +1,6 @@
 """Run programs of others with their own watcher and with aioinformer's: ``python -m tests.migrations [NAME...]``.
 
-A program is a folder of examples/migrations with ``requirements.txt``, ``before.py`` and ``after.py``. Both are run at the
+A program is a folder of examples/migrations with ``requirements.txt``, ``before.py`` and ``after.py``. Both run at the
 same time, under the same trouble.
 """
 
