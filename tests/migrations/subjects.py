@@ -30,6 +30,7 @@ class Subject:
         self._process = process
         self.versions: dict[str, str] = {}
         self.log: list[str] = []
+        self._cpu = 0.0
         self._changed = asyncio.Event()
 
     async def read(self) -> None:
@@ -57,21 +58,20 @@ class Subject:
                     await self._changed.wait()
         return self.versions == wanted
 
-    @property
     def cpu(self) -> float:
-        """CPU seconds that it has used, with its children's."""
+        """Return the CPU seconds that it and its children have used; of one that has ended, at the last call."""
         with suppress(OSError):
             fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-            return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-        return float("nan")
+            self._cpu = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        return self._cpu
 
     @property
     def memory(self) -> float:
-        """Its resident memory in MiB."""
+        """Its resident memory in MiB; 0 if it has ended."""
         with suppress(OSError):
             pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
             return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-        return float("nan")
+        return 0.0
 
     @property
     def has_ended(self) -> bool:

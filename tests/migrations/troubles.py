@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -38,10 +39,11 @@ class Recovery:
     has_ended: bool
 
     def __str__(self) -> str:
-        ended = ", ended" if self.has_ended else ""
-        if self.seconds is None:
-            return f"{self.wrong} wrong after {PATIENCE:.0f} s{ended}"
-        return f"{self.seconds:.1f} s{ended}"
+        if self.has_ended:
+            return f"ended, {self.wrong} wrong"
+        return (
+            f"{self.wrong} wrong after {PATIENCE:.0f} s" if self.seconds is None else f"{self.seconds:.1f} s"
+        )
 
 
 @dataclass
@@ -125,10 +127,13 @@ async def measure(command: Sequence[str], environment: dict[str, str], world: Wo
                 outcome.sync = time.monotonic() - started if knows else None
             await asyncio.sleep(QUIET)
             while knows and troubles and not running.has_ended:
+                running.cpu()
                 name, trouble = troubles.pop(0)
-                outcome.recoveries.append(await _recover(name, trouble, running, world))
-            outcome.cpu += running.cpu
-            outcome.memory = running.memory
+                recovery = await _recover(name, trouble, running, world)
+                outcome.recoveries.append(recovery)
+                print(f"{command[-1]} on {world.name}: {name}: {recovery}", file=sys.stderr, flush=True)  # noqa: T201
+            outcome.cpu += running.cpu()
+            outcome.memory = running.memory or outcome.memory
             outcome.log += running.log
         if not knows:
             break

@@ -18,7 +18,7 @@ from tests.kubernetes.controlplane import ControlPlane
 
 MAKE: dict[str, tuple[Resource, Callable[[str], Object]]] = {
     "configmaps": (CONFIGMAPS, configmap),
-    "pods": (PODS, pod),
+    "pods": (PODS, lambda name: pod(name, labels={"component": "singleuser-server"})),  # as KubeSpawner's
 }
 
 
