@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve count soak chaos migrations conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,9 @@ soak: $(STAMP)   ## Run informers under load and faults for MINUTES (30), look f
 
 chaos: $(STAMP)  ## Run every fault on a real kube-apiserver REPEAT (3) times, next to client-go: recovery and requests.
 	$(BIN)/python -m pytest tests/chaos --chaos $(or $(REPEAT),3) --reruns 0 $(PYTEST_ARGS)
+
+migrations: $(STAMP)  ## Run programs of others before and after they use aioinformer, under trouble, in half an hour (NAMES).
+	$(BIN)/python -m tests.migrations $(NAMES) $(MIGRATIONS_ARGS)
 
 conformance: $(STAMP) ## Compare the embedded server with the real one in ten minutes; writes docs/conformance.md (CONFORMANCE_ARGS).
 	$(BIN)/python -m tests.conformance $(CONFORMANCE_ARGS)

@@ -20,7 +20,7 @@ from aioinformer import Client, SharedInformerFactory
 API_VERSIONS = {"CoreV1Api": "v1", "NetworkingV1Api": "networking.k8s.io/v1"}
 
 
-class InformerReflector(ResourceReflector):  # type: ignore[misc]  # KubeSpawner has no types
+class InformerReflector(ResourceReflector):
     """A ResourceReflector that reads from an informer."""
 
     async def start(self) -> None:
@@ -69,11 +69,11 @@ class InformerReflector(ResourceReflector):  # type: ignore[misc]  # KubeSpawner
         self.resources[obj.key] = obj.to_dict()
 
 
-class InformerPodReflector(InformerReflector, spawner.PodReflector):  # type: ignore[misc]
+class InformerPodReflector(InformerReflector, spawner.PodReflector):
     """KubeSpawner's pods."""
 
 
-class InformerEventReflector(InformerReflector, spawner.EventReflector):  # type: ignore[misc]
+class InformerEventReflector(InformerReflector, spawner.EventReflector):
     """KubeSpawner's events."""
 
 
