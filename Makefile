@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server count soak chaos conformance fuzz edits simulate mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve count soak chaos migrations conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in an hou
 bench-server: $(BENCH_STAMP) ## Measure the embedded API server with 100,000 objects in a minute.
 	$(BENCH_BIN)/python -m benchmarks.embedded_server $(BENCH_ARGS)
 
+bench-serve: $(BENCH_STAMP) ## Compare aioinformer serve with etcd and kube-apiserver in a minute.
+	$(BENCH_BIN)/python -m benchmarks.serve $(BENCH_ARGS)
+
 count: $(BENCH_STAMP) ## Count calls of a lone event, then machine instructions per event and listed pod in ten minutes (valgrind).
 	$(BENCH_BIN)/python -m benchmarks.calls
 	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)
@@ -110,6 +113,9 @@ soak: $(STAMP)   ## Run informers under load and faults for MINUTES (30), look f
 
 chaos: $(STAMP)  ## Run every fault on a real kube-apiserver REPEAT (3) times, next to client-go: recovery and requests.
 	$(BIN)/python -m pytest tests/chaos --chaos $(or $(REPEAT),3) --reruns 0 $(PYTEST_ARGS)
+
+migrations: $(STAMP)  ## Run programs of others before and after they use aioinformer, under trouble, in half an hour (NAMES).
+	$(BIN)/python -m tests.migrations $(NAMES) $(MIGRATIONS_ARGS)
 
 conformance: $(STAMP) ## Compare the embedded server with the real one in ten minutes; writes docs/conformance.md (CONFORMANCE_ARGS).
 	$(BIN)/python -m tests.conformance $(CONFORMANCE_ARGS)

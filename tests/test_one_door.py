@@ -33,6 +33,7 @@ APART = ("testing/",)
 
 EXCEPTIONS = {
     "cli/load.py": "the command line of the parent process",
+    "cli/manifest_files.py": "the user's own manifests",
     "cli/new_project.py": "the file in which pip says where this package came from",
     "cli/sources.py": "a report of the child process",
     "client/sections.py": "the user's own kubeconfig",

@@ -38,6 +38,9 @@ def test_the_lowest_versions_that_are_tested_are_the_lower_bounds() -> None:
     lines = (ROOT / "tests" / "constraints-lowest.txt").read_text().splitlines()
     tested = [Requirement(line) for line in lines if not line.startswith("#")]
     assert tested
+    assert bounds.keys() >= {each.name for each in tested} - {"click"}  # typer's
     for each in tested:
+        if each.name == "click":
+            continue
         (specifier,) = each.specifier
         assert (specifier.operator, Version(specifier.version)) == ("==", bounds[each.name]), each.name

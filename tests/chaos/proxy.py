@@ -23,6 +23,7 @@ class Proxy:
     Attributes:
         delay: Seconds by which every chunk is delayed.
         connections: Connections that were accepted.
+        is_refusing: Whether new connections are reset at once.
     """
 
     def __init__(self, url: str) -> None:
@@ -35,6 +36,8 @@ class Proxy:
         self._spoiling: dict[asyncio.Task[None], bool] = {}
         self.delay = 0.0
         self.connections = 0
+        self.is_refusing = False
+        self._stuck: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -48,6 +51,10 @@ class Proxy:
     def thaw(self) -> None:
         """Forward what was held back, and everything after it."""
         self._flowing.set()
+
+    def lose(self) -> None:
+        """Forward nothing more on the open connections, as if the network had lost them; accept new ones."""
+        self._stuck.update(self._tasks)
 
     async def cut(self) -> None:
         """Reset every connection; accept new ones."""
@@ -75,6 +82,9 @@ class Proxy:
     async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if self.is_refusing:
+            writer.transport.abort()
+            return
         self._tasks.add(task)
         self.connections += 1
         writers = [writer]
@@ -82,12 +92,13 @@ class Proxy:
             there, back = await asyncio.open_connection(self._parts.hostname, self._parts.port)
             writers.append(back)
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._pass(reader, back, None))
-                group.create_task(self._pass(there, writer, task))
+                group.create_task(self._pass(reader, back, task, is_answer=False))
+                group.create_task(self._pass(there, writer, task, is_answer=True))
         except* (OSError, asyncio.CancelledError):
             pass  # a cancelled connection was cut
         finally:
             self._tasks.discard(task)
+            self._stuck.discard(task)
             self._spoiling.pop(task, None)
             for each in writers:
                 each.transport.abort()
@@ -99,14 +110,18 @@ class Proxy:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        connection: asyncio.Task[None] | None,
+        connection: asyncio.Task[None],
+        *,
+        is_answer: bool,
     ) -> None:
-        """Forward one direction until its end; with a connection, also corrupt it on request."""
+        """Forward one direction until its end; corrupt answers on request."""
         while chunk := await reader.read(CHUNK):
             await self._flowing.wait()
+            if connection in self._stuck:
+                continue
             if self.delay:
                 await asyncio.sleep(self.delay)
-            if connection is not None and connection in self._spoiling:
+            if is_answer and connection in self._spoiling:
                 if self._spoiling.pop(connection):
                     chunk = _with_a_bit_turned(chunk)
                 else:

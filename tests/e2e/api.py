@@ -7,7 +7,7 @@ import io
 import json
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -167,6 +167,13 @@ class API:
                     yield json.loads(line)
 
             yield events()
+
+    def websocket(
+        self, path: str, resource_version: str
+    ) -> AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]:
+        """A watch over a WebSocket."""
+        query = {"watch": "true", "resourceVersion": resource_version}
+        return self._session.ws_connect(path, params=query, origin=self.url)  # Go refuses one without
 
 
 def _initializing(status: int, said: bytes) -> bool:

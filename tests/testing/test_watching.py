@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import aiohttp
 import pytest
 
-from aioinformer.testing import APIServer, Request
+from aioinformer.testing import APIServer, Request, eventually
 from aioinformer.testing.http.encodings import JSON
 from aioinformer.testing.http.listing import ListOptions
 from aioinformer.testing.http.views import plain_view
@@ -373,3 +374,20 @@ def test_write_size_is_limited() -> None:
     taken = [len(b"".join(lines)) for lines in iter(cursor.take, [])]
     assert max(taken) < 2**18 + 20_000
     assert sum(taken) > 2_000_000
+
+
+async def test_watch_on_a_websocket_has_an_event_in_each_message(server: APIServer) -> None:
+    async with aiohttp.ClientSession(server.url) as http:
+        query = {"watch": "true", "resourceVersion": now(server)}
+        async with http.ws_connect("/api/v1/configmaps", params=query) as websocket:
+            create(server, "a")
+            create(server, "b")
+            events = [json.loads(await websocket.receive_str()) for _ in range(2)]
+            assert [short(event) for event in events] == [("ADDED", "a"), ("ADDED", "b")]
+            assert server.open_watches == 1
+        await eventually(lambda: server.open_watches == 0)  # the client has closed it
+        async with http.ws_connect("/api/v1/configmaps", params=query) as websocket:
+            assert server.faults.drop_watches() == 1
+            await websocket.receive_str()
+            await websocket.receive_str()
+            assert (await websocket.receive()).type is aiohttp.WSMsgType.CLOSE

@@ -15,6 +15,7 @@ from aioinformer.testing.apply.patches import APPLY_PATCH
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.http.answers import accept_of, hang_up, headers_of, refusal, show, warn
 from aioinformer.testing.http.connect import CONNECTING, connect
+from aioinformer.testing.http.encodings import JSON
 from aioinformer.testing.http.listing import ListOptions, Page, list_page, parse_resource_version
 from aioinformer.testing.http.metrics import Metrics
 from aioinformer.testing.http.negotiation import negotiate
@@ -22,6 +23,7 @@ from aioinformer.testing.http.paths import Paths
 from aioinformer.testing.http.reviews import Reviews
 from aioinformer.testing.http.selection import Selection
 from aioinformer.testing.http.watches import OpenWatch, WatchCursor, check_watch, in_stream
+from aioinformer.testing.http.websockets import run_on_websocket, wants_websocket
 from aioinformer.testing.http.writing import Writer
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
@@ -297,10 +299,13 @@ class Handler:
             thawed=self._faults.thawed,
         )
         response = web.StreamResponse(headers=headers_of(view, stream=True))
-        request.status = 200
         self.watches[watch] = None
         collection.watchers[watch.wake] = None
         try:
+            if view.encoding is JSON and wants_websocket(http):
+                request.status = 101
+                return await run_on_websocket(http, watch.run)
+            request.status = 200
             await response.prepare(http)
             await watch.run(response)
         except ConnectionError:

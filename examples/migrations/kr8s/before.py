@@ -1,0 +1,20 @@
+"""A script on kr8s: watch the ConfigMaps of a namespace."""
+
+import asyncio
+import json
+import os
+
+import kr8s.asyncio
+
+
+def tell(name: str, version: str | None) -> None:
+    print(json.dumps({"name": name, "version": version}), flush=True)
+
+
+async def main() -> None:
+    api = await kr8s.asyncio.api(kubeconfig=os.environ["KUBECONFIG"])
+    async for event, obj in api.async_watch("configmaps", namespace=os.environ["NAMESPACE"]):
+        tell(obj.name, None if event == "DELETED" else obj.metadata.resourceVersion)
+
+
+asyncio.run(main())

@@ -1,0 +1,38 @@
+"""A KubeSpawner that watches its pods; it prints what it knows of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+
+from kubespawner import KubeSpawner
+from traitlets.config import Config
+
+POLL = 0.05
+"""Seconds. KubeSpawner's own poll reads the same dict every thirty seconds."""
+
+
+def tell(name: str, version: str | None) -> None:
+    print(json.dumps({"name": name, "version": version}), flush=True)
+
+
+async def main() -> None:
+    logging.basicConfig(level=logging.WARNING)
+    config = Config()
+    for reflector in ("PodReflector", "InformerPodReflector"):
+        config[reflector].labels = {}  # the tests' pods have none
+    spawner = KubeSpawner(config=config, _mock=True, namespace=os.environ["NAMESPACE"])
+    spawner.events_enabled = False
+    await spawner._start_watching_pods()
+    told: dict[str, str] = {}
+    while True:
+        pods = spawner.pod_reflector.pods.values()
+        known = {pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in list(pods)}
+        for name, version in known.items() - told.items():
+            tell(name, version)
+        for name in told.keys() - known.keys():
+            tell(name, None)
+        told = known
+        await asyncio.sleep(POLL)

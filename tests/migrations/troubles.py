@@ -1,0 +1,153 @@
+"""What happens to a program, and how soon it knows again what the server has."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from .subjects import Subject, subject
+from .worlds import World
+
+OBJECTS = 20
+OUTAGE = 5.0
+"""Seconds."""
+PATIENCE = 90.0
+"""Seconds after which a program has not recovered."""
+QUIET = 10.0
+"""Seconds without a change, in which requests and CPU are counted."""
+
+
+@dataclass
+class Recovery:
+    """How a program got over a trouble.
+
+    Attributes:
+        trouble: What happened.
+        seconds: How long it took until the program knew the server's state; None if it never did.
+        wrong: Objects that it knew wrong in the end.
+        has_ended: Whether the program ended, and had to be started again.
+    """
+
+    trouble: str
+    seconds: float | None
+    wrong: int
+    has_ended: bool
+
+    def __str__(self) -> str:
+        if self.has_ended:
+            return f"ended, {self.wrong} wrong"
+        return (
+            f"{self.wrong} wrong after {PATIENCE:.0f} s" if self.seconds is None else f"{self.seconds:.1f} s"
+        )
+
+
+@dataclass
+class Outcome:
+    """What was measured of a program.
+
+    Attributes:
+        sync: Seconds from its start until it knew all objects; with the imports of the program.
+        recoveries: How it got over each trouble.
+        requests: Requests in all; None if the server does not count them.
+        cpu: CPU seconds in all.
+        memory: MiB at the end.
+        log: Its last lines, of failures.
+    """
+
+    sync: float | None = None
+    recoveries: list[Recovery] = field(default_factory=list)
+    requests: int | None = None
+    cpu: float = 0.0
+    memory: float = 0.0
+    log: list[str] = field(default_factory=list)
+
+
+async def _cut(world: World) -> None:
+    await world.proxy.cut()
+
+
+async def _lose(world: World) -> None:
+    world.proxy.lose()
+    await world.delete("object-1")
+
+
+async def _delete_during_outage(world: World) -> None:
+    async with _outage(world):
+        await world.delete("object-2")
+        await world.change("object-3")
+        await asyncio.sleep(OUTAGE)
+
+
+async def _expire(world: World) -> None:
+    async with _outage(world):
+        await world.delete("object-4")
+        await world.expire()
+
+
+async def _fail(world: World) -> None:
+    await world.fail(3)
+    await world.proxy.cut()
+    await world.delete("object-5")
+
+
+@asynccontextmanager
+async def _outage(world: World) -> AsyncIterator[None]:
+    world.proxy.is_refusing = True
+    await world.proxy.cut()
+    yield
+    world.proxy.is_refusing = False
+
+
+TROUBLES: dict[str, Callable[[World], Awaitable[None]]] = {
+    "watch cut": _cut,
+    "deletion during an outage": _delete_during_outage,
+    "version expired (410)": _expire,
+    "500s": _fail,
+    "half-open connection": _lose,
+}
+
+
+async def measure(command: Sequence[str], environment: dict[str, str], world: World) -> Outcome:
+    """Run a program under every trouble, one after another. If it ends, it is started again."""
+    outcome = Outcome()
+    for number in range(OBJECTS):
+        await world.create(f"object-{number}")
+    environment = {**environment, "KUBECONFIG": str(world.kubeconfig), "NAMESPACE": world.namespace}
+    troubles = list(TROUBLES.items())
+    while troubles:
+        async with subject(command, environment) as running:
+            started = time.monotonic()
+            knows = await running.knows(await world.versions(), PATIENCE)
+            if outcome.sync is None:
+                outcome.sync = time.monotonic() - started if knows else None
+            await asyncio.sleep(QUIET)
+            while knows and troubles and not running.has_ended:
+                running.cpu()
+                name, trouble = troubles.pop(0)
+                recovery = await _recover(name, trouble, running, world)
+                outcome.recoveries.append(recovery)
+                print(f"{command[-1]} on {world.name}: {name}: {recovery}", file=sys.stderr, flush=True)  # noqa: T201
+            outcome.cpu += running.cpu()
+            outcome.memory = running.memory or outcome.memory
+            outcome.log += running.log
+        if not knows:
+            break
+    outcome.requests = world.requests()
+    return outcome
+
+
+async def _recover(
+    name: str, trouble: Callable[[World], Awaitable[None]], running: Subject, world: World
+) -> Recovery:
+    await trouble(world)
+    began = time.monotonic()
+    await world.create("after-" + "-".join(re.findall(r"[a-z0-9]+", name)))
+    wanted = await world.versions()
+    knows = await running.knows(wanted, PATIENCE)
+    wrong = len({key for key, _ in set(running.versions.items()) ^ set(wanted.items())})
+    return Recovery(name, time.monotonic() - began if knows else None, wrong, running.has_ended)
