@@ -15,6 +15,7 @@ HANDLERS = {
 """Names of what handles cancellations, deadlines and waits beside the guard, ``_core/tasks.py`` and anyio."""
 
 ASKING = {
+    "_core/threads.py": "a thread cannot be cancelled, so it waits for it",
     "_core/signals.py": "cancels its caller for each signal, and undoes that",
     "operator/workers.py": "undoes what a reconciler requests of its worker",
     "processor/listener.py": "undoes what a handler requests of the run task",
