@@ -15,7 +15,6 @@ HANDLERS = {
 """Names of what handles cancellations, deadlines and waits beside the guard, ``_core/tasks.py`` and anyio."""
 
 ASKING = {
-    "_core/threads.py": "a thread cannot be cancelled, so it waits for it",
     "_core/signals.py": "cancels its caller for each signal, and undoes that",
     "operator/workers.py": "undoes what a reconciler requests of its worker",
     "processor/listener.py": "undoes what a handler requests of the run task",
@@ -24,6 +23,7 @@ ASKING = {
 """Files that ask whose cancellation arrived, and why."""
 
 OTHERS = {
+    "_core/threads.py": "a thread cannot be cancelled, so it waits for it",
     "cli/app.py": "a signal ends the command",
     "cli/bench.py": "Ctrl-C ends the measurement, and the report follows",
     "cli/watching.py": "Ctrl-C after the list is printed is no error",
