@@ -150,7 +150,7 @@ class SharedIndexInformer(Running, Generic[T]):
             raise ConfigError(f"tracer must be a Tracer, such as Tracer(StageTimes()), not {tracer!r}")
         self._tracer = tracer
         self._processor = Processor() if tracer is None else tracer.processor(self.name)
-        self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
+        self._resyncs = Resyncs(self.name, default_resync_period, self._processor, self.list_watches)
         self._version_waits = VersionWaits(self.name, self._indexer, self.list_watches, lambda: self.state)
         self._distributor = Distributor(self._processor, mutation_detector, self._version_waits.wake)
         self._queues: list[Queue] = []
@@ -355,8 +355,6 @@ class SharedIndexInformer(Running, Generic[T]):
                 parts.append(self._mutation_detector.run)
             if self._compressor is not None:
                 parts.append(partial(self._compressor.run, self._indexer, self._wait_controllers))
-            if self._resyncs.are_wanted:
-                parts.append(partial(self._resyncs.run, self._queues))
             await run_until_first(partial(_outcome, processor), *parts)
         except Exception:
             self._record_end()
@@ -572,6 +570,8 @@ class SharedIndexInformer(Running, Generic[T]):
             list_watch,
             process,
             self.object_type,
+            self._resyncs.check_period,
+            partial(self._resyncs.should_resync, namespace),
             pack=self._pack,
             reflector_options=options,
             process_batch=process,

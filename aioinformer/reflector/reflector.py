@@ -132,7 +132,7 @@ class Reflector(Running, Generic[T]):
         self._internal_error_duration = options.get("max_internal_error_retry_duration") or 0.0
         self._retry = Retry(self._random, getattr(list_watch, "health", None))
         self._last_version = ""
-        self._next_resync: float | None = None
+        self._next_resync = 0.0  # loop time; 0 before the first list
         self._stats = ReflectorStats(self.name)
         self._has_listed = False
         self._relist_at_once = False
@@ -212,6 +212,7 @@ class Reflector(Running, Generic[T]):
             ApiError, TransportError: The list failed, or a watch could not be opened.
         """
         self.require_own_loop()
+        self._next_resync = self._next_resync or _now() + self._resync_period
         watch = await self._stream_initial_state()
         try:
             if watch is None:
@@ -476,8 +477,6 @@ class Reflector(Running, Generic[T]):
 
     async def _resync_periodically(self) -> None:
         """Resync each period, until a resync fails. Lists do not delay resyncs."""
-        if self._next_resync is None:
-            self._next_resync = _now() + self._resync_period
         while True:
             await asyncio.sleep(self._next_resync - _now())
             try:
