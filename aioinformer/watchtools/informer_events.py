@@ -19,6 +19,7 @@ from ..objects.meta import (
     DELETED,
     MODIFIED,
     UNDECODABLE,
+    EventType,
     WatchEvent,
 )
 from ..objects.undecodable import UndecodableObject
@@ -113,7 +114,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         """Add an UNDECODABLE event."""
         self._put(UNDECODABLE, obj)
 
-    def _put(self, kind: str, obj: Any) -> None:
+    def _put(self, kind: EventType, obj: Any) -> None:
         self._events.append(WatchEvent(kind, obj))
         self._changed.set()
 

@@ -31,7 +31,7 @@ from ..objects.protobuf.samples import (
 from ..objects.protobuf.test_envelope import STATUS, STATUS_JSON
 from .streams import EVENT, Chunks
 
-TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "DRAINED"])
 PODS = st.builds(
     pod,
     st.text("abc", min_size=1, max_size=200),
