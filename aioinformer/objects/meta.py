@@ -23,7 +23,7 @@ else:
     Object = TypeVar("Object", covariant=True)
 
 
-class EventType(StrEnum):
+class WatchEventType(StrEnum):
     """The type of a watch event. A server may send others: they stay plain strings, and are errors that name them."""
 
     ADDED = "ADDED"
@@ -39,13 +39,13 @@ class EventType(StrEnum):
     __repr__ = str.__repr__
 
 
-ADDED = EventType.ADDED
-MODIFIED = EventType.MODIFIED
-DELETED = EventType.DELETED
-BOOKMARK = EventType.BOOKMARK
-ERROR = EventType.ERROR
-UNDECODABLE = EventType.UNDECODABLE
-NO_EVENT = EventType.NO_EVENT
+ADDED = WatchEventType.ADDED
+MODIFIED = WatchEventType.MODIFIED
+DELETED = WatchEventType.DELETED
+BOOKMARK = WatchEventType.BOOKMARK
+ERROR = WatchEventType.ERROR
+UNDECODABLE = WatchEventType.UNDECODABLE
+NO_EVENT = WatchEventType.NO_EVENT
 """Names for the members: before Python 3.12 the lookup on an enum is slow."""
 
 OBJECT_EVENTS = (MODIFIED, ADDED, DELETED, BOOKMARK)
@@ -149,7 +149,7 @@ class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
     """One event of a watch. Unpacks as ``type, object = event``; type checkers do not know the types then.
 
     Attributes:
-        type: An EventType, or another type that the server sent.
+        type: An WatchEventType, or another type that the server sent.
         object: Bytes, a dict or an instance of the object type, such as a Pod in a ``WatchEvent[Pod]``. For ERROR it
             is the Status as a dict. If the object could not be read, it is the DecodeError.
     """

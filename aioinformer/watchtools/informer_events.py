@@ -19,8 +19,8 @@ from ..objects.meta import (
     DELETED,
     MODIFIED,
     UNDECODABLE,
-    EventType,
     WatchEvent,
+    WatchEventType,
 )
 from ..objects.undecodable import UndecodableObject
 from ..reflector import Phase
@@ -114,7 +114,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         """Add an UNDECODABLE event."""
         self._put(UNDECODABLE, obj)
 
-    def _put(self, kind: EventType, obj: Any) -> None:
+    def _put(self, kind: WatchEventType, obj: Any) -> None:
         self._events.append(WatchEvent(kind, obj))
         self._changed.set()
 

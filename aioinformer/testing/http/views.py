@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.objects.meta import EventType
+from aioinformer.objects.meta import WatchEventType
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.storage.codec import load, raw, raw_item
 
@@ -44,7 +44,7 @@ class View(ABC):
         """Return a list as a body in pieces; see ``Encoding.page``."""
 
     @abstractmethod
-    def event(self, kind: EventType, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         """Return an event of a watch."""
 
     @abstractmethod
@@ -53,7 +53,7 @@ class View(ABC):
 
     def error(self, status: Object) -> bytes:
         """Return an ERROR event of a watch."""
-        return self.encoding.event(EventType.ERROR, status)
+        return self.encoding.event(WatchEventType.ERROR, status)
 
 
 class PlainView(View):
@@ -75,7 +75,7 @@ class PlainView(View):
             listed |= {"metadata": metadata, "items": []}
         return self.encoding.page(listed, (raw_item(resource, stored) for stored in page.items))
 
-    def event(self, kind: EventType, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         return self.encoding.event(kind, raw(self.resource, stored))
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
@@ -85,7 +85,7 @@ class PlainView(View):
             bookmark = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
         else:
             bookmark = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        return self.encoding.event(EventType.BOOKMARK, bookmark)
+        return self.encoding.event(WatchEventType.BOOKMARK, bookmark)
 
 
 @lru_cache(maxsize=256)
@@ -139,14 +139,14 @@ class MetadataView(View):
         }
         return self.encoding.page(listed, (self._partial(stored) for stored in page.items))
 
-    def event(self, kind: EventType, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         """Return an event, or nothing if the client accepts lists only."""
         return b"" if self._of_lists else self.encoding.event(kind, self._partial(stored))
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
         """Return a bookmark, or nothing if the client accepts lists only."""
         bookmark = partial_metadata({"metadata": metadata}, self._api_version)
-        return b"" if self._of_lists else self.encoding.event(EventType.BOOKMARK, bookmark)
+        return b"" if self._of_lists else self.encoding.event(WatchEventType.BOOKMARK, bookmark)
 
     def _partial(self, stored: StoredObject) -> Object:
         return partial_metadata(load(self.resource, stored), self._api_version)
@@ -178,7 +178,7 @@ class TableView(View):
             yield b""  # other tasks may run
         yield self.encoding.body(self._table(rows, _list_metadata(page)))
 
-    def event(self, kind: EventType, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         table = self._table_of(stored)
         if self._columns_sent:
             table["columnDefinitions"] = None
@@ -189,7 +189,7 @@ class TableView(View):
         table = self._table([], metadata)
         if self._columns_sent:
             table["columnDefinitions"] = None
-        return self.encoding.event(EventType.BOOKMARK, table)
+        return self.encoding.event(WatchEventType.BOOKMARK, table)
 
     def _table_of(self, stored: StoredObject) -> Object:
         return self._table([*self._rows([stored])], {"resourceVersion": str(stored.resource_version)})
