@@ -66,7 +66,7 @@ def type_of_delta(delta: Delta) -> DeltaType:
         return DeltaType(delta.type)
     except ValueError as error:
         raise ConfigError(
-            f"a queue takes Deltas of the types {', '.join(DeltaType)}, not {type(delta).__name__} of {delta.type!r}"
+            f"there are Deltas of the types {', '.join(DeltaType)}, not {type(delta).__name__} of {delta.type!r}"
         ) from error
 
 

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..deltas import (
+    ADDED,
+    BOOKMARK,
     DELETED,
     REPLACED_ALL,
     SYNC_ALL,
-    BookmarkInfo,
+    UPDATED,
     DeletedFinalStateUnknown,
     Delta,
+    DeltaType,
     ReplacedAllInfo,
-    SyncAllInfo,
+    type_of_delta,
 )
 from ..errors import RejectedObjectError
 from ..notifications import (
@@ -28,8 +31,8 @@ from ..objects.undecodable import UndecodableObject
 from ..protocols import KnownObjects
 from ..store import Store
 
-_SPECIAL = frozenset({ReplacedAllInfo, SyncAllInfo, BookmarkInfo, UndecodableObject})
-"""What deltas may carry instead of an object of the object type or its tombstone."""
+_OF_ONE_OBJECT = frozenset({ADDED, UPDATED, DELETED, DeltaType.REPLACED, DeltaType.SYNC})
+"""The types of deltas about one object; the others are about the whole collection."""
 
 
 def apply_deltas(
@@ -69,12 +72,12 @@ def apply_in_steps(
 
     Raises:
         RejectedObjectError: As ``apply_deltas``.
+        ConfigError: A delta has an unknown type; those before it were applied.
     """
     rejected: list[RejectedObjectError] = []
     for delta in deltas:
         kind, obj = delta.type, delta.object
-        is_special = type(obj) in _SPECIAL
-        if is_special and type(obj) is not UndecodableObject:
+        if kind not in _OF_ONE_OBJECT:
             yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
             continue
         try:
@@ -84,7 +87,7 @@ def apply_in_steps(
             continue
         if kind == DELETED:
             yield DeleteNotification(_final_state(key, obj, store.remove(key, obj)))
-        elif is_special:
+        elif type(obj) is UndecodableObject:
             before = store.find_any(key)
             obj = obj.after(before)
             store.put_undecodable(key, obj)
@@ -129,9 +132,10 @@ def _apply_whole(
     known: KnownObjects[Any] | None,
 ) -> Iterator[Notification | None]:
     """Apply a delta about the whole collection."""
-    if delta.type == REPLACED_ALL:
+    kind = type_of_delta(delta)
+    if kind is REPLACED_ALL:
         yield from _replace(store, delta.object, is_in_initial_list, rejected, known)
-    elif delta.type == SYNC_ALL:
+    elif kind is SYNC_ALL:
         keys = store.list_keys() if known is None else known.list_keys()
         for key in keys:
             obj = store.find_any(key)
@@ -140,6 +144,7 @@ def _apply_whole(
             else:
                 yield None if obj is None else UpdateNotification(obj, obj)
     else:
+        assert kind is BOOKMARK
         store.bookmark(delta.object.resource_version)
 
 

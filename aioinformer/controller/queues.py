@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, assert_never, get_args
 
 from ..errors import ConfigError, KeyFuncError
 from ..fifo import DeltaFIFO, RealFIFO
@@ -41,15 +41,19 @@ def make_queue(
     """
     if transformer is not None:
         transformer = _keeping_key(transformer, key_func)
-    if name == "delta":
-        return DeltaFIFO(key_func, known_objects, emit_delta_type_replaced=True, transformer=transformer)
-    return RealFIFO(
-        key_func,
-        transformer=transformer,
-        atomic_events=True,
-        emit_delta_type_bookmark=True,
-        unlock_while_processing=True,
-    )
+    match name:
+        case "delta":
+            return DeltaFIFO(key_func, known_objects, emit_delta_type_replaced=True, transformer=transformer)
+        case "real":
+            return RealFIFO(
+                key_func,
+                transformer=transformer,
+                atomic_events=True,
+                emit_delta_type_bookmark=True,
+                unlock_while_processing=True,
+            )
+        case _:
+            assert_never(name)
 
 
 def _keeping_key(transformer: Transformer[Any], key_func: KeyFunc) -> Transformer[Any]:

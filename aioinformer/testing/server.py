@@ -22,7 +22,7 @@ from aioinformer.testing.access.tls import Certificates, kubeconfig, write_kubec
 from aioinformer.testing.apply.patches import JSON_PATCH, MERGE_PATCH, apply_patch
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import delete, delete_collection
-from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
+from aioinformer.testing.cluster.options import DeleteOptions, PropagationPolicy, WriteOptions
 from aioinformer.testing.control import Control
 from aioinformer.testing.controllers.controller import work_all
 from aioinformer.testing.controllers.controlplane import CONTROLLERS
@@ -387,14 +387,14 @@ class APIServer:
         namespace: str | None = None,
         *,
         grace_period_seconds: int | None = None,
-        propagation_policy: str | None = None,
+        propagation_policy: PropagationPolicy | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
     ) -> None:
         """Delete an object; finalizers may keep it.
 
         Raises:
-            StatusError: 404, or 409 if `uid` or `resource_version` do not match the object.
+            StatusError: 404, 409 if `uid` or `resource_version` do not match the object, or 422 for an unknown policy.
         """
         resource = self._writable_resource(api_version, plural)
         options = DeleteOptions(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
+from aioinformer.testing import errors
 from aioinformer.testing.schema.unknown import FieldCheck
 
 if TYPE_CHECKING:
@@ -44,12 +45,25 @@ class WriteOptions:
     guard: Callable[[ResourceType, Object, Object | None], None] | None = None
 
 
+PropagationPolicy = Literal["Foreground", "Background", "Orphan"]
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """The options of a delete."""
+    """The options of a delete.
+
+    Raises:
+        StatusError: 422 for an unknown propagation policy.
+    """
 
     grace_period_seconds: int | None = None
     uid: str | None = None
     resource_version: str | None = None
-    propagation_policy: str | None = None
+    propagation_policy: PropagationPolicy | None = None
     dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        policy, known = self.propagation_policy, get_args(PropagationPolicy)
+        if policy is not None and policy not in known:
+            causes = [errors.field_not_supported("propagationPolicy", policy, [*known, "nil"])]
+            raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)

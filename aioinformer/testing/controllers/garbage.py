@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from aioinformer.testing.cluster.cluster import Cluster
+    from aioinformer.testing.cluster.options import PropagationPolicy
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent, StoredObject
 
@@ -153,7 +154,7 @@ class GarbageCollector(Controller):
             self.delete(node.resource, stored, "Foreground")
         else:
             finalizers = finalizers_of(obj)
-            policy = (
+            policy: PropagationPolicy = (
                 "Orphan"
                 if ORPHAN in finalizers
                 else "Foreground"

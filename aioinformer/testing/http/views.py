@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.objects.meta import WatchEventType
-from aioinformer.testing.errors import StatusError
+from aioinformer.testing.errors import StatusError, bad_request, field_invalid
 from aioinformer.testing.storage.codec import load, raw, raw_item
 
 if TYPE_CHECKING:
@@ -158,13 +158,20 @@ class TableView(View):
     Args:
         resource: The resource.
         version: The version of the group `meta.k8s.io`.
-        include: The part of the object in each row: `"None"`, `"Object"`, or anything else for its metadata.
+        include: The part of the object in each row: `"None"`, `"Object"`, or `"Metadata"` or nothing for its metadata.
         encoding: The encoding of the answers.
+
+    Raises:
+        StatusError: 400 for another part.
     """
 
     def __init__(self, resource: ResourceType, version: str, include: str, encoding: Encoding) -> None:
         super().__init__(resource, encoding)
         self._api_version = f"{META_GROUP}/{version}"
+        if include not in ("", "None", "Object", "Metadata"):
+            why = "must be 'Metadata', 'Object', 'None', or empty"
+            said = field_invalid("includeObject", include, why)["message"]
+            raise bad_request(f"Unable to convert to Table as requested: includeObject: {said}")
         self._include = include
         self._columns_sent = False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from aioinformer.testing import APIServer, StatusError
@@ -24,6 +26,15 @@ def test_jobs_and_replication_controllers_orphan_by_default(api_version: str, pl
         assert server.list(api_version, plural) == []
         assert [pod["metadata"]["name"] for pod in server.list("v1", "pods")] == left, policy
         server.delete_collection("v1", "pods")
+
+
+def test_unknown_policy_is_refused() -> None:
+    server = APIServer()
+    server.create("v1", "pods", {"metadata": {"name": "web"}})
+    wrong: Any = "foreground"
+    with pytest.raises(StatusError, match='Unsupported value: "foreground"'):
+        server.delete("v1", "pods", "web", propagation_policy=wrong)
+    assert server.get("v1", "pods", "web")["metadata"]["name"] == "web"
 
 
 def test_existing_finalizer_is_the_policy() -> None:
