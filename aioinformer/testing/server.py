@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from aioinformer._core.forks import current_process
 from aioinformer._core.tasks import finish
@@ -387,7 +387,7 @@ class APIServer:
         namespace: str | None = None,
         *,
         grace_period_seconds: int | None = None,
-        propagation_policy: PropagationPolicy | None = None,
+        propagation_policy: str | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
     ) -> None:
@@ -401,7 +401,7 @@ class APIServer:
             grace_period_seconds=grace_period_seconds,
             uid=uid,
             resource_version=resource_version,
-            propagation_policy=propagation_policy,
+            propagation_policy=cast("PropagationPolicy | None", propagation_policy),  # it checks the value
         )
         delete(self.cluster, resource, self._namespace(resource, namespace), name, options)
         self._run_controllers()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from aioinformer.testing import APIServer, StatusError
@@ -31,9 +29,8 @@ def test_jobs_and_replication_controllers_orphan_by_default(api_version: str, pl
 def test_unknown_policy_is_refused() -> None:
     server = APIServer()
     server.create("v1", "pods", {"metadata": {"name": "web"}})
-    wrong: Any = "foreground"
     with pytest.raises(StatusError, match='Unsupported value: "foreground"'):
-        server.delete("v1", "pods", "web", propagation_policy=wrong)
+        server.delete("v1", "pods", "web", propagation_policy="foreground")
     assert server.get("v1", "pods", "web")["metadata"]["name"] == "web"
 
 
