@@ -317,7 +317,12 @@ class Reflector(Running, Generic[T]):
             if listed.resource_version:
                 self._stats.went_back(listed.resource_version, self._last_version)
         self._last_version = listed.resource_version
-        self._relists.listed(_now())
+        now = _now()
+        if (
+            not self._relists.has_listed and self._next_resync <= now
+        ):  # the first list has just brought everything
+            self._next_resync = now + self._resync_period
+        self._relists.listed(now)
         self._retry.succeeded()
         if self.on_progress is not None:
             self.on_progress()
