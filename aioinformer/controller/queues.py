@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, assert_never, get_args
+from typing import Any, Literal, get_args
 
 from ..errors import ConfigError, KeyFuncError
 from ..fifo import DeltaFIFO, RealFIFO
@@ -38,22 +38,22 @@ def make_queue(
         known_objects: The store's objects, for a DeltaFIFO. The consumer of a RealFIFO compares with the store itself.
         transformer: Called once for each object before it is queued. If it changes an object's key, the object is
             rejected: the stored object would count as deleted.
+
+    Raises:
+        ConfigError: There is no such queue.
     """
+    require_queue(name)
     if transformer is not None:
         transformer = _keeping_key(transformer, key_func)
-    match name:
-        case "delta":
-            return DeltaFIFO(key_func, known_objects, emit_delta_type_replaced=True, transformer=transformer)
-        case "real":
-            return RealFIFO(
-                key_func,
-                transformer=transformer,
-                atomic_events=True,
-                emit_delta_type_bookmark=True,
-                unlock_while_processing=True,
-            )
-        case _:
-            assert_never(name)
+    if name == "delta":
+        return DeltaFIFO(key_func, known_objects, emit_delta_type_replaced=True, transformer=transformer)
+    return RealFIFO(
+        key_func,
+        transformer=transformer,
+        atomic_events=True,
+        emit_delta_type_bookmark=True,
+        unlock_while_processing=True,
+    )
 
 
 def _keeping_key(transformer: Transformer[Any], key_func: KeyFunc) -> Transformer[Any]:

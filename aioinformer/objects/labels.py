@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never, get_args
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,8 +17,6 @@ from .._core.checks import (
 )
 from ..errors import SelectorError
 
-Operator = Literal["in", "notin", "exists", "!", "gt", "lt"]
-
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
@@ -27,23 +25,19 @@ class Requirement:
     Attributes:
         key: The label's key.
         operator: `in`, `notin`, `exists`, `!`, `gt` or `lt`.
-        values: The operands; one integer for `gt` and `lt`.
-
-    Raises:
-        SelectorError: There is no such operator.
+        values: The operands.
     """
 
     key: str
-    operator: Operator
+    operator: str
     values: frozenset[str] = frozenset()
 
-    def __post_init__(self) -> None:
-        if self.operator not in get_args(Operator):
-            known = ", ".join(get_args(Operator))
-            raise SelectorError(f"{self.key!r}: no operator {self.operator!r}; there are: {known}")
-
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels meet the condition. As upstream, `notin` is met if the label is missing."""
+        """Return whether labels meet the condition. As upstream, `notin` is met if the label is missing.
+
+        Raises:
+            SelectorError: There is no such operator.
+        """
         value = labels.get(self.key)
         if not isinstance(value, str):
             value = None  # no label
@@ -57,20 +51,21 @@ class Requirement:
             case "!":
                 return value is None
             case "gt" | "lt":
+                (bound,) = map(int, self.values)
                 if value is None or not _is_int64(value):
                     return False
-                (bound,) = map(int, self.values)
                 return int(value) > bound if self.operator == "gt" else int(value) < bound
             case _:
-                assert_never(self.operator)
+                raise SelectorError(
+                    f"{self.key!r}: no operator {self.operator!r}; use in, notin, exists, !, gt or lt"
+                )
 
 
 _TOKEN = re.compile(r"[ \t\r\n]*(!=|==|[=!<>(),]|[^ \t\r\n=!<>(),]+)")
 """As for the server, other white space, such as a no-break space, is a part of a word, which is then no label."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label has at most 63 characters
 _INT64 = range(-(2**63), 2**63)
-_SETS: dict[str, Operator] = {"in": "in", "notin": "notin"}
-_OPERATORS: dict[str, Operator] = {"=": "in", "==": "in", "!=": "notin", ">": "gt", "<": "lt", **_SETS}
+_OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
 _PUNCTUATION = frozenset(["!=", "==", "=", "!", "<", ">", "(", ")", ","])
 
 SUBDOMAIN_RULE = (
@@ -157,7 +152,7 @@ class _InSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     match_expressions: list[_Expression] | None = None
 
 
-_IN_SPEC: dict[str, Operator] = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+_IN_SPEC = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 
 
 def _selected(selector: Mapping[str, Any]) -> Iterator[Requirement]:
@@ -177,7 +172,7 @@ def _selected(selector: Mapping[str, Any]) -> Iterator[Requirement]:
         yield _required(expression.key, _IN_SPEC[expression.operator], expression.values or ())
 
 
-def _required(key: str, operator: Operator, values: Collection[str]) -> Requirement:
+def _required(key: str, operator: str, values: Collection[str]) -> Requirement:
     """Return a validated requirement (``NewRequirement``)."""
     _valid_key("key", key)
     for number, value in enumerate(values):
@@ -283,9 +278,9 @@ class _LabelParser:
             raise SelectorError(
                 f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=, gt, lt"
             )
-        if operator in _SETS:
+        if operator in ("in", "notin"):
             values = enumerate(sorted(self._set()))
-            return Requirement(key, _SETS[operator], frozenset(self._value(key, *each) for each in values))
+            return Requirement(key, operator, frozenset(self._value(key, *each) for each in values))
         value = "" if self._peek() in ("", ",") else self._take()
         if value in _PUNCTUATION:
             raise SelectorError(f"unable to parse requirement: found '{value}', expected: identifier")

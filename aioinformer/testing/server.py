@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from aioinformer._core.forks import current_process
 from aioinformer._core.tasks import finish
@@ -22,7 +22,7 @@ from aioinformer.testing.access.tls import Certificates, kubeconfig, write_kubec
 from aioinformer.testing.apply.patches import JSON_PATCH, MERGE_PATCH, apply_patch
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import delete, delete_collection
-from aioinformer.testing.cluster.options import DeleteOptions, PropagationPolicy, WriteOptions
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.control import Control
 from aioinformer.testing.controllers.controller import work_all
 from aioinformer.testing.controllers.controlplane import CONTROLLERS
@@ -401,7 +401,7 @@ class APIServer:
             grace_period_seconds=grace_period_seconds,
             uid=uid,
             resource_version=resource_version,
-            propagation_policy=cast("PropagationPolicy | None", propagation_policy),  # it checks the value
+            propagation_policy=propagation_policy,
         )
         delete(self.cluster, resource, self._namespace(resource, namespace), name, options)
         self._run_controllers()

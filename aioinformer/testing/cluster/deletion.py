@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from aioinformer.testing import errors
 from aioinformer.testing.objects import Object, timestamp, with_condition
@@ -132,15 +132,11 @@ def _with_propagation(resource: ResourceType, obj: Object, options: DeleteOption
             return finalizers
         policy = "Orphan"
     kept = [entry for entry in finalizers if entry not in (FOREGROUND, ORPHAN)]
-    match policy:
-        case "Foreground":
-            return [*kept, FOREGROUND]
-        case "Orphan":
-            return [*kept, ORPHAN]
-        case "Background":
-            return kept
-        case _:
-            assert_never(policy)
+    if policy == "Foreground":
+        kept.append(FOREGROUND)
+    elif policy == "Orphan":
+        kept.append(ORPHAN)
+    return kept
 
 
 def _grace(pod: Object, options: DeleteOptions) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
 from aioinformer.testing.schema.unknown import FieldCheck
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from aioinformer.testing.cluster.protocols import Admission
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
+
+_POLICIES = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,6 @@ class WriteOptions:
     guard: Callable[[ResourceType, Object, Object | None], None] | None = None
 
 
-PropagationPolicy = Literal["Foreground", "Background", "Orphan"]
-
-
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
     """The options of a delete.
@@ -59,11 +58,12 @@ class DeleteOptions:
     grace_period_seconds: int | None = None
     uid: str | None = None
     resource_version: str | None = None
-    propagation_policy: PropagationPolicy | None = None
+    propagation_policy: str | None = None
     dry_run: bool = False
 
     def __post_init__(self) -> None:
-        policy, known = self.propagation_policy, get_args(PropagationPolicy)
-        if policy is not None and policy not in known:
-            causes = [errors.field_not_supported("propagationPolicy", policy, [*known, "nil"])]
-            raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
+        if self.propagation_policy not in (None, *_POLICIES):
+            cause = errors.field_not_supported(
+                "propagationPolicy", self.propagation_policy, [*_POLICIES, "nil"]
+            )
+            raise errors.invalid("DeleteOptions", "meta.k8s.io", "", [cause])

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.deletion import delete
-from aioinformer.testing.cluster.options import DeleteOptions, PropagationPolicy, WriteOptions
+from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object
 
@@ -60,9 +60,7 @@ class Controller:
         """Queue a step unless it is queued already."""
         self._tasks[step, arguments] = None
 
-    def delete(
-        self, resource: ResourceType, stored: StoredObject, policy: PropagationPolicy | None = None
-    ) -> None:
+    def delete(self, resource: ResourceType, stored: StoredObject, policy: str | None = None) -> None:
         """Delete an object that existed a moment ago."""
         try:
             options = DeleteOptions(propagation_policy=policy)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from aioinformer.testing.cluster.cluster import Cluster
-    from aioinformer.testing.cluster.options import PropagationPolicy
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent, StoredObject
 
@@ -154,7 +153,7 @@ class GarbageCollector(Controller):
             self.delete(node.resource, stored, "Foreground")
         else:
             finalizers = finalizers_of(obj)
-            policy: PropagationPolicy = (
+            policy = (
                 "Orphan"
                 if ORPHAN in finalizers
                 else "Foreground"

@@ -16,7 +16,6 @@ from aioinformer.testing.storage.codec import load, read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aioinformer.testing.cluster.options import PropagationPolicy
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage.storage import StoredEvent
 
@@ -102,7 +101,7 @@ class Owner(Controller):
         child["metadata"]["ownerReferences"] = [reference]
         self.cluster.create(self.child, metadata["namespace"], child)
 
-    def drop(self, child: Object, policy: PropagationPolicy | None = None) -> None:
+    def drop(self, child: Object, policy: str | None = None) -> None:
         """Delete an object, and with `"Background"` what it owns."""
         metadata = child["metadata"]
         stored = self.cluster.find(self.child, metadata["namespace"], metadata["name"])
