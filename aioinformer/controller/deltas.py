@@ -35,34 +35,21 @@ _OF_ONE_OBJECT = frozenset({ADDED, UPDATED, DELETED, DeltaType.REPLACED, DeltaTy
 """The types of deltas about one object; the others are about the whole collection."""
 
 
-def apply_deltas(
-    store: Store[Any], deltas: Iterable[Delta], is_in_initial_list: bool
-) -> Iterator[Notification]:
-    """Apply deltas to a store, and yield each notification for the handlers right after its change.
-
-    The store decides what is new, not the delta: Added for a stored object is an update, Updated for an unknown object
-    is an add. An object that was undecodable and fits now is an update of its last state that fitted, or an add if
-    there is none. A ReplacedAll replaces the whole store before its first notification: first come the deletions, as
-    tombstones with the last stored state, then its objects in their order.
-
-    Raises:
-        RejectedObjectError: At the end: deltas that the store refused (no key), or stored without an index.
-    """
-    for notification in apply_in_steps(store, deltas, is_in_initial_list):
-        if notification is not None:
-            yield notification
-
-
 def apply_in_steps(
     store: Store[Any],
     deltas: Iterable[Delta],
     is_in_initial_list: bool,
     known: KnownObjects[Any] | None = None,
 ) -> Iterator[Notification | None]:
-    """Apply deltas as ``apply_deltas`` does, and yield None after each step that has no notification.
+    """Apply deltas to a store, and yield each notification for the handlers right after its change.
 
-    The caller may pause after any step. A whole Replace changes the store in one step, the one that yields its first
-    notification; nothing else may write the objects concerned before the end.
+    The store decides what is new, not the delta: Added for a stored object is an update, Updated for an unknown object
+    is an add. An object that was undecodable and fits now is an update of its last state that fitted, or an add if
+    there is none.
+
+    The caller may pause after any step; one without a notification yields None. A ReplacedAll changes the whole store
+    in one step, the one that yields its first notification: first come the deletions, as tombstones with the last
+    stored state, then its objects in their order. Nothing else may write the objects concerned before the end.
 
     Args:
         store: Where to apply them.
@@ -71,7 +58,7 @@ def apply_in_steps(
         known: The part of the store that a ReplacedAll or SyncAll is about; None for all of it.
 
     Raises:
-        RejectedObjectError: As ``apply_deltas``.
+        RejectedObjectError: At the end: deltas that the store refused (no key), or stored without an index.
         ConfigError: A delta has an unknown type; those before it were applied.
     """
     rejected: list[RejectedObjectError] = []

@@ -1,4 +1,4 @@
-"""apply_deltas: from deltas to the store and to notifications."""
+"""apply_in_steps: from deltas to the store and to notifications."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from aioinformer import ConfigError, DeletedFinalStateUnknown, Indexer, Store
 from aioinformer.cache import AddNotification, DeleteNotification, Delta, DeltaType, UpdateNotification
-from aioinformer.controller import apply_deltas
 from aioinformer.errors import IndexFuncError, KeyFuncError
 from aioinformer.notifications import Notification
 
 from ..samples import pod
+from .slices import apply_deltas
 
 OLD, NEW, NEWER = pod("a", version="1"), pod("a", version="2"), pod("a", version="3")
 
