@@ -15,12 +15,7 @@ import anyio
 
 from .._core.checks import require_text, require_timeout
 from .._core.coop import Budget
-from .._core.tasks import (
-    NOT_STARTED_WARNING_DELAY,
-    Running,
-    finish,
-    run_until_first,
-)
+from .._core.tasks import NOT_STARTED_WARNING_DELAY, Running, finish, run_until_first
 from .._core.timers import call_every
 from ..controller import Config, Controller, QueueName, apply_in_steps, make_queue, require_queue
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta

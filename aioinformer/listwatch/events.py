@@ -14,12 +14,7 @@ from ..client.error_mapping import raise_converted
 from ..client.transport import ByteStream
 from ..errors import TransportError
 from ..objects.excerpts import excerpt
-from ..objects.meta import (
-    ERROR,
-    NO_EVENT,
-    OBJECT_EVENTS,
-    WatchEvent,
-)
+from ..objects.meta import ERROR, NO_EVENT, OBJECT_EVENTS, WatchEvent
 from ..objects.nesting import DECODE_ERRORS, decode_object, reader_of
 from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span

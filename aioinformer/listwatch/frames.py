@@ -6,12 +6,7 @@ from collections.abc import Iterable
 from struct import Struct
 
 from ..errors import TransportError
-from ..objects.meta import (
-    ERROR,
-    NO_EVENT,
-    OBJECT_EVENTS,
-    WatchEvent,
-)
+from ..objects.meta import ERROR, NO_EVENT, OBJECT_EVENTS, WatchEvent
 from ..objects.protobuf import (
     PROTOBUF_ERRORS,
     ProtobufForm,

@@ -9,12 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .._core.checks import (
-    LONGEST_NAME,
-    SHORT_NAME,
-    is_subdomain,
-    require_text,
-)
+from .._core.checks import LONGEST_NAME, SHORT_NAME, is_subdomain, require_text
 from ..errors import SelectorError
 
 

@@ -22,11 +22,7 @@ from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import BookmarkInfo, Delta, DeltaType
 from ..errors import ApiError, DecodeError, KeyFuncError
 from ..objects.codec import Codec, decode_bookmark
-from ..objects.keys import (
-    KeyFunc,
-    lacks_version,
-    resource_version_of,
-)
+from ..objects.keys import KeyFunc, lacks_version, resource_version_of
 from ..objects.meta import (
     ADDED,
     BOOKMARK,

@@ -27,12 +27,7 @@ from ..errors import (
     TransportError,
     WrongEventLoopError,
 )
-from ..objects.meta import (
-    NOT_OLDER_THAN,
-    ListOptions,
-    ListResult,
-    WatchEvent,
-)
+from ..objects.meta import NOT_OLDER_THAN, ListOptions, ListResult, WatchEvent
 from ..objects.versions import number_of
 from ..protocols import ListerWatcher, ReflectorStore
 from .event_decoder import EventDecoder

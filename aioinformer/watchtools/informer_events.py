@@ -14,14 +14,7 @@ from ..errors import AlreadyStartedError, InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..informer.state import NOT_STARTED
-from ..objects.meta import (
-    ADDED,
-    DELETED,
-    MODIFIED,
-    UNDECODABLE,
-    WatchEvent,
-    WatchEventType,
-)
+from ..objects.meta import ADDED, DELETED, MODIFIED, UNDECODABLE, WatchEvent, WatchEventType
 from ..objects.undecodable import UndecodableObject
 from ..reflector import Phase
 

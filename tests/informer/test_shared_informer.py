@@ -20,17 +20,7 @@ from aioinformer.controller import QueueName
 from aioinformer.errors import IndexerConflictError, KeyFuncError
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import (
-    FOREVER,
-    GONE,
-    Scripted,
-    added,
-    bookmark,
-    deleted,
-    modified,
-    page,
-    pod,
-)
+from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, pod
 from ..steps import until
 from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower

@@ -21,13 +21,7 @@ from aioinformer.objects.meta import NO_EVENT
 from aioinformer.reflector.event_decoder import EventDecoder
 
 from ..objects.protobuf import samples
-from ..objects.protobuf.samples import (
-    entry,
-    envelope,
-    field,
-    message,
-    pod,
-)
+from ..objects.protobuf.samples import entry, envelope, field, message, pod
 from ..objects.protobuf.test_envelope import STATUS, STATUS_JSON
 from .streams import EVENT, Chunks
 
