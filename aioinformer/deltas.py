@@ -39,6 +39,9 @@ SYNC_ALL = DeltaType.SYNC_ALL
 BOOKMARK = DeltaType.BOOKMARK
 """Names for members that are used for every event: before Python 3.12 the lookup on an enum is slow."""
 
+OF_ONE_OBJECT = frozenset({ADDED, UPDATED, DELETED, DeltaType.REPLACED, DeltaType.SYNC})
+"""The types of deltas about one object; the others are about the whole collection."""
+
 
 class Delta(msgspec.Struct, frozen=True, gc=False):
     """One change: what happened, and the object's state after it (before it, for a deletion).

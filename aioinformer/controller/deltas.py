@@ -6,15 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..deltas import (
-    ADDED,
     BOOKMARK,
     DELETED,
+    OF_ONE_OBJECT,
     REPLACED_ALL,
     SYNC_ALL,
-    UPDATED,
     DeletedFinalStateUnknown,
     Delta,
-    DeltaType,
     ReplacedAllInfo,
     type_of_delta,
 )
@@ -30,9 +28,6 @@ from ..objects.keys import ExplicitKey
 from ..objects.undecodable import UndecodableObject
 from ..protocols import KnownObjects
 from ..store import Store
-
-_OF_ONE_OBJECT = frozenset({ADDED, UPDATED, DELETED, DeltaType.REPLACED, DeltaType.SYNC})
-"""The types of deltas about one object; the others are about the whole collection."""
 
 
 def apply_in_steps(
@@ -64,7 +59,7 @@ def apply_in_steps(
     rejected: list[RejectedObjectError] = []
     for delta in deltas:
         kind, obj = delta.type, delta.object
-        if kind not in _OF_ONE_OBJECT:
+        if kind not in OF_ONE_OBJECT:
             yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
             continue
         try:

@@ -39,13 +39,6 @@ LONGEST_PAUSE = 86_400.0
 """Seconds without streams after a server failed to stream: the first time, and at most."""
 
 
-def lacks_watch_list(error: Exception) -> bool:
-    """Whether an error shows that the server does not know WatchList: it refused, or sent no closing bookmark."""
-    return isinstance(error, IdleTimeoutError) or (
-        isinstance(error, ApiError) and error.status in UNSUPPORTED
-    )
-
-
 class AfterStream(Enum):
     """What to do after an initial stream has failed."""
 
@@ -89,7 +82,8 @@ class Streaming:
         """
         if isinstance(error, (ClientClosedError, WrongEventLoopError)):  # retrying cannot help
             return AfterStream.FAIL
-        if lacks_watch_list(error):
+        is_unsupported = isinstance(error, ApiError) and error.status in UNSUPPORTED
+        if is_unsupported or isinstance(error, IdleTimeoutError):  # it sent no closing bookmark
             self.pause = min(max(2 * self.pause, FIRST_PAUSE), LONGEST_PAUSE)
             self._not_before = now + self.pause
             return AfterStream.LIST_FOR_A_WHILE

@@ -22,7 +22,6 @@ from aioinformer.reflector.initial import (
     InitialEvents,
     Streaming,
     is_closing,
-    lacks_watch_list,
 )
 
 from ..virtual_time import virtual_time
@@ -171,7 +170,9 @@ class TestStreaming:
         [
             ([ClientClosedError("closed")], AfterStream.FAIL),
             ([ApiError(403, "Forbidden")], AfterStream.FAIL),
-            ([ApiError(422, "Invalid")], AfterStream.LIST_FOR_A_WHILE),
+            ([UNSUPPORTED], AfterStream.LIST_FOR_A_WHILE),
+            ([ApiError(405, "MethodNotAllowed")], AfterStream.LIST_FOR_A_WHILE),
+            ([ApiError(400, "BadRequest", "unable to parse requirement")], AfterStream.LIST),
             ([IdleTimeoutError("no bookmark came")], AfterStream.LIST_FOR_A_WHILE),
             ([ApiError(410, "Expired")], AfterStream.STREAM_AT_ONCE),
             ([ApiError(410, "Expired")] * 2, AfterStream.BACK_OFF_AND_STREAM),
@@ -195,13 +196,3 @@ class TestStreaming:
             lists.append(not streaming.is_due(0.0))
             streaming.list_tried()
         assert lists == [True, False, False, True, False, False, True]
-
-
-def test_errors_of_servers_without_watch_lists() -> None:
-    assert lacks_watch_list(IdleTimeoutError("no bookmark came"))
-    assert lacks_watch_list(ApiError(422, "Invalid", "sendInitialEvents: Forbidden"))
-    assert lacks_watch_list(ApiError(405, "MethodNotAllowed"))
-    assert not lacks_watch_list(ApiError(400, "BadRequest", "unable to parse requirement"))
-    assert not lacks_watch_list(ApiError(403, "Forbidden"))
-    assert not lacks_watch_list(ApiError(410, "Expired"))
-    assert not lacks_watch_list(TransportError("refused"))
