@@ -39,6 +39,9 @@ SYNC_ALL = DeltaType.SYNC_ALL
 BOOKMARK = DeltaType.BOOKMARK
 """Names for members that are used for every event: before Python 3.12 the lookup on an enum is slow."""
 
+OF_ONE_OBJECT = frozenset({ADDED, UPDATED, DELETED, DeltaType.REPLACED, DeltaType.SYNC})
+"""The types of deltas about one object; the others are about the whole collection."""
+
 
 class Delta(msgspec.Struct, frozen=True, gc=False):
     """One change: what happened, and the object's state after it (before it, for a deletion).
@@ -66,7 +69,7 @@ def type_of_delta(delta: Delta) -> DeltaType:
         return DeltaType(delta.type)
     except ValueError as error:
         raise ConfigError(
-            f"a queue takes Deltas of the types {', '.join(DeltaType)}, not {type(delta).__name__} of {delta.type!r}"
+            f"there are Deltas of the types {', '.join(DeltaType)}, not {type(delta).__name__} of {delta.type!r}"
         ) from error
 
 

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..deltas import (
+    BOOKMARK,
     DELETED,
+    OF_ONE_OBJECT,
     REPLACED_ALL,
     SYNC_ALL,
-    BookmarkInfo,
     DeletedFinalStateUnknown,
     Delta,
     ReplacedAllInfo,
-    SyncAllInfo,
+    type_of_delta,
 )
 from ..errors import RejectedObjectError
 from ..notifications import (
@@ -28,27 +29,6 @@ from ..objects.undecodable import UndecodableObject
 from ..protocols import KnownObjects
 from ..store import Store
 
-_SPECIAL = frozenset({ReplacedAllInfo, SyncAllInfo, BookmarkInfo, UndecodableObject})
-"""What deltas may carry instead of an object of the object type or its tombstone."""
-
-
-def apply_deltas(
-    store: Store[Any], deltas: Iterable[Delta], is_in_initial_list: bool
-) -> Iterator[Notification]:
-    """Apply deltas to a store, and yield each notification for the handlers right after its change.
-
-    The store decides what is new, not the delta: Added for a stored object is an update, Updated for an unknown object
-    is an add. An object that was undecodable and fits now is an update of its last state that fitted, or an add if
-    there is none. A ReplacedAll replaces the whole store before its first notification: first come the deletions, as
-    tombstones with the last stored state, then its objects in their order.
-
-    Raises:
-        RejectedObjectError: At the end: deltas that the store refused (no key), or stored without an index.
-    """
-    for notification in apply_in_steps(store, deltas, is_in_initial_list):
-        if notification is not None:
-            yield notification
-
 
 def apply_in_steps(
     store: Store[Any],
@@ -56,10 +36,15 @@ def apply_in_steps(
     is_in_initial_list: bool,
     known: KnownObjects[Any] | None = None,
 ) -> Iterator[Notification | None]:
-    """Apply deltas as ``apply_deltas`` does, and yield None after each step that has no notification.
+    """Apply deltas to a store, and yield each notification for the handlers right after its change.
 
-    The caller may pause after any step. A whole Replace changes the store in one step, the one that yields its first
-    notification; nothing else may write the objects concerned before the end.
+    The store decides what is new, not the delta: Added for a stored object is an update, Updated for an unknown object
+    is an add. An object that was undecodable and fits now is an update of its last state that fitted, or an add if
+    there is none.
+
+    The caller may pause after any step; one without a notification yields None. A ReplacedAll changes the whole store
+    in one step, the one that yields its first notification: first come the deletions, as tombstones with the last
+    stored state, then its objects in their order. Nothing else may write the objects concerned before the end.
 
     Args:
         store: Where to apply them.
@@ -68,13 +53,13 @@ def apply_in_steps(
         known: The part of the store that a ReplacedAll or SyncAll is about; None for all of it.
 
     Raises:
-        RejectedObjectError: As ``apply_deltas``.
+        RejectedObjectError: At the end: deltas that the store refused (no key), or stored without an index.
+        ConfigError: A delta has an unknown type; those before it were applied.
     """
     rejected: list[RejectedObjectError] = []
     for delta in deltas:
         kind, obj = delta.type, delta.object
-        is_special = type(obj) in _SPECIAL
-        if is_special and type(obj) is not UndecodableObject:
+        if kind not in OF_ONE_OBJECT:
             yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
             continue
         try:
@@ -84,7 +69,7 @@ def apply_in_steps(
             continue
         if kind == DELETED:
             yield DeleteNotification(_final_state(key, obj, store.remove(key, obj)))
-        elif is_special:
+        elif type(obj) is UndecodableObject:
             before = store.find_any(key)
             obj = obj.after(before)
             store.put_undecodable(key, obj)
@@ -129,9 +114,10 @@ def _apply_whole(
     known: KnownObjects[Any] | None,
 ) -> Iterator[Notification | None]:
     """Apply a delta about the whole collection."""
-    if delta.type == REPLACED_ALL:
+    kind = type_of_delta(delta)
+    if kind is REPLACED_ALL:
         yield from _replace(store, delta.object, is_in_initial_list, rejected, known)
-    elif delta.type == SYNC_ALL:
+    elif kind is SYNC_ALL:
         keys = store.list_keys() if known is None else known.list_keys()
         for key in keys:
             obj = store.find_any(key)
@@ -140,6 +126,7 @@ def _apply_whole(
             else:
                 yield None if obj is None else UpdateNotification(obj, obj)
     else:
+        assert kind is BOOKMARK
         store.bookmark(delta.object.resource_version)
 
 

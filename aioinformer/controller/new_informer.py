@@ -17,7 +17,7 @@ from ..reflector import ReflectorOptions
 from ..store import Store
 from .controller import Config, Controller
 from .deltas import apply_in_steps
-from .queues import QueueName, make_queue, require_queue
+from .queues import QueueName, make_queue
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,6 @@ def new_informer(
         ConfigError: The handler is not valid, there is no such queue, or an option is invalid.
         TypeError: There is no such option.
     """
-    require_queue(queue)
     require_handler(handler)
     name = handler_name(handler)
     failures = FailureLog(name, logger)

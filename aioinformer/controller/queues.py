@@ -38,7 +38,11 @@ def make_queue(
         known_objects: The store's objects, for a DeltaFIFO. The consumer of a RealFIFO compares with the store itself.
         transformer: Called once for each object before it is queued. If it changes an object's key, the object is
             rejected: the stored object would count as deleted.
+
+    Raises:
+        ConfigError: There is no such queue.
     """
+    require_queue(name)
     if transformer is not None:
         transformer = _keeping_key(transformer, key_func)
     if name == "delta":

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from .._core.checks import require_seconds
 from ..processor import Processor
-from ..protocols import Queue
 
 logger = logging.getLogger(__name__)
 
@@ -17,23 +15,31 @@ MINIMUM_RESYNC_PERIOD = 1.0
 
 
 class Resyncs:
-    """The handlers' resync periods, and the check period, after which the informer looks for due resyncs.
+    """The handlers' resync periods, and the check period, after which a reflector asks for due resyncs.
 
     Args:
         name: The informer's name in logs.
         default_period: Seconds between resyncs for handlers that do not set a period; 0 disables resyncs.
         processor: Knows which handlers are due.
+        namespaces: What the informer reads, each with a reflector of its own.
+
+    Attributes:
+        check_period: Seconds; 0 for no resyncs.
 
     Raises:
         ConfigError: ``default_period`` is not a duration.
     """
 
-    def __init__(self, name: str, default_period: float, processor: Processor) -> None:
+    def __init__(
+        self, name: str, default_period: float, processor: Processor, namespaces: Collection[str]
+    ) -> None:
         require_seconds("default_resync_period", default_period)
         self._name = name
         self._default_period = default_period
-        self._check_period = max(default_period, MINIMUM_RESYNC_PERIOD) if default_period else 0.0
+        self.check_period = max(default_period, MINIMUM_RESYNC_PERIOD) if default_period else 0.0
         self._processor = processor
+        self._namespaces = namespaces
+        self._due: set[str] = set()
 
     def agree_on(self, requested: float | None, *, started: bool) -> tuple[float, float]:
         """Return the period that a handler requested, after corrections, and the period that it gets.
@@ -54,7 +60,7 @@ class Resyncs:
             return 0.0, 0.0
         if requested < MINIMUM_RESYNC_PERIOD:
             requested = self._raised(requested, MINIMUM_RESYNC_PERIOD, "")
-        check = self._check_period
+        check = self.check_period
         if not check:
             logger.warning(
                 "%s does not resync: a handler's period of %g s is ignored; give the informer or its factory a "
@@ -65,21 +71,20 @@ class Resyncs:
             return requested, 0.0
         if requested < check and started:
             requested = self._raised(requested, check, ", it has started")
-        self._check_period = min(check, requested)
+        self.check_period = min(check, requested)
         return requested, requested
 
-    async def run(self, queues: Sequence[Queue]) -> None:
-        """Resync all queues whenever a handler's resync is due. A list does not delay it."""
-        while True:
-            await asyncio.sleep(self._check_period)
-            if self._processor.should_resync():
-                for queue in queues:
-                    await queue.resync()
+    def should_resync(self, namespace: str) -> bool:
+        """Whether to resync a namespace, now that its reflector's period has passed.
 
-    @property
-    def are_wanted(self) -> bool:
-        """Whether there are resyncs."""
-        return self._check_period > 0
+        The first reflector that finds a handler due decides for all namespaces: the other reflectors resync when
+        their periods have passed.
+        """
+        if namespace not in self._due and self._processor.should_resync():
+            self._due.update(self._namespaces)
+        is_due = namespace in self._due
+        self._due.discard(namespace)
+        return is_due
 
     def _raised(self, requested: float, period: float, why: str) -> float:
         logger.warning("%s: resync period %g s raised to %g s%s", self._name, requested, period, why)

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
+from math import inf
 from typing import Any, Generic, TypeVar, Unpack
 
 import anyio
 
 from .._core.checks import require_text, require_timeout
-from .._core.tasks import (
-    NOT_STARTED_WARNING_DELAY,
-    Running,
-    finish,
-    run_until_first,
-)
+from .._core.coop import Budget
+from .._core.tasks import NOT_STARTED_WARNING_DELAY, Running, finish, run_until_first
 from .._core.timers import call_every
-from ..controller import Config, Controller, QueueName, make_queue, require_queue
-from ..deltas import Delta
+from ..controller import Config, Controller, QueueName, apply_in_steps, make_queue, require_queue
+from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
 from ..handlers import (
     OnAdd,
@@ -148,8 +145,9 @@ class SharedIndexInformer(Running, Generic[T]):
             raise ConfigError(f"tracer must be a Tracer, such as Tracer(StageTimes()), not {tracer!r}")
         self._tracer = tracer
         self._processor = Processor() if tracer is None else tracer.processor(self.name)
-        self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
+        self._resyncs = Resyncs(self.name, default_resync_period, self._processor, self.list_watches)
         self._version_waits = VersionWaits(self.name, self._indexer, self.list_watches, lambda: self.state)
+        self._distributor = Distributor(self._processor, mutation_detector, self._version_waits.wake)
         self._queues: list[Queue] = []
         self._controllers: list[Controller] = []
         self._started = asyncio.Event()
@@ -352,8 +350,6 @@ class SharedIndexInformer(Running, Generic[T]):
                 parts.append(self._mutation_detector.run)
             if self._compressor is not None:
                 parts.append(partial(self._compressor.run, self._indexer, self._wait_controllers))
-            if self._resyncs.are_wanted:
-                parts.append(partial(self._resyncs.run, self._queues))
             await run_until_first(partial(_outcome, processor), *parts)
         except Exception:
             self._record_end()
@@ -511,21 +507,48 @@ class SharedIndexInformer(Running, Generic[T]):
             forked=self.is_forked,
         )
 
-    def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:
-        """Apply deltas to the store and notify the handlers, without waiting.
+    def handle_deltas(
+        self,
+        deltas: Sequence[Delta],
+        is_in_initial_list: bool = False,
+        *,
+        part: KnownObjects[Any] | None = None,
+        in_turns: bool = False,
+    ) -> Awaitable[None] | None:
+        """Apply deltas to the store and notify the handlers. The process loop calls this, ``in_turns``.
 
         An update with equal resourceVersions (equal objects, for Structs without one) changed nothing: it is a
         resync, or an unchanged object of a relist. Only handlers whose resync is due get it.
 
+        Args:
+            deltas: In their order.
+            is_in_initial_list: Whether they are of the initial list.
+            part: The part of the store that a ReplacedAll or SyncAll is about; None for all of it.
+            in_turns: Whether to wait while a handler with backlog "block" is full, and to let other tasks run between
+                slices of long work.
+
+        Returns:
+            None if everything is done, as always without ``in_turns``; else what to await.
+
         Raises:
             RejectedObjectError: At the end: an object without a key, or an index function that raised.
         """
-        self._make_distributor(None).apply(deltas, is_in_initial_list)
+        if in_turns and not self._processor.has_room():
+            return self._handle_once_there_is_room(deltas, is_in_initial_list, part)
+        steps = apply_in_steps(self._indexer, deltas, is_in_initial_list, part)
+        if in_turns and deltas[0].type in (REPLACED_ALL, SYNC_ALL):
+            return self._distributor.take_whole(steps)
+        if self._distributor.take(steps, Budget().end if in_turns and len(deltas) > 1 else inf):
+            return None
+        return self._distributor.take_rest(steps)
 
-    def _make_distributor(self, known: KnownObjects[Any] | None) -> Distributor:
-        return Distributor(
-            self._indexer, self._processor, self._mutation_detector, self._version_waits.wake, known
-        )
+    async def _handle_once_there_is_room(
+        self, deltas: Sequence[Delta], is_in_initial_list: bool, part: KnownObjects[Any] | None
+    ) -> None:
+        await self._processor.wait_for_room()
+        rest = self.handle_deltas(deltas, is_in_initial_list, part=part, in_turns=True)
+        if rest is not None:
+            await rest
 
     def _make_controller(self, namespace: str, list_watch: ListerWatcher) -> Controller:
         # With one source the whole store is its part, whatever namespaces its objects have.
@@ -536,15 +559,17 @@ class SharedIndexInformer(Running, Generic[T]):
         options = self._options.copy()
         if len(self.list_watches) > 1 and ("name" in options or self._are_of_one_name):
             options["name"] = f"{self.name} in {namespace}"
-        distributor = self._make_distributor(part)
+        process = partial(self.handle_deltas, part=part, in_turns=True)
         config = Config(
             queue,
             list_watch,
-            distributor.process,
+            process,
             self.object_type,
+            self._resyncs.check_period,
+            partial(self._resyncs.should_resync, namespace),
             pack=self._pack,
             reflector_options=options,
-            process_batch=distributor.process,
+            process_batch=process,
         )
         if self._tracer is not None:
             self._tracer.attach(config)

@@ -14,15 +14,7 @@ from ..client.error_mapping import raise_converted
 from ..client.transport import ByteStream
 from ..errors import TransportError
 from ..objects.excerpts import excerpt
-from ..objects.meta import (
-    ADDED,
-    BOOKMARK,
-    DELETED,
-    ERROR,
-    MODIFIED,
-    NO_EVENT,
-    WatchEvent,
-)
+from ..objects.meta import ERROR, NO_EVENT, OBJECT_EVENTS, WatchEvent
 from ..objects.nesting import DECODE_ERRORS, decode_object, reader_of
 from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
@@ -33,12 +25,12 @@ EMPTY_BATCH_INTERVAL = 1.0
 LONGEST_BATCH = 256
 """Lines in one batch: enough to share the cost of a hand-over, few enough not to block the event loop."""
 
-_OBJECT_TYPES = (ADDED, MODIFIED, DELETED, BOOKMARK)
-_LAYOUTS = {
-    head[9]: (type_, head, len(head))
-    for type_, head in ((type_, b'{"type":"%s","object":' % type_.encode()) for type_ in _OBJECT_TYPES)
-}
-"""How API servers begin a line, by the first letter of the type."""
+_HEADS = tuple(
+    (type_, head, len(head))
+    for type_ in OBJECT_EVENTS
+    for head in (b'{"type":"%s","object":' % type_.encode(),)
+)
+"""How API servers begin a line with an event of each type."""
 
 
 class _Line(msgspec.Struct):
@@ -58,15 +50,14 @@ def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
     """
     events: list[WatchEvent] = []
     for buffer, start, end in lines:
-        layout = _LAYOUTS.get(buffer[start + 9]) if end - start > 9 else None
-        if layout is not None:
-            type_, head, length = layout
+        for type_, head, length in _HEADS:
             if buffer.startswith(head, start, end) and buffer[end - 1] == 0x7D:  # }
                 events.append(WatchEvent(type_, buffer[start + length : end - 1]))
-                continue
-        line = buffer[start:end]
-        if line and not line.isspace():
-            events.append(_parse(line))
+                break
+        else:
+            line = buffer[start:end]
+            if line and not line.isspace():
+                events.append(_parse(line))
     return events
 
 

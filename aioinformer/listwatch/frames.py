@@ -6,15 +6,7 @@ from collections.abc import Iterable
 from struct import Struct
 
 from ..errors import TransportError
-from ..objects.meta import (
-    ADDED,
-    BOOKMARK,
-    DELETED,
-    ERROR,
-    MODIFIED,
-    NO_EVENT,
-    WatchEvent,
-)
+from ..objects.meta import ERROR, NO_EVENT, OBJECT_EVENTS, WatchEvent
 from ..objects.protobuf import (
     PROTOBUF_ERRORS,
     ProtobufForm,
@@ -28,14 +20,12 @@ from .lines import LONGEST_OBJECT, Pending, Span
 
 _LENGTH = Struct(">I")
 
-_HEADS = {
-    type_.encode()[0]: (type_, head, len(head))
-    for type_ in (ADDED, MODIFIED, DELETED, BOOKMARK)
+_HEADS = tuple(
+    (type_, head, len(head))
+    for type_ in OBJECT_EVENTS
     for head in (b"\n%c%b\x12" % (len(type_), type_.encode()),)
-}
-"""Usual beginnings of frames, by the first letter of the event's type: the type in field 1, then field 2's tag."""
-
-_NO_HEAD = (NO_EVENT, b"\0", 0)
+)
+"""Usual beginnings of frames with an event of each type: the type in field 1, then field 2's tag."""
 
 _LENGTHS = 100
 """Bytes after a frame's head that contain the lengths and the head of the object's envelope."""
@@ -115,24 +105,25 @@ class Frames:
 
     def _usual_event(self, data: bytes, at: int, end: int) -> WatchEvent | None:
         """Return the event of a frame in the usual layout and of the last frame's kind; None for other frames."""
-        type_, head, length = _HEADS.get(data[at + 2], _NO_HEAD)
         form, stop = self._form, end - len(_TAIL)
-        if form is None or not data.startswith(head, at) or not data.startswith(_TAIL, stop):
+        if form is None or not data.startswith(_TAIL, stop):
             return None
-        begin = data.find(form.head, at + length, at + length + _LENGTHS)
-        if begin < 0:
-            return None
-        begin += len(form.head)
-        size = data[begin]
-        begin += 1
-        if size > 0x7F:
-            size = size & 0x7F | data[begin] << 7
+        for type_, head, length in _HEADS:
+            if not data.startswith(head, at):
+                continue
+            begin = data.find(form.head, at + length, at + length + _LENGTHS)
+            if begin < 0:
+                return None
+            begin += len(form.head)
+            size = data[begin]
             begin += 1
-            if size > 0x3FFF:
-                size, begin = long_number(data, begin - 2)
-        if begin + size != stop:
-            return None
-        return WatchEvent(type_, form.object_of(data[begin:stop]))
+            if size > 0x7F:
+                size = size & 0x7F | data[begin] << 7
+                begin += 1
+                if size > 0x3FFF:
+                    size, begin = long_number(data, begin - 2)
+            return WatchEvent(type_, form.object_of(data[begin:stop])) if begin + size == stop else None
+        return None
 
     def _event(self, data: bytes, at: int, end: int) -> WatchEvent:
         type_, begin, stop = read_event(data, at, end)

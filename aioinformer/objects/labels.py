@@ -9,12 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .._core.checks import (
-    LONGEST_NAME,
-    SHORT_NAME,
-    is_subdomain,
-    require_text,
-)
+from .._core.checks import LONGEST_NAME, SHORT_NAME, is_subdomain, require_text
 from ..errors import SelectorError
 
 
@@ -33,7 +28,11 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels meet the condition. As upstream, `notin` is met if the label is missing."""
+        """Return whether labels meet the condition. As upstream, `notin` is met if the label is missing.
+
+        Raises:
+            SelectorError: There is no such operator.
+        """
         value = labels.get(self.key)
         if not isinstance(value, str):
             value = None  # no label
@@ -46,14 +45,15 @@ class Requirement:
                 return value is not None
             case "!":
                 return value is None
+            case "gt" | "lt":
+                (bound,) = map(int, self.values)
+                if value is None or not _is_int64(value):
+                    return False
+                return int(value) > bound if self.operator == "gt" else int(value) < bound
             case _:
-                return self._compares(value)
-
-    def _compares(self, value: str | None) -> bool:
-        (bound,) = self.values
-        if value is None or not _is_int64(value):
-            return False
-        return int(value) > int(bound) if self.operator == "gt" else int(value) < int(bound)
+                raise SelectorError(
+                    f"{self.key!r}: no operator {self.operator!r}; use in, notin, exists, !, gt or lt"
+                )
 
 
 _TOKEN = re.compile(r"[ \t\r\n]*(!=|==|[=!<>(),]|[^ \t\r\n=!<>(),]+)")

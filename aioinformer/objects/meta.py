@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import msgspec
@@ -21,15 +22,34 @@ else:
 
     Object = TypeVar("Object", covariant=True)
 
-ADDED = "ADDED"
-MODIFIED = "MODIFIED"
-DELETED = "DELETED"
-BOOKMARK = "BOOKMARK"
-ERROR = "ERROR"
-UNDECODABLE = "UNDECODABLE"
-"""The type of an event of RetryWatcher and InformerEvents whose object is an UndecodableObject."""
-NO_EVENT = ""
-"""The type of a watch line that is not an event; its object is the line."""
+
+class WatchEventType(StrEnum):
+    """The type of a watch event. A server may send others: they stay plain strings, and are errors that name them."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    ERROR = "ERROR"
+    UNDECODABLE = "UNDECODABLE"
+    """An event of RetryWatcher and InformerEvents whose object is an UndecodableObject."""
+    NO_EVENT = ""
+    """A watch line that is not an event; its object is the line."""
+
+    __repr__ = str.__repr__
+
+
+ADDED = WatchEventType.ADDED
+MODIFIED = WatchEventType.MODIFIED
+DELETED = WatchEventType.DELETED
+BOOKMARK = WatchEventType.BOOKMARK
+ERROR = WatchEventType.ERROR
+UNDECODABLE = WatchEventType.UNDECODABLE
+NO_EVENT = WatchEventType.NO_EVENT
+"""Names for the members: before Python 3.12 the lookup on an enum is slow."""
+
+OBJECT_EVENTS = (MODIFIED, ADDED, DELETED, BOOKMARK)
+"""The types of events with an object of the collection, or a bookmark; the most frequent first."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """The annotation, with value ``"true"``, of the bookmark that ends a WatchList's initial events (KEP-3157)."""
@@ -129,7 +149,7 @@ class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
     """One event of a watch. Unpacks as ``type, object = event``; type checkers do not know the types then.
 
     Attributes:
-        type: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or NO_EVENT, or another type that the server sent.
+        type: An WatchEventType, or another type that the server sent.
         object: Bytes, a dict or an instance of the object type, such as a Pod in a ``WatchEvent[Pod]``. For ERROR it
             is the Status as a dict. If the object could not be read, it is the DecodeError.
     """

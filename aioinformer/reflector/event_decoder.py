@@ -10,7 +10,7 @@ What happens to an object that does not fit the object type:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -22,11 +22,7 @@ from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import BookmarkInfo, Delta, DeltaType
 from ..errors import ApiError, DecodeError, KeyFuncError
 from ..objects.codec import Codec, decode_bookmark
-from ..objects.keys import (
-    KeyFunc,
-    lacks_version,
-    resource_version_of,
-)
+from ..objects.keys import KeyFunc, lacks_version, resource_version_of
 from ..objects.meta import (
     ADDED,
     BOOKMARK,
@@ -41,7 +37,11 @@ from ..objects.meta import (
 from ..objects.undecodable import undecodable
 from .scope import OtherNamespaceError, lacks_namespace
 
-DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
+DELTA_TYPES: Mapping[str, DeltaType] = {
+    ADDED: DeltaType.ADDED,
+    MODIFIED: DeltaType.UPDATED,
+    DELETED: DeltaType.DELETED,
+}
 
 
 class Changes(msgspec.Struct, frozen=True):

@@ -5,29 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection
+from enum import Enum
 from typing import Any
 
 from .._core.coop import Budget
 from ..client.error_mapping import invalid_event, status_error
-from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
+from ..errors import (
+    ApiError,
+    ClientClosedError,
+    DecodeError,
+    IdleTimeoutError,
+    KeyFuncError,
+    TransportError,
+    WrongEventLoopError,
+)
 from ..objects.codec import decode_bookmark
-from ..objects.keys import (
-    KeyFunc,
-    metadata_field,
-    resource_version_of,
-)
-from ..objects.meta import (
-    BOOKMARK,
-    DELETED,
-    ERROR,
-    INITIAL_EVENTS_END,
-    NO_EVENT,
-    WatchEvent,
-)
+from ..objects.keys import KeyFunc, metadata_field, resource_version_of
+from ..objects.meta import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, NO_EVENT, WatchEvent
+from .listing import refuses_version
+from .retry import REFUSALS
+
+STREAM_TRIES = 3
+"""After this many initial streams in a row that break off, the reflector lists instead, once."""
 
 UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
 """HTTP statuses of servers that do not know ``sendInitialEvents``."""
-
 
 REFUSALS_PER_LIST = 3
 """Try a list after the first refusal of a stream and every third: listing may be allowed where watching is not."""
@@ -37,15 +39,18 @@ LONGEST_PAUSE = 86_400.0
 """Seconds without streams after a server failed to stream: the first time, and at most."""
 
 
-def lacks_watch_list(error: Exception) -> bool:
-    """Whether an error shows that the server does not know WatchList: it refused, or sent no closing bookmark."""
-    return isinstance(error, IdleTimeoutError) or (
-        isinstance(error, ApiError) and error.status in UNSUPPORTED
-    )
+class AfterStream(Enum):
+    """What to do after an initial stream has failed."""
+
+    FAIL = "raise the error"
+    LIST = "list"
+    LIST_FOR_A_WHILE = "list, until the pause is over"
+    STREAM_AT_ONCE = "stream again at once"
+    BACK_OFF_AND_STREAM = "stream again after a pause"
 
 
 class Streaming:
-    """Whether to read the initial state as a stream.
+    """Whether to read the initial state as a stream, and what follows a stream that failed.
 
     After a server refused to stream, or did not close the stream, the reflector lists for five minutes, then tries
     again. The pause doubles with each failure, up to a day: the bookmark may have been lost, or the server upgraded.
@@ -56,19 +61,47 @@ class Streaming:
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
-        self._refusals = 0
+        self._refusals = self._refused_versions = self._broken = 0
         self._list_first = False
-        self._pause = 0.0
         self._not_before = float("-inf")
+        self.pause = 0.0
+        """Seconds without streams after the last one that the server could not send."""
+
+    def begin(self) -> None:
+        """Record that another initial state is to be read."""
+        self._refused_versions = self._broken = 0
 
     def is_due(self, now: float) -> bool:
         """Whether to use a stream at this loop time."""
         return self._wanted and now >= self._not_before and not self._list_first
 
-    def refused(self) -> None:
-        """Record a refusal (401, 403, 404). After the first and every third a list is tried: it may be allowed."""
-        self._list_first = self._refusals % REFUSALS_PER_LIST == 0
-        self._refusals += 1
+    def after(self, error: Exception, now: float) -> AfterStream:
+        """Record that a stream failed at this loop time; return what follows.
+
+        After the first refusal (401, 403, 404) and every third a list is tried: it may be allowed.
+        """
+        if isinstance(error, (ClientClosedError, WrongEventLoopError)):  # retrying cannot help
+            return AfterStream.FAIL
+        is_unsupported = isinstance(error, ApiError) and error.status in UNSUPPORTED
+        if is_unsupported or isinstance(error, IdleTimeoutError):  # it sent no closing bookmark
+            self.pause = min(max(2 * self.pause, FIRST_PAUSE), LONGEST_PAUSE)
+            self._not_before = now + self.pause
+            return AfterStream.LIST_FOR_A_WHILE
+        if isinstance(error, TransportError):
+            self._broken += 1
+            return AfterStream.LIST if self._broken == STREAM_TRIES else AfterStream.BACK_OFF_AND_STREAM
+        if not isinstance(error, ApiError):
+            return AfterStream.LIST
+        if error.status in REFUSALS:
+            self._list_first = self._refusals % REFUSALS_PER_LIST == 0
+            self._refusals += 1
+            return AfterStream.FAIL
+        if refuses_version(error):
+            self._refused_versions += 1
+            return (
+                AfterStream.STREAM_AT_ONCE if self._refused_versions == 1 else AfterStream.BACK_OFF_AND_STREAM
+            )
+        return AfterStream.BACK_OFF_AND_STREAM if error.is_too_many_requests else AfterStream.LIST
 
     def list_tried(self) -> None:
         """Record that a list was requested."""
@@ -78,15 +111,9 @@ class Streaming:
         """Record that a list was allowed: the next refusal of a stream leads to a list again."""
         self._refusals = 0
 
-    def failed(self, now: float) -> float:
-        """Record that the server cannot stream; return the seconds until the next try."""
-        self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
-        self._not_before = now + self._pause
-        return self._pause
-
     def succeeded(self) -> None:
         """Record that a stream succeeded."""
-        self._pause = 0.0
+        self.pause = 0.0
         self._refusals = 0
 
 

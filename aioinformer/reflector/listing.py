@@ -183,9 +183,9 @@ class Pager:
                 return cast("ListResult | None", await maybe_await(anext(answer, None)))
 
 
-def refuses_version(error: ApiError, resource_version: str) -> bool:
+def refuses_version(error: ApiError, resource_version: str = "") -> bool:
     """Whether the server refused a list's version: it has expired, is ahead of the server, or is not a valid version
-    (as from a damaged event)."""
+    (as from a damaged event; only for a list at such a version)."""
     is_invalid = error.status in (400, 422) and resource_version not in ("", "0")
     return error.is_expired or error.is_too_large_resource_version or is_invalid
 

@@ -5,13 +5,17 @@
 - Any other API error: relist, except internal errors while ``max_internal_error_retry_duration`` lasts.
 - A broken connection, or a clean end: watch again, after a pause if the watch was short.
 - A clean end within a second and without an event: relist, because the version may be bad.
+
+Relists says how soon a list may follow.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from math import inf
 
 from ..errors import ApiError, DamagedError, TransportError
+from .backoff import CAP
 
 VERY_SHORT = 1.0
 """Seconds: a watch that ends sooner and without an event suggests that its version is bad."""
@@ -84,6 +88,49 @@ def after_end(
         return Next.RELIST
     at_once = not isinstance(error, DamagedError) and budget.take(lived)
     return Next.REWATCH if at_once or healthy else Next.BACK_OFF_AND_REWATCH
+
+
+class Relists:
+    """When the last list was, and how soon the next one may follow. All times are the loop's.
+
+    Args:
+        missed_interval: Seconds, at least, from a list to one that makes up for events that could not be read.
+    """
+
+    def __init__(self, missed_interval: float) -> None:
+        self._missed_interval = missed_interval
+        self._listed_at = self._last_at_once = -inf
+        self._is_at_once = False
+
+    @property
+    def has_listed(self) -> bool:
+        """Whether any list succeeded."""
+        return self._listed_at > -inf
+
+    def listed(self, now: float) -> None:
+        """Record that a list succeeded."""
+        self._listed_at = now
+
+    def may_make_up(self, now: float) -> bool:
+        """Return whether to list because the store may lack an object that could not be read."""
+        return now - self._listed_at >= self._missed_interval
+
+    def watch_ended(self, error: Exception | None, now: float, *, is_first: bool) -> None:
+        """Record that a watch has ended and a list follows.
+
+        After 410 in a later watch the list follows at once: the history expired during an outage, and another wait
+        would only add to it. At most once in CAP seconds, and never for the first watch after a list, which would
+        expire again.
+        """
+        expired = not is_first and isinstance(error, ApiError) and error.is_expired
+        self._is_at_once = expired and now - self._last_at_once >= CAP
+        if self._is_at_once:
+            self._last_at_once = now
+
+    def take_at_once(self) -> bool:
+        """Return whether the next list follows at once. The one after it does not."""
+        is_at_once, self._is_at_once = self._is_at_once, False
+        return is_at_once
 
 
 class InternalErrorRetries:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import SystemRandom
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack, assert_never
 
 from .._core.cancellation import CALL_ERRORS, failure_of, maybe_await
 from .._core.checks import require_seconds
@@ -27,22 +27,16 @@ from ..errors import (
     TransportError,
     WrongEventLoopError,
 )
-from ..objects.meta import (
-    NOT_OLDER_THAN,
-    ListOptions,
-    ListResult,
-    WatchEvent,
-)
+from ..objects.meta import NOT_OLDER_THAN, ListOptions, ListResult, WatchEvent
 from ..objects.versions import number_of
 from ..protocols import ListerWatcher, ReflectorStore
-from .backoff import CAP
 from .event_decoder import EventDecoder
-from .initial import InitialEvents, Streaming, lacks_watch_list
+from .initial import AfterStream, InitialEvents, Streaming
 from .lister_watcher import lister_watcher_of
 from .listing import Listed, ListVersions, Pager, refuses_version
-from .next_step import InternalErrorRetries, Next, ShortWatchBudget, after_end, after_failed_start
+from .next_step import InternalErrorRetries, Next, Relists, ShortWatchBudget, after_end, after_failed_start
 from .options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, ReflectorOptions, check_options, watch_timeout
-from .retry import REFUSALS, Retry, is_hopeless
+from .retry import Retry, is_hopeless
 from .scope import codec_of_collection
 from .state import Phase, ReflectorState
 from .stats import ReflectorStats
@@ -52,9 +46,6 @@ from .watch import OpenWatch, Pulse, max_silence, open_watch
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-STREAM_TRIES = 3
-"""After this many initial streams in a row that break off, the reflector lists instead, once."""
 
 
 class Reflector(Running, Generic[T]):
@@ -132,12 +123,9 @@ class Reflector(Running, Generic[T]):
         self._internal_error_duration = options.get("max_internal_error_retry_duration") or 0.0
         self._retry = Retry(self._random, getattr(list_watch, "health", None))
         self._last_version = ""
-        self._next_resync: float | None = None
+        self._next_resync = 0.0  # loop time; 0 before the first list
         self._stats = ReflectorStats(self.name)
-        self._has_listed = False
-        self._relist_at_once = False
-        self._last_relist_at_once = -CAP  # loop time
-        self._listed_at = 0.0
+        self._relists = Relists(self._min_watch_timeout)
         self._refused = asyncio.Event()  # set while the first list has failed with an is_hopeless() error
         self.restores = 0
         """How many lists had a lower version than before, as after a restore of etcd."""
@@ -174,7 +162,6 @@ class Reflector(Running, Generic[T]):
         with self.in_one_run():
             try:
                 while True:
-                    self._relist_at_once = False
                     self._refused.clear()
                     try:
                         await self.list_and_watch()
@@ -183,9 +170,9 @@ class Reflector(Running, Generic[T]):
                         raise
                     except CALL_ERRORS as error:  # users' stores and list functions raise anything
                         await self._record_error(failure_of(error))
-                        if not self._has_listed and is_hopeless(error):
+                        if not self._relists.has_listed and is_hopeless(error):
                             self._refused.set()
-                    if not self._relist_at_once:
+                    if not self._relists.take_at_once():
                         await self._back_off()
             finally:
                 self._refused.clear()
@@ -212,6 +199,7 @@ class Reflector(Running, Generic[T]):
             ApiError, TransportError: The list failed, or a watch could not be opened.
         """
         self.require_own_loop()
+        self._next_resync = self._next_resync or _now() + self._resync_period
         watch = await self._stream_initial_state()
         try:
             if watch is None:
@@ -251,39 +239,34 @@ class Reflector(Running, Generic[T]):
 
     async def _stream_initial_state(self) -> OpenWatch | None:
         """Read the initial state from a watch (WatchList, KEP-3157) and return that watch; None: list instead."""
-        refused_versions = broken = 0
+        self._streaming.begin()
         while self._streaming.is_due(_now()):
             self._stats.enter(Phase.LISTING)
             try:
                 return await self._watch_list()
-            except (ClientClosedError, WrongEventLoopError):
-                raise
             except Exception as error:
-                if lacks_watch_list(error):
-                    if not isinstance(error, ApiError):  # a missing bookmark is a fault, a refusal is not
-                        await self._record_error(error)
-                    pause = self._streaming.failed(_now())
+                step = self._streaming.after(error, _now())
+                if step is AfterStream.FAIL:
+                    raise
+                if isinstance(error, ApiError) and refuses_version(error):
+                    self._versions.unavailable = True
+                # A server that refuses to stream is no fault; one that sends no closing bookmark is.
+                if step is not AfterStream.LIST_FOR_A_WHILE or not isinstance(error, ApiError):
+                    await self._record_error(error)
+                if step is AfterStream.LIST_FOR_A_WHILE:
                     logger.info(
                         "%s: the server has no streaming lists (%s); using lists for the next %g s",
-                        self.name, error, pause,
+                        self.name, error, self._streaming.pause,
                     )  # fmt: skip
-                    return None
-                if isinstance(error, ApiError) and error.status in REFUSALS:
-                    self._streaming.refused()
-                    raise
-                await self._record_error(error)
-                if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
-                    self._versions.unavailable = True
-                    refused_versions += 1
-                    if refused_versions == 1:
-                        continue
-                elif isinstance(error, TransportError):
-                    broken += 1
-                    if broken == STREAM_TRIES:
+                match step:
+                    case AfterStream.LIST | AfterStream.LIST_FOR_A_WHILE:
                         return None
-                elif not (isinstance(error, ApiError) and error.is_too_many_requests):
-                    return None
-                await self._back_off()
+                    case AfterStream.STREAM_AT_ONCE:
+                        pass
+                    case AfterStream.BACK_OFF_AND_STREAM:
+                        await self._back_off()
+                    case _:
+                        assert_never(step)
         return None
 
     async def _watch_list(self) -> OpenWatch:
@@ -329,8 +312,12 @@ class Reflector(Running, Generic[T]):
             if listed.resource_version:
                 self._stats.went_back(listed.resource_version, self._last_version)
         self._last_version = listed.resource_version
-        self._has_listed = True
-        self._listed_at = _now()
+        now = _now()
+        if (
+            not self._relists.has_listed and self._next_resync <= now
+        ):  # the first list has just brought everything
+            self._next_resync = now + self._resync_period
+        self._relists.listed(now)
         self._retry.succeeded()
         if self.on_progress is not None:
             self.on_progress()
@@ -366,13 +353,7 @@ class Reflector(Running, Generic[T]):
                 await self._record_error(ended, from_stream=True)
             step = self._after(watch, ended, internal_errors)
             if step is Next.RELIST:
-                # After 410 in a later watch relist at once: the history expired during an outage, and another wait
-                # would only add to it. At most once in CAP seconds, and never for the first watch after a list, which
-                # would expire again.
-                expired = tries > 1 and isinstance(ended, ApiError) and ended.is_expired
-                self._relist_at_once = expired and _now() - self._last_relist_at_once >= CAP
-                if self._relist_at_once:
-                    self._last_relist_at_once = _now()
+                self._relists.watch_ended(ended, _now(), is_first=tries == 1)
                 return
             if step is Next.BACK_OFF_AND_REWATCH:
                 await self._back_off()
@@ -401,7 +382,7 @@ class Reflector(Running, Generic[T]):
                 await self._apply(batch, watch)
                 if watch.must_pause:
                     await asyncio.sleep(0)
-                if self._decoder.missed and self._must_relist_for_missed():
+                if self._decoder.missed and self._relists.may_make_up(_now()):
                     break
             else:
                 return watch.very_short_end(_now())
@@ -432,7 +413,7 @@ class Reflector(Running, Generic[T]):
             retry_internal_error=retry_internal_error,
             budget=self._short_watches,
         )
-        if self._must_relist_for_missed():
+        if self._decoder.missed and self._relists.may_make_up(now):
             logger.info(
                 "%s: relisting, because an event could not be read, and neither could its key", self.name
             )
@@ -445,10 +426,6 @@ class Reflector(Running, Generic[T]):
             "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step.value
         )
         return step
-
-    def _must_relist_for_missed(self) -> bool:
-        """Whether the store may lack an object that could not be read, and the last list is old enough for another."""
-        return self._decoder.missed and _now() - self._listed_at >= self._min_watch_timeout
 
     async def _apply(self, batch: list[WatchEvent], watch: OpenWatch) -> None:
         """Write a batch's changes to the store, then advance the version. Raise the batch's ERROR, if it has one."""
@@ -476,8 +453,6 @@ class Reflector(Running, Generic[T]):
 
     async def _resync_periodically(self) -> None:
         """Resync each period, until a resync fails. Lists do not delay resyncs."""
-        if self._next_resync is None:
-            self._next_resync = _now() + self._resync_period
         while True:
             await asyncio.sleep(self._next_resync - _now())
             try:

@@ -17,12 +17,11 @@ from ..objects.codec import Codec, codec_for, decode_bookmark
 from ..objects.keys import meta_namespace_key_func
 from ..objects.kube_object import KubeObject
 from ..objects.meta import (
-    ADDED,
     BOOKMARK,
     DELETED,
     ERROR,
-    MODIFIED,
     NO_EVENT,
+    OBJECT_EVENTS,
     UNDECODABLE,
     ListOptions,
     WatchEvent,
@@ -274,7 +273,7 @@ class _Watches:
             raise error
         if event.type == NO_EVENT:
             raise TransportError("the watch sent a line without an event")
-        if event.type not in (ADDED, MODIFIED, DELETED, BOOKMARK):
+        if event.type not in OBJECT_EVENTS:
             return _end(f"a watch event of unknown type {event.type!r}")
         kind, obj = event.type, None
         try:

@@ -394,7 +394,7 @@ class APIServer:
         """Delete an object; finalizers may keep it.
 
         Raises:
-            StatusError: 404, or 409 if `uid` or `resource_version` do not match the object.
+            StatusError: 404, 409 if `uid` or `resource_version` do not match the object, or 422 for an unknown policy.
         """
         resource = self._writable_resource(api_version, plural)
         options = DeleteOptions(

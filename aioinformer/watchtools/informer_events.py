@@ -14,13 +14,7 @@ from ..errors import AlreadyStartedError, InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..informer.state import NOT_STARTED
-from ..objects.meta import (
-    ADDED,
-    DELETED,
-    MODIFIED,
-    UNDECODABLE,
-    WatchEvent,
-)
+from ..objects.meta import ADDED, DELETED, MODIFIED, UNDECODABLE, WatchEvent, WatchEventType
 from ..objects.undecodable import UndecodableObject
 from ..reflector import Phase
 
@@ -113,7 +107,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         """Add an UNDECODABLE event."""
         self._put(UNDECODABLE, obj)
 
-    def _put(self, kind: str, obj: Any) -> None:
+    def _put(self, kind: WatchEventType, obj: Any) -> None:
         self._events.append(WatchEvent(kind, obj))
         self._changed.set()
 

@@ -13,7 +13,7 @@ import aioinformer
 from aioinformer import Client, DeltaFIFO, Indexer, KubeObject, ListOptions, ListWatch, Reflector
 from aioinformer.cache import NAMESPACE_INDEX, Config, Controller, Delta, meta_namespace_index_func
 from aioinformer.client.transport import PROTOBUF
-from aioinformer.controller import apply_deltas
+from aioinformer.controller import apply_in_steps
 from aioinformer.listwatch.frames import Frames
 
 from .bare import lines_in
@@ -97,7 +97,7 @@ class Stages(Peer):
         self.count(len(deltas))
 
     def _store(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
-        self.count(len(list(apply_deltas(self._indexer, deltas, is_in_initial_list))))
+        self.count(len(list(apply_in_steps(self._indexer, deltas, is_in_initial_list))))
 
 
 class _Counter:

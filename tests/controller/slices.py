@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from aioinformer import Store
@@ -10,6 +10,14 @@ from aioinformer._core.coop import Budget
 from aioinformer.cache import Delta
 from aioinformer.controller import apply_in_steps
 from aioinformer.notifications import Notification
+
+
+def apply_deltas(
+    store: Store[Any], deltas: Iterable[Delta], is_in_initial_list: bool
+) -> Iterator[Notification]:
+    """Apply deltas, and yield their notifications."""
+    steps = apply_in_steps(store, deltas, is_in_initial_list)
+    return (notification for notification in steps if notification is not None)
 
 
 async def apply_in_slices(

@@ -13,7 +13,7 @@ import pytest
 
 from aioinformer import ConfigError, DeltaFIFO, KubeObject, RealFIFO, Store
 from aioinformer.cache import Config, Controller, DeltaType, Queue, ReflectorOptions
-from aioinformer.controller import apply_deltas
+from aioinformer.controller import apply_in_steps
 from aioinformer.deltas import Delta
 from aioinformer.errors import AlreadyStartedError, RequeueError, WrongEventLoopError
 from aioinformer.reflector import Phase
@@ -354,7 +354,7 @@ async def test_resync_asks_should_resync_each_period() -> None:
 
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         types.extend(delta.type.value for delta in deltas)
-        for _ in apply_deltas(known, deltas, is_in_initial_list):
+        for _ in apply_in_steps(known, deltas, is_in_initial_list):
             pass
 
     queue = DeltaFIFO(known_objects=known, emit_delta_type_replaced=True)

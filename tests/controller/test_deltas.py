@@ -1,4 +1,4 @@
-"""apply_deltas: from deltas to the store and to notifications."""
+"""apply_in_steps: from deltas to the store and to notifications."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from aioinformer import DeletedFinalStateUnknown, Indexer, Store
+from aioinformer import ConfigError, DeletedFinalStateUnknown, Indexer, Store
 from aioinformer.cache import AddNotification, DeleteNotification, Delta, DeltaType, UpdateNotification
-from aioinformer.controller import apply_deltas
 from aioinformer.errors import IndexFuncError, KeyFuncError
 from aioinformer.notifications import Notification
 
 from ..samples import pod
+from .slices import apply_deltas
 
 OLD, NEW, NEWER = pod("a", version="1"), pod("a", version="2"), pod("a", version="3")
 
@@ -96,6 +96,15 @@ def test_object_without_key_does_not_stop_others() -> None:
         ):
             notifications.append(each)  # noqa: PERF402 - until it raises
     assert notifications == [AddNotification(OLD)]
+
+
+@pytest.mark.parametrize("wrong", ["DELETED", "Drained", ""])
+def test_unknown_type_of_delta_is_an_error_that_names_it(wrong: Any) -> None:
+    store: Store[Any] = Store()
+    store.add(OLD)
+    with pytest.raises(ConfigError, match=f"not Delta of '{wrong}'"):
+        applied(store, (wrong, NEW))
+    assert store.list() == [OLD]
 
 
 def test_index_error_is_raised_after_all_deltas() -> None:

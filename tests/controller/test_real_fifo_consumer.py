@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from aioinformer import Indexer, RealFIFO, meta_namespace_key_func
 from aioinformer.cache import AddNotification, DeleteNotification, Delta, DeltaType, Notification
-from aioinformer.controller import apply_deltas
 from aioinformer.errors import RequeueError
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
 
 from ..samples import pod
 from ..steps import cancel_after
-from .slices import apply_in_slices
+from .slices import apply_deltas, apply_in_slices
 
 MODES: dict[str, dict[str, bool]] = {
     "one by one": {},

@@ -1,9 +1,8 @@
-"""apply_deltas and apply_in_steps: deltas of the whole collection, and of several keys at once."""
+"""apply_in_steps: deltas of the whole collection, and of several keys at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,13 +19,12 @@ from aioinformer.cache import (
     SyncAllInfo,
     UpdateNotification,
 )
-from aioinformer.controller import apply_deltas, apply_in_steps
 from aioinformer.errors import IndexFuncError, KeyFuncError
 from aioinformer.notifications import Notification
 
 from ..samples import pod
 from ..steps import turns
-from .slices import apply_in_slices
+from .slices import apply_deltas, apply_in_slices
 
 SYNC_ALL = Delta(DeltaType.SYNC_ALL, SyncAllInfo())
 
@@ -45,36 +43,15 @@ def tombstone(obj: Any) -> DeleteNotification:
     return DeleteNotification(DeletedFinalStateUnknown(obj.key, obj))
 
 
-def at_once(store: Store[Any], delta: Delta, notify: Callable[[Notification], None]) -> None:
-    for notification in apply_deltas(store, [delta], False):
-        notify(notification)
+def apply(store: Store[Any], delta: Delta) -> list[Notification]:
+    return list(apply_deltas(store, [delta], False))
 
-
-def in_steps(store: Store[Any], delta: Delta, notify: Callable[[Notification], None]) -> None:
-    for notification in apply_in_steps(store, [delta], False):
-        if notification is not None:
-            notify(notification)
-
-
-@pytest.fixture(params=[at_once, in_steps], ids=["at once", "in steps"])
-def apply(request: pytest.FixtureRequest) -> Callable[..., list[Notification]]:
-    """Return a function that applies one delta and returns its notifications."""
-
-    def apply(store: Store[Any], delta: Delta) -> list[Notification]:
-        notifications: list[Notification] = []
-        request.param(store, delta, notifications.append)
-        return notifications
-
-    return apply
-
-
-Apply = Callable[[Store[Any], Delta], list[Notification]]
 
 A1, A2, B1, C1, D1 = pod("a"), pod("a", version="2"), pod("b"), pod("c"), pod("d")
 
 
 class TestReplacedAll:
-    def test_deletions_come_before_the_list_in_its_order_c32(self, apply: Apply) -> None:
+    def test_deletions_come_before_the_list_in_its_order_c32(self) -> None:
         """C32 TestReplaceEvents; C31: what is new is decided by the store."""
         store = stored(A1, B1, C1)
         assert apply(store, replaced_all(D1, A2, C1)) == [
@@ -88,38 +65,33 @@ class TestReplacedAll:
         assert store.index_keys("version", "2") == ["ns/a"]
         assert store.index_keys("version", "1") == ["ns/c", "ns/d"]
 
-    @pytest.mark.parametrize("how", [at_once, in_steps])
-    def test_whole_store_is_replaced_before_the_first_notification_c32(
-        self, how: Callable[..., None]
-    ) -> None:
+    def test_whole_store_is_replaced_before_the_first_notification_c32(self) -> None:
         """C32 TestReplaceEvents, which checks the store's version at each call."""
         store = stored(A1, B1)
-        seen: list[tuple[list[Any], str]] = []
-        how(
-            store,
-            replaced_all(C1, D1),
-            lambda _: seen.append((store.list(), store.last_store_sync_resource_version)),
-        )
+        seen = [
+            (store.list(), store.last_store_sync_resource_version)
+            for _ in apply_deltas(store, [replaced_all(C1, D1)], False)
+        ]
         assert seen == [([C1, D1], "10")] * 4
 
-    def test_object_listed_twice_is_add_then_update(self, apply: Apply) -> None:
+    def test_object_listed_twice_is_add_then_update(self) -> None:
         store = stored()
         assert apply(store, replaced_all(A1, A2)) == [AddNotification(A1), UpdateNotification(A1, A2)]
         assert store.list() == [A2]
 
-    def test_explicit_key_keeps_the_stored_object_without_notification(self, apply: Apply) -> None:
+    def test_explicit_key_keeps_the_stored_object_without_notification(self) -> None:
         store = stored(A1, B1)
         delta = replaced_all(ExplicitKey("ns/a"), ExplicitKey("ns/unknown"), C1)
         assert apply(store, delta) == [tombstone(B1), AddNotification(C1)]
         assert store.list() == [A1, C1]
         assert store.index_keys("version", "1") == ["ns/a", "ns/c"]
 
-    def test_listed_object_wins_over_its_explicit_key(self, apply: Apply) -> None:
+    def test_listed_object_wins_over_its_explicit_key(self) -> None:
         store = stored(A1)
         assert apply(store, replaced_all(A2, ExplicitKey("ns/a"))) == [UpdateNotification(A1, A2)]
         assert store.list() == [A2]
 
-    def test_failing_objects_do_not_stop_others(self, apply: Apply) -> None:
+    def test_failing_objects_do_not_stop_others(self) -> None:
         store = stored(A1)
 
         def fails(obj: Any) -> list[str]:
@@ -138,7 +110,7 @@ class TestReplacedAll:
 
 
 class TestOtherDeltas:
-    def test_sync_all_repeats_stored_objects(self, apply: Apply) -> None:
+    def test_sync_all_repeats_stored_objects(self) -> None:
         store = stored(A1, B1)
         assert apply(store, SYNC_ALL) == [UpdateNotification(A1, A1), UpdateNotification(B1, B1)]
 

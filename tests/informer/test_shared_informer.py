@@ -20,17 +20,7 @@ from aioinformer.controller import QueueName
 from aioinformer.errors import IndexerConflictError, KeyFuncError
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import (
-    FOREVER,
-    GONE,
-    Scripted,
-    added,
-    bookmark,
-    deleted,
-    modified,
-    page,
-    pod,
-)
+from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, pod
 from ..steps import until
 from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
@@ -246,11 +236,12 @@ class TestNamespaces:
 
     @virtual_time
     async def test_all_namespaces_resync_each_period(self) -> None:
-        """One check of due resyncs serves all namespaces, whenever each started to watch."""
+        """Each reflector's clock asks; one that cannot list delays nothing."""
         servers = {
             "red": Scripted([page(pod("a", 1, "red"), version=10)]),
             "blue": Scripted([3.0, page(pod("a", 2, "blue"), version=10)]),
             "green": Scripted([7.0, page(pod("a", 3, "green"), version=10)]),
+            "away": Scripted([OSError("down")] * 50),
         }
         subject = SharedIndexInformer(servers, KubeObject, 10.0)
         follower = Follower()

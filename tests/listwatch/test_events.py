@@ -39,7 +39,7 @@ def decoded(lines: list[bytes]) -> list[WatchEvent]:
 
 
 @given(
-    type_=st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]),
+    type_=st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "DRAINED"]),
     object_=st.dictionaries(st.text(max_size=5), JSON, max_size=4),
     ascii_=st.booleans(),
 )
@@ -68,7 +68,7 @@ def test_objects_are_cut_out_as_they_were_sent() -> None:
         b"{}",
         b'{"type":"ADDED"}',
         b'{"type":7,"object":{}}',
-        b'{"type":"WHATEVER","object":{"a":1}',
+        b'{"type":"DRAINED","object":{"a":1}',
         b'{"type":"AD","object":{"a":1}}}}',
         b'\xef\xbb\xbf{"type":"ADDED","object":{}}',
         b"\xff\xfe",
@@ -107,7 +107,7 @@ def test_other_text_after_an_object_is_malformed(behind: bytes) -> None:
 
 
 def test_other_types_and_errors_without_a_status_are_returned() -> None:
-    assert decoded([b'{"type":"WHATEVER","object":{}}']) == [WatchEvent("WHATEVER", b"{}")]
+    assert decoded([b'{"type":"DRAINED","object":{}}']) == [WatchEvent("DRAINED", b"{}")]
     assert decoded([b'{"type":"ERROR","object":"no status"}']) == [WatchEvent("ERROR", b'"no status"')]
 
 

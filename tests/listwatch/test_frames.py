@@ -21,17 +21,11 @@ from aioinformer.objects.meta import NO_EVENT
 from aioinformer.reflector.event_decoder import EventDecoder
 
 from ..objects.protobuf import samples
-from ..objects.protobuf.samples import (
-    entry,
-    envelope,
-    field,
-    message,
-    pod,
-)
+from ..objects.protobuf.samples import entry, envelope, field, message, pod
 from ..objects.protobuf.test_envelope import STATUS, STATUS_JSON
 from .streams import EVENT, Chunks
 
-TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "DRAINED"])
 PODS = st.builds(
     pod,
     st.text("abc", min_size=1, max_size=200),

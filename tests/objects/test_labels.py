@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from aioinformer import ConfigError, LabelSelector
 from aioinformer.errors import SelectorError
+from aioinformer.objects.labels import Requirement
 
 LABELS = {"app": "web", "tier": "front", "count": "7", "empty": "", "example.com/x": "y"}
 
@@ -282,3 +283,9 @@ def test_huge_selector_is_parsed() -> None:
 def test_an_empty_selector_is_false() -> None:
     assert not LabelSelector.parse("")
     assert LabelSelector.parse("a")
+
+
+@pytest.mark.parametrize("operator", ["<", "IN", "", "ge"])
+def test_unknown_operator_is_an_error_that_names_it(operator: Any) -> None:
+    with pytest.raises(SelectorError, match=f"'count': no operator '{operator}'; use in, notin"):
+        Requirement("count", operator, frozenset(["7"])).matches(LABELS)

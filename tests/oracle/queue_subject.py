@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from aioinformer import DeltaFIFO, Indexer, RealFIFO, meta_namespace_key_func
 from aioinformer.cache import AddNotification, Delta, DeltaType, Notification, UpdateNotification
-from aioinformer.controller import apply_deltas
+from aioinformer.controller import apply_in_steps
 from aioinformer.errors import FIFOClosedError, KeyFuncError, RequeueError, TransformError
 from aioinformer.protocols import Process
 
@@ -87,7 +87,8 @@ class Work:
 
     def _work(self) -> None:
         if self.applies:
-            notifications = list(apply_deltas(self._subject.store, self.deltas, self.is_in_initial_list))
+            steps = apply_in_steps(self._subject.store, self.deltas, self.is_in_initial_list)
+            notifications = [notification for notification in steps if notification is not None]
             about_one = self.deltas[0].type not in (
                 DeltaType.REPLACED_ALL,
                 DeltaType.SYNC_ALL,

@@ -169,17 +169,17 @@ class TestBadInput:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = Recorder()
-        events = [WatchEvent("EXPLODED", pod("a", 11)), added("b", 12), FOREVER]
+        events = [WatchEvent("DRAINED", pod("a", 11)), added("b", 12), FOREVER]
         subject = reflector(Scripted([page(version=10)], [events]), store)
         await run_for(subject, 10)
         assert store.verbs[1:] == [("add", "default/b")]
         assert subject.state.rejected == 1
-        assert "unknown type 'EXPLODED'" in caplog.text
+        assert "unknown type 'DRAINED'" in caplog.text
 
     @virtual_time
     async def test_unknown_event_types_in_a_streamed_list(self) -> None:
         store = Recorder()
-        events = [WatchEvent("EXPLODED", pod("a", 11)), closing_bookmark(12), FOREVER]
+        events = [WatchEvent("DRAINED", pod("a", 11)), closing_bookmark(12), FOREVER]
         subject = reflector(Scripted([], [events], watch_list_semantics=True), store)
         await run_for(subject, 10)
         assert store.verbs == [("replace", ([], "12"))]

@@ -10,21 +10,24 @@ from typing import Any
 import pytest
 
 from aioinformer._core.coop import SLICE
-from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
+from aioinformer.errors import ApiError, ClientClosedError, DecodeError, IdleTimeoutError, TransportError
 from aioinformer.objects.keys import meta_namespace_key_func
 from aioinformer.objects.kube_object import KubeObject
 from aioinformer.objects.meta import NO_EVENT, WatchEvent
 from aioinformer.reflector.initial import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
+    STREAM_TRIES,
+    AfterStream,
     InitialEvents,
     Streaming,
     is_closing,
-    lacks_watch_list,
 )
 
 from ..virtual_time import virtual_time
 from .scripted import added, bookmark, closing_bookmark, deleted, error_event, modified
+
+UNSUPPORTED = ApiError(422, "Invalid", "sendInitialEvents: Forbidden")
 
 
 def decode(event: WatchEvent) -> Any:
@@ -143,7 +146,8 @@ class TestStreaming:
         assert streaming.is_due(0.0)
         now, pauses = 0.0, []
         for _ in range(12):
-            pauses.append(streaming.failed(now))
+            assert streaming.after(UNSUPPORTED, now) is AfterStream.LIST_FOR_A_WHILE
+            pauses.append(streaming.pause)
             assert not streaming.is_due(now + pauses[-1] - 1)
             now += pauses[-1]
             assert streaming.is_due(now)
@@ -152,20 +156,43 @@ class TestStreaming:
 
     def test_success_resets_the_pause(self) -> None:
         streaming = Streaming(wanted=True)
-        streaming.failed(0.0)
-        streaming.failed(1000.0)
+        streaming.after(UNSUPPORTED, 0.0)
+        streaming.after(UNSUPPORTED, 1000.0)
         streaming.succeeded()
-        assert streaming.failed(2000.0) == FIRST_PAUSE
+        streaming.after(UNSUPPORTED, 2000.0)
+        assert streaming.pause == FIRST_PAUSE
 
     def test_streams_can_be_turned_off(self) -> None:
         assert not Streaming(wanted=False).is_due(1e9)
 
+    @pytest.mark.parametrize(
+        ("errors", "step"),
+        [
+            ([ClientClosedError("closed")], AfterStream.FAIL),
+            ([ApiError(403, "Forbidden")], AfterStream.FAIL),
+            ([UNSUPPORTED], AfterStream.LIST_FOR_A_WHILE),
+            ([ApiError(405, "MethodNotAllowed")], AfterStream.LIST_FOR_A_WHILE),
+            ([ApiError(400, "BadRequest", "unable to parse requirement")], AfterStream.LIST),
+            ([IdleTimeoutError("no bookmark came")], AfterStream.LIST_FOR_A_WHILE),
+            ([ApiError(410, "Expired")], AfterStream.STREAM_AT_ONCE),
+            ([ApiError(410, "Expired")] * 2, AfterStream.BACK_OFF_AND_STREAM),
+            ([ApiError(429, "TooManyRequests")] * 9, AfterStream.BACK_OFF_AND_STREAM),
+            ([ApiError(500, "InternalError")], AfterStream.LIST),
+            ([DecodeError("no JSON")], AfterStream.LIST),
+            ([TransportError("cut")] * (STREAM_TRIES - 1), AfterStream.BACK_OFF_AND_STREAM),
+            ([TransportError("cut")] * STREAM_TRIES, AfterStream.LIST),
+        ],
+    )
+    def test_what_follows_a_stream_that_failed(self, errors: list[Exception], step: AfterStream) -> None:
+        streaming = Streaming(wanted=True)
+        for _ in range(2):  # each initial state has its own tries
+            streaming.begin()
+            assert [streaming.after(error, 0.0) for error in errors][-1] is step
 
-def test_errors_of_servers_without_watch_lists() -> None:
-    assert lacks_watch_list(IdleTimeoutError("no bookmark came"))
-    assert lacks_watch_list(ApiError(422, "Invalid", "sendInitialEvents: Forbidden"))
-    assert lacks_watch_list(ApiError(405, "MethodNotAllowed"))
-    assert not lacks_watch_list(ApiError(400, "BadRequest", "unable to parse requirement"))
-    assert not lacks_watch_list(ApiError(403, "Forbidden"))
-    assert not lacks_watch_list(ApiError(410, "Expired"))
-    assert not lacks_watch_list(TransportError("refused"))
+    def test_first_refusal_and_every_third_lead_to_a_list(self) -> None:
+        streaming, lists = Streaming(wanted=True), []
+        for _ in range(7):
+            streaming.after(ApiError(403, "Forbidden"), 0.0)
+            lists.append(not streaming.is_due(0.0))
+            streaming.list_tried()
+        assert lists == [True, False, False, True, False, False, True]

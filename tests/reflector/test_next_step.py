@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from aioinformer.errors import ApiError, DamagedError, IdleTimeoutError, TransportError
+from aioinformer.reflector.backoff import CAP
 from aioinformer.reflector.next_step import (
     InternalErrorRetries,
     Next,
+    Relists,
     ShortWatchBudget,
     after_end,
     after_failed_start,
@@ -128,3 +130,28 @@ class TestInternalErrorRetries:
     def test_errors_without_a_quiet_minute_do_not_restart_the_time(self) -> None:
         retries = InternalErrorRetries(30)
         assert [retries.allow(50.0 * n) for n in range(4)] == [True, False, False, False]
+
+
+class TestRelists:
+    def at_once(self, relists: Relists, error: Exception | None, now: float, is_first: bool = False) -> bool:
+        relists.watch_ended(error, now, is_first=is_first)
+        return relists.take_at_once()
+
+    def test_expired_later_watch_is_followed_by_a_list_at_once(self) -> None:
+        relists = Relists(300.0)
+        assert not relists.take_at_once()
+        assert not self.at_once(relists, expired(), 5.0, is_first=True)
+        assert not self.at_once(relists, TransportError("cut"), 5.0)
+        assert not self.at_once(relists, None, 5.0)
+        assert self.at_once(relists, expired(), 5.0)
+        assert not relists.take_at_once(), "of two lists only the first"
+        assert not self.at_once(relists, expired(), 5.0 + CAP - 1)
+        assert self.at_once(relists, expired(), 5.0 + CAP)
+
+    def test_list_makes_up_for_unreadable_events_after_an_interval(self) -> None:
+        relists = Relists(300.0)
+        has_listed = [relists.has_listed]
+        relists.listed(0.0)
+        assert [*has_listed, relists.has_listed] == [False, True]
+        assert not relists.may_make_up(299.0)
+        assert relists.may_make_up(300.0)

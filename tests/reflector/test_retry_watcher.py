@@ -316,7 +316,7 @@ class TestTheEnd:
             (added("a", ""), "without a resourceVersion"),
             (bookmark(""), "without a resourceVersion"),
             (WatchEvent("ADDED", b"[]"), "not a Kubernetes object"),
-            (WatchEvent("EXPLODED", pod("a", 11)), "unknown type 'EXPLODED'"),
+            (WatchEvent("DRAINED", pod("a", 11)), "unknown type 'DRAINED'"),
         ],
     )
     @virtual_time

@@ -28,6 +28,8 @@ MASTERS = "system:masters"
 PUBLIC = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 """Paths that need no token."""
 
+_ROLES = {"Role": ROLES, "ClusterRole": CLUSTER_ROLES}
+
 
 class Access(NamedTuple):
     """What a request needs to be permitted.
@@ -174,7 +176,9 @@ class Authorizer:
 
     def role(self, reference: Object, namespace: str) -> StoredObject | None:
         """Return the role that a binding in a namespace refers to, or None."""
-        resource = _roles(reference)
+        resource = _ROLES.get(reference["kind"])
+        if resource is None:
+            return None
         return self._cluster.find(resource, namespace if resource is ROLES else "", reference["name"])
 
     def _check_impersonation(self, request: Request, user: User, wanted: User) -> None:
@@ -219,7 +223,7 @@ class Authorizer:
         pending = [] if found is None else [found]
         seen = {*pending}
         for stored in pending:  # it grows by the roles that a role aggregates
-            role = read(_roles(reference), stored)
+            role = read(_ROLES[reference["kind"]], stored)
             yield from role.get("rules") or ()
             for selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
                 selected = LabelSelector.of(selector)
@@ -227,10 +231,6 @@ class Authorizer:
                     if other not in seen and selected.matches(other.labels):
                         seen.add(other)
                         pending.append(other)
-
-
-def _roles(reference: Object) -> ResourceType:
-    return ROLES if reference["kind"] == "Role" else CLUSTER_ROLES
 
 
 def _namespace(request: Request) -> str:

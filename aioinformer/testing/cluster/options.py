@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from aioinformer.testing import errors
 from aioinformer.testing.schema.unknown import FieldCheck
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from aioinformer.testing.cluster.protocols import Admission
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
+
+_POLICIES = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,21 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """The options of a delete."""
+    """The options of a delete.
+
+    Raises:
+        StatusError: 422 for an unknown propagation policy.
+    """
 
     grace_period_seconds: int | None = None
     uid: str | None = None
     resource_version: str | None = None
     propagation_policy: str | None = None
     dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        if self.propagation_policy not in (None, *_POLICIES):
+            cause = errors.field_not_supported(
+                "propagationPolicy", self.propagation_policy, [*_POLICIES, "nil"]
+            )
+            raise errors.invalid("DeleteOptions", "meta.k8s.io", "", [cause])

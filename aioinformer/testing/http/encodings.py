@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from aioinformer.objects.meta import WatchEventType
 from aioinformer.objects.protobuf.schema import message_of
 from aioinformer.testing import protobuf
 from aioinformer.testing.errors import MarshalError
@@ -39,7 +40,7 @@ class Encoding(ABC):
         """Return an object as a body."""
 
     @abstractmethod
-    def event(self, kind: str, obj: Shown) -> bytes:
+    def event(self, kind: WatchEventType, obj: Shown) -> bytes:
         """Return an object as an event of a watch."""
 
     @abstractmethod
@@ -60,7 +61,7 @@ class _Json(Encoding):
     def body(self, obj: Shown) -> bytes:
         return _to_json(obj) + b"\n"
 
-    def event(self, kind: str, obj: Shown) -> bytes:
+    def event(self, kind: WatchEventType, obj: Shown) -> bytes:
         return _to_json({"type": kind, "object": obj}) + b"\n"
 
     def page(self, listed: Object, items: Iterable[Shown]) -> Iterator[bytes]:
@@ -80,7 +81,7 @@ class _Yaml(Encoding):
     def body(self, obj: Shown) -> bytes:
         return dump(_decoded(obj))
 
-    def event(self, kind: str, obj: Shown) -> bytes:
+    def event(self, kind: WatchEventType, obj: Shown) -> bytes:
         raise NotImplementedError("the real server has no watches in YAML either")
 
     def page(self, listed: Object, items: Iterable[Shown]) -> Iterator[bytes]:
@@ -102,9 +103,9 @@ class _Protobuf(Encoding):
         api_version, kind = obj["apiVersion"], obj["kind"]
         return protobuf.envelope(api_version, kind, _marshal(api_version, kind, obj))
 
-    def event(self, kind: str, obj: Shown) -> bytes:
+    def event(self, kind: WatchEventType, obj: Shown) -> bytes:
         obj = _decoded(obj)
-        if kind == "ERROR":  # tests may leave out its type
+        if kind == WatchEventType.ERROR:  # tests may leave out its type
             obj = {"apiVersion": "v1", "kind": "Status", **obj}
         return protobuf.frame(kind, self.body(obj))
 

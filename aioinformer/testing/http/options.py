@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _LONGEST_MANAGER = 128
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_POLICIES = ("Foreground", "Background", "Orphan")
 
 _OPTIONS = {
     "POST": "CreateOptions",
@@ -138,9 +137,6 @@ def delete_options(given: Object, *, tries: bool = False) -> DeleteOptions:
             causes = [errors.field_invalid("propagationPolicy", policy, why)]
             raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
         policy = "Orphan" if orphans else "Background"
-    if policy not in (None, *_POLICIES):
-        causes = [errors.field_not_supported("propagationPolicy", policy, [*_POLICIES, "nil"])]
-        raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
     preconditions = given.get("preconditions") or {}
     return DeleteOptions(
         grace_period_seconds=given.get("gracePeriodSeconds"),

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import StatusError
+from aioinformer.objects.meta import WatchEventType
+from aioinformer.testing.errors import StatusError, bad_request, field_invalid
 from aioinformer.testing.storage.codec import load, raw, raw_item
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class View(ABC):
         """Return a list as a body in pieces; see ``Encoding.page``."""
 
     @abstractmethod
-    def event(self, kind: str, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         """Return an event of a watch."""
 
     @abstractmethod
@@ -52,7 +53,7 @@ class View(ABC):
 
     def error(self, status: Object) -> bytes:
         """Return an ERROR event of a watch."""
-        return self.encoding.event("ERROR", status)
+        return self.encoding.event(WatchEventType.ERROR, status)
 
 
 class PlainView(View):
@@ -74,7 +75,7 @@ class PlainView(View):
             listed |= {"metadata": metadata, "items": []}
         return self.encoding.page(listed, (raw_item(resource, stored) for stored in page.items))
 
-    def event(self, kind: str, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         return self.encoding.event(kind, raw(self.resource, stored))
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
@@ -84,7 +85,7 @@ class PlainView(View):
             bookmark = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
         else:
             bookmark = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        return self.encoding.event("BOOKMARK", bookmark)
+        return self.encoding.event(WatchEventType.BOOKMARK, bookmark)
 
 
 @lru_cache(maxsize=256)
@@ -138,14 +139,14 @@ class MetadataView(View):
         }
         return self.encoding.page(listed, (self._partial(stored) for stored in page.items))
 
-    def event(self, kind: str, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         """Return an event, or nothing if the client accepts lists only."""
         return b"" if self._of_lists else self.encoding.event(kind, self._partial(stored))
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
         """Return a bookmark, or nothing if the client accepts lists only."""
         bookmark = partial_metadata({"metadata": metadata}, self._api_version)
-        return b"" if self._of_lists else self.encoding.event("BOOKMARK", bookmark)
+        return b"" if self._of_lists else self.encoding.event(WatchEventType.BOOKMARK, bookmark)
 
     def _partial(self, stored: StoredObject) -> Object:
         return partial_metadata(load(self.resource, stored), self._api_version)
@@ -157,13 +158,20 @@ class TableView(View):
     Args:
         resource: The resource.
         version: The version of the group `meta.k8s.io`.
-        include: The part of the object in each row: `"None"`, `"Object"`, or anything else for its metadata.
+        include: The part of the object in each row: `"None"`, `"Object"`, or `"Metadata"` or nothing for its metadata.
         encoding: The encoding of the answers.
+
+    Raises:
+        StatusError: 400 for another part.
     """
 
     def __init__(self, resource: ResourceType, version: str, include: str, encoding: Encoding) -> None:
         super().__init__(resource, encoding)
         self._api_version = f"{META_GROUP}/{version}"
+        if include not in ("", "None", "Object", "Metadata"):
+            why = "must be 'Metadata', 'Object', 'None', or empty"
+            said = field_invalid("includeObject", include, why)["message"]
+            raise bad_request(f"Unable to convert to Table as requested: includeObject: {said}")
         self._include = include
         self._columns_sent = False
 
@@ -177,7 +185,7 @@ class TableView(View):
             yield b""  # other tasks may run
         yield self.encoding.body(self._table(rows, _list_metadata(page)))
 
-    def event(self, kind: str, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         table = self._table_of(stored)
         if self._columns_sent:
             table["columnDefinitions"] = None
@@ -188,7 +196,7 @@ class TableView(View):
         table = self._table([], metadata)
         if self._columns_sent:
             table["columnDefinitions"] = None
-        return self.encoding.event("BOOKMARK", table)
+        return self.encoding.event(WatchEventType.BOOKMARK, table)
 
     def _table_of(self, stored: StoredObject) -> Object:
         return self._table([*self._rows([stored])], {"resourceVersion": str(stored.resource_version)})

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
+from aioinformer.objects.meta import WatchEventType
 from aioinformer.testing.errors import (
     StatusError,
     field_forbidden,
@@ -193,7 +194,7 @@ class WatchCursor:
     def _take_initial(self) -> list[bytes]:
         lines, size = [], 0
         while self._initial and size < _WRITE_SIZE:
-            line = self.view.event("ADDED", self._shown(self._initial.popleft()))
+            line = self.view.event(WatchEventType.ADDED, self._shown(self._initial.popleft()))
             lines.append(line)
             size += len(line)
         return lines
@@ -214,8 +215,10 @@ class WatchCursor:
         before = self._selection.matches(event.previous)
         if now:
             assert event.current is not None
-            return self.view.event("MODIFIED" if before else "ADDED", self._shown(event.current))
-        return self.view.event("DELETED", self._shown(event.last)) if before else b""
+            return self.view.event(
+                WatchEventType.MODIFIED if before else WatchEventType.ADDED, self._shown(event.current)
+            )
+        return self.view.event(WatchEventType.DELETED, self._shown(event.last)) if before else b""
 
 
 class Sink(Protocol):

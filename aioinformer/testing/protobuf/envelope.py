@@ -13,6 +13,7 @@ from aioinformer.testing.protobuf.values import piece, tag
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from aioinformer.objects.meta import WatchEventType
     from aioinformer.testing.objects import Object
 
 _LENGTH = Struct(">I")
@@ -43,7 +44,7 @@ def envelope_of_list(
     yield _TAIL
 
 
-def frame(kind: str, body: bytes) -> bytes:
+def frame(kind: WatchEventType, body: bytes) -> bytes:
     """Return an event of a watch: its length, then a ``metav1.WatchEvent`` with the object in an envelope."""
     event = piece(1, kind.encode()) + piece(2, piece(1, body))
     return _LENGTH.pack(len(event)) + event

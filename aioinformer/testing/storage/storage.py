@@ -11,6 +11,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from aioinformer.objects.meta import WatchEventType
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -24,7 +26,7 @@ _MOST_WRITES = 8
 class EventEncoder(Protocol):
     """Encodes events of a watch; see `views.View`."""
 
-    def event(self, kind: str, stored: StoredObject) -> bytes:
+    def event(self, kind: WatchEventType, stored: StoredObject) -> bytes:
         """Encode an event."""
         ...
 
@@ -141,11 +143,11 @@ class StoredEvent:
         return self._newest.namespace
 
     @property
-    def type(self) -> str:
+    def type(self) -> WatchEventType:
         """ADDED, MODIFIED or DELETED."""
         if self.current is None:
-            return "DELETED"
-        return "ADDED" if self.previous is None else "MODIFIED"
+            return WatchEventType.DELETED
+        return WatchEventType.ADDED if self.previous is None else WatchEventType.MODIFIED
 
     @property
     def last(self) -> StoredObject:

@@ -84,6 +84,7 @@ async def views(server: Recorder) -> None:
     for path in (CONFIGMAPS, f"{CONFIGMAPS}/a", PODS, "/api/v1/namespaces/NS"):
         await server.ask("GET", path, accept=table)
     await server.ask("GET", CONFIGMAPS, query={"includeObject": "None"}, accept=table)
+    await server.ask("GET", CONFIGMAPS, query={"includeObject": "Everything"}, accept=table)
     await server.ask("GET", CONFIGMAPS, accept=f"{table},application/json")
     await server.ask("GET", CONFIGMAPS, accept=partial)
     await server.ask("GET", CONFIGMAPS, query={"labelSelector": "none"}, accept=partial)

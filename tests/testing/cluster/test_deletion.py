@@ -26,6 +26,14 @@ def test_jobs_and_replication_controllers_orphan_by_default(api_version: str, pl
         server.delete_collection("v1", "pods")
 
 
+def test_unknown_policy_is_refused() -> None:
+    server = APIServer()
+    server.create("v1", "pods", {"metadata": {"name": "web"}})
+    with pytest.raises(StatusError, match='Unsupported value: "foreground"'):
+        server.delete("v1", "pods", "web", propagation_policy="foreground")
+    assert server.get("v1", "pods", "web")["metadata"]["name"] == "web"
+
+
 def test_existing_finalizer_is_the_policy() -> None:
     server = APIServer(control_plane=False)
     server.create("batch/v1", "jobs", {"metadata": {"name": "web", "finalizers": ["foregroundDeletion"]}})

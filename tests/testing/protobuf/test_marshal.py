@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from aioinformer.objects.meta import BOOKMARK
 from aioinformer.objects.protobuf.messages import message
 from aioinformer.objects.protobuf.schema import message_of, schema
 from aioinformer.testing.errors import MarshalError
@@ -38,7 +39,7 @@ def test_empty_non_pointer_fields_are_written() -> None:
     """The bytes are kube-apiserver's own, of a bookmark."""
     metadata = {"resourceVersion": "226", "annotations": {"k8s.io/initial-events-end": "true"}}
     bookmark = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
-    assert frame("BOOKMARK", PROTOBUF.body(bookmark)) == (
+    assert frame(BOOKMARK, PROTOBUF.body(bookmark)) == (
         b"\x00\x00\x00\x90\n\x08BOOKMARK\x12\x83\x01\n\x80\x01k8s\x00\n\t\n\x02v1\x12\x03Pod\x12k\n6\n\x00\x12\x00"
         b'\x1a\x00"\x00*\x002\x032268\x00B\x00b!\n\x19k8s.io/initial-events-end\x12\x04true\x12\x1c\x1a\x002\x00B\x00'
         b'J\x00R\x00X\x00`\x00h\x00\x82\x01\x00\x8a\x01\x00\x9a\x01\x00\xc2\x01\x00\x1a\x13\n\x00\x1a\x00"\x00*\x002\x00J'

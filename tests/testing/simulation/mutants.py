@@ -459,28 +459,28 @@ INFORMER = [
     Mutant(
         "a late handler gets the rest of a list twice",
         "informer.distributor",
-        "Distributor._distribute",
+        "Distributor.take",
         ReplaceArgument("distribute_all", position=1, by="None"),
     ),
     Mutant(
         "the store does not wait for a handler that blocks",
-        "informer.distributor",
-        "Distributor.process",
+        "informer.shared_informer",
+        "SharedIndexInformer.handle_deltas",
         ReplaceCondition("has_room", by="False"),
         "",
         "The backlog is not bounded then, and nothing is lost. tests/informer/test_real_queue.py looks at its depth.",
     ),
     Mutant(
         "a slice of a batch ends the batch",
-        "informer.distributor",
-        "Distributor.process",
-        ReplaceReturn(name="_process_slices", nth=1, by="None"),
+        "informer.shared_informer",
+        "SharedIndexInformer.handle_deltas",
+        ReplaceReturn(name="take_rest", by="None"),
     ),
     Mutant(
         "notifications of a slice are lost",
         "informer.distributor",
-        "Distributor._process_slice",
-        DropCall("_distribute"),
+        "Distributor.take",
+        DropCall("distribute_all"),
     ),
 ]
 
