@@ -17,7 +17,6 @@ from tests.e2e.clusters import configmap, pod
 from tests.kubernetes.controlplane import ControlPlane
 
 
-
 def _pod(name: str) -> Object:
     """Return a pod as KubeSpawner and Airflow select them."""
     made = pod(name, labels={"component": "singleuser-server", "airflow-worker": "1"})
