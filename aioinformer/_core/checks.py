@@ -125,16 +125,6 @@ def is_subdomain(value: str) -> bool:
     return len(value) <= 253 and _SUBDOMAIN.fullmatch(value) is not None
 
 
-def require_callable(name: str, value: object) -> None:
-    """Check that a value can be called.
-
-    Raises:
-        ConfigError: It cannot.
-    """
-    if not callable(value):
-        raise ConfigError(f"{name} must be a function, not {value!r}")
-
-
 def require_methods(name: str, value: object, methods: Iterable[str], like: str) -> None:
     """Check that an object has the methods of its protocol.
 

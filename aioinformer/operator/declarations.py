@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypedDict, TypeVar
 
+from .._core.callables import callable_name, require_callback
 from .._core.checks import require_list, require_options
 from ..errors import ConfigError
-from ..handlers import callable_name, require_callback
 from ..workqueue import RateLimiter
 from .context import Context
 from .informer_triggers import Requests

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from .._core.callables import require_arguments, require_plain
 from .._core.checks import require_count, require_list, require_seconds
-from ..handlers import require_arguments, require_plain
 from ..objects.api_resources import APIResource
 from ..workqueue import RateLimiter
 from .context import Context

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager, nullcontext
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
+from .._core.callables import require_arguments
 from .._core.checks import require_object_name
 from ..client import Client
 from ..errors import ConfigError
 from ..events import EventRecorder
-from ..handlers import require_arguments
 from ..objects.kube_object import KubeObject
 from ..tracing import Trace
 from ..typed import CustomResource

@@ -7,6 +7,7 @@ from inspect import signature
 from random import Random
 from typing import Any, TypedDict
 
+from .._core.callables import require_callback
 from .._core.checks import (
     require_count,
     require_flag,
@@ -15,7 +16,6 @@ from .._core.checks import (
     require_seconds,
     require_text,
 )
-from ..handlers import require_callback
 
 WatchErrorHandler = Callable[[Any, Exception], object]
 """``handler(reflector, error)``, plain or async; the first argument is the Reflector.

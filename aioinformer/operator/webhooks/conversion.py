@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from ..._core.callables import callable_name
 from ..._core.cancellation import maybe_await
 from ..._core.coop import Budget
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
-from ...handlers import callable_name
 from ...objects.brackets import crossings
 from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
