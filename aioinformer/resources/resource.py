@@ -14,11 +14,11 @@ from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
+from ..listwatch.pager import PAGE_SIZE, Pager
 from ..objects.api_resources import APIResource
 from ..objects.codec import codec_for
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult
-from ..reflector.listing import PAGE_SIZE, Pager
 from ..typed.names import named
 from .addresses import Addresses
 from .endpoint import Endpoint
