@@ -17,6 +17,7 @@ from .._core.loops import InOneLoop
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import finish, raise_failures
 from ..client import Client
+from ..client.lookup import look_up
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import ListWatch
@@ -29,7 +30,6 @@ from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tracing import Trace, Tracer
-from ..typed.names import named
 from .compression import Compression
 from .probes import (
     Health,
@@ -212,7 +212,7 @@ class SharedInformerFactory(InOneLoop):
             StoppedError: The factory has been shut down, and has no such informer.
             WrongEventLoopError: The factory runs in another event loop or thread, and has no such informer.
         """
-        found = named(self._client, api_version, plural, object_type)
+        found = look_up(self._client, api_version, plural, object_type)
         api_version, plural, kind = found.api_version, found.plural, found.object_type
         chosen = self._namespaces(namespace, namespaces, found.is_namespaced(namespaced), plural)
         require_selectors(label_selector or "", field_selector or "")

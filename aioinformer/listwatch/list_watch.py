@@ -11,6 +11,7 @@ from .._core.checks import require_count
 from .._core.coop import Budget
 from ..client.client import Client
 from ..client.error_mapping import asking
+from ..client.lookup import look_up
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError, DecodeError
 from ..objects.api_resources import APIResource
@@ -23,7 +24,6 @@ from ..objects.meta import (
 )
 from ..objects.protobuf import MAGIC
 from ..protocols import SharedHealth, WatchStream
-from ..typed.names import named
 from .body import ListBodySplitter
 from .collection import Collection, query_of, request_text
 from .events import EventStream
@@ -142,7 +142,7 @@ class ListWatch:
             ConfigError: The arguments do not name a collection.
         """
         client = Client.of(client)
-        found = named(client, api_version, plural)
+        found = look_up(client, api_version, plural)
         if namespace and not found.is_namespaced(True):
             raise ConfigError(f"{found.plural} are cluster-scoped: read them without namespace={namespace!r}")
         resource = Collection(

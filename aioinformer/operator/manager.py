@@ -17,6 +17,7 @@ from .._core.forks import FORKED
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import Running, finish, raise_failures, run_until_first, wait_ended
 from ..client import Client
+from ..client.lookup import look_up
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
@@ -31,7 +32,6 @@ from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tracing import Trace
-from ..typed.names import named
 from .controller import Controller
 from .finalizing import may_read_same_object
 from .protocols import LeaderElection
@@ -218,7 +218,7 @@ class Manager(Running):
         Raises:
             ConfigError: The arguments do not name a collection.
         """
-        found = named(self.client, api_version, plural, object_type)
+        found = look_up(self.client, api_version, plural, object_type)
         namespaced = found.is_namespaced(namespaced)
         informer = self.for_resource(
             found.api_version, found.plural, found.object_type, namespaced=namespaced, **selected

@@ -12,12 +12,12 @@ from typing import Any, Protocol, TypeVar, Unpack, overload
 from .._core.callables import require_arguments
 from .._core.checks import require_object_name
 from ..client import Client
+from ..client.lookup import resource_of_class
 from ..errors import ConfigError
 from ..events import EventRecorder
 from ..objects.kube_object import KubeObject
 from ..tracing import Trace
 from ..typed import CustomResource
-from ..typed.names import resource_of_class
 from .context import Context, Lifespan
 from .declarations import ControllerOptions, Outcome, Uses, require_declared, require_items, unique
 from .declared_controller import DeclaredController

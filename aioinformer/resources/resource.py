@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, overload
 from .._core.checks import require_seconds
 from .._core.coop import Budget
 from ..client import Client
+from ..client.lookup import look_up
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
 from ..listwatch.collection import Collection
@@ -19,7 +20,6 @@ from ..objects.api_resources import APIResource
 from ..objects.codec import codec_for
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult
-from ..typed.names import named
 from .addresses import Addresses
 from .endpoint import Endpoint
 from .refusals import refusing
@@ -127,7 +127,7 @@ class Resource(Writes[T]):
     ) -> None:
         require_seconds("timeout", timeout)
         client = Client.of(client)
-        found = named(client, api_version, plural, object_type)
+        found = look_up(client, api_version, plural, object_type)
         collection = Collection(found.api_version, found.plural)
         addresses = Addresses(collection, found.is_namespaced(namespaced))
         self._object_type: type[T] = found.object_type
