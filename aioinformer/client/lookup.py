@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from .._core.checks import require_text
 from ..errors import ConfigError
 from ..objects.api_resources import APIResource, built_in, built_in_resources, did_you_mean, is_cluster_scoped
 from ..objects.kube_object import KubeObject
 from .client import Client
 
 _MODEL = re.compile(r"lightkube\.models\.([a-z]+)_(v[0-9][a-z0-9]*)")
+
+
+ResourceName = str | APIResource
+"""What names a resource: ``"pods"``, ``"deploy"``, an APIResource; or an apiVersion, before a plural."""
 
 
 class NamedResource(NamedTuple):
@@ -57,6 +62,7 @@ def look_up(client: Client, resource: Any, plural: Any = "", object_type: Any = 
         ConfigError: They name no resource; the message says what to write.
     """
     if isinstance(plural, str) and plural:
+        require_text("api_version", resource, like="apps/v1")
         return NamedResource(resource, plural, object_type or KubeObject, None)
     if plural != "" and object_type is None:
         object_type = plural

@@ -17,7 +17,7 @@ from .._core.forks import FORKED
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import Running, finish, raise_failures, run_until_first, wait_ended
 from ..client import Client
-from ..client.lookup import look_up
+from ..client.lookup import ResourceName, look_up
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
@@ -26,7 +26,6 @@ from ..informer.probes import Health, liveness_problems, readiness_problems, und
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
 from ..metrics import Sample, exposition
-from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
@@ -60,17 +59,11 @@ class ManagerOptions(ReflectorOptions, total=False):
     detect_mutations: bool
 
 
-class ResourceOptions(Selected, total=False):
+class CollectionOptions(InformerOptions, total=False):
     """The options of ``Manager.resource``."""
 
-    field_manager: str
-
-
-class CollectionOptions(ResourceOptions, total=False):
-    """The options of ``Manager.resource`` after an apiVersion and a plural."""
-
     kind: str
-    namespaced: bool
+    field_manager: str
 
 
 class Manager(Running):
@@ -137,27 +130,16 @@ class Manager(Running):
 
     @overload
     def for_resource(
-        self, api_version: str, plural: str, **options: Unpack[InformerOptions]
+        self, api_version: ResourceName, plural: str = "", **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
     def for_resource(
-        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, /, **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[KubeObject]: ...
-
-    @overload
-    def for_resource(
-        self, resource: type[T], /, **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[InformerOptions]
+        self,
+        api_version: ResourceName | type[T],
+        plural: str | type[T] = "",
+        object_type: type[T] | None = None,
+        **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[T]: ...
 
     def for_resource(
@@ -168,29 +150,20 @@ class Manager(Running):
         **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[Any]:
         """Return the shared informer of a collection, as ``SharedInformerFactory.for_resource`` does."""
-        return self._factory.for_resource(api_version, plural, object_type, **options)  # type: ignore[arg-type]
+        return self._factory.for_resource(api_version, plural, object_type, **options)
 
     @overload
     def resource(
-        self, api_version: str, plural: str, **options: Unpack[CollectionOptions]
+        self, api_version: ResourceName, plural: str = "", **options: Unpack[CollectionOptions]
     ) -> CachedResource[KubeObject]: ...
 
     @overload
     def resource(
-        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[CollectionOptions]
-    ) -> CachedResource[T]: ...
-
-    @overload
-    def resource(
-        self, resource: str | APIResource, /, **options: Unpack[ResourceOptions]
-    ) -> CachedResource[KubeObject]: ...
-
-    @overload
-    def resource(self, resource: type[T], /, **options: Unpack[ResourceOptions]) -> CachedResource[T]: ...
-
-    @overload
-    def resource(
-        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[ResourceOptions]
+        self,
+        api_version: ResourceName | type[T],
+        plural: str | type[T] = "",
+        object_type: type[T] | None = None,
+        **options: Unpack[CollectionOptions],
     ) -> CachedResource[T]: ...
 
     def resource(

@@ -112,6 +112,12 @@ async def test_a_wrong_name_says_what_to_do(client: Client, wrong: Any, message:
             ask(client, wrong)
 
 
+async def test_a_plural_after_a_class_is_refused(client: Client) -> None:
+    for ask in (ListWatch.for_resource, Resource):
+        with pytest.raises(ConfigError, match=r"api_version must be a string, like 'apps/v1', not .*Website"):
+            ask(client, Website, "websites")
+
+
 async def test_list_watches_are_named_shortly(client: Client) -> None:
     assert ListWatch.for_resource(client, "pods", namespace="a").description == "pods in a"
     assert ListWatch.for_resource(client, Website).description == "websites.example.com"
