@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -10,16 +11,101 @@ import msgspec
 from .._core.tasks import gather
 from ..client import Client
 from ..client.transport import Change
-from ..errors import AioInformerError, ApiError, ConfigError
+from ..errors import AioInformerError, ApiError, ConfigError, said
+from ..leaderelection import LeaderElector
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
 from ..objects.nesting import reader_of
+from .definitions import differences
 from .kinds import Named, base_of, declared
 from .manager import Manager
-from .rights import Right, merged
+from .operator import Operator
+from .rights import ELECT, LEASES, Right, merged
+from .run_options import RunOptions
+
+logger = logging.getLogger(__name__)
 
 TIMEOUT = 10.0
 """Seconds for each answer."""
+
+
+async def check(
+    operator: Operator | None,
+    options: RunOptions,
+    client: Client,
+    manager: Manager,
+    elector: LeaderElector | None,
+) -> None:
+    """Check that the server has what an operator reads, and permits what it does. Log what is missing and may be.
+
+    Args:
+        operator: The operator; None if a function made the manager.
+        options: How it runs.
+        client: The client.
+        manager: The manager.
+        elector: The elector; None without leader election.
+
+    Raises:
+        ConfigError: The operator cannot work at this server.
+    """
+    try:
+        await _check_collections(operator, options, client, manager)
+        missing = await missing_rights(client, _needed(operator, options, client, manager, elector))
+    except ConfigError:
+        raise
+    except AioInformerError as error:
+        logger.warning("the rights were not checked, and the operator starts anyway: %s", said(error))
+        return
+    if not missing:
+        return
+    rights = f"{await user_of(client)} may not {in_words(missing)}"
+    grant = (
+        f"Grant it: aioinformer manifests {options.target}{' --replicas 2' if elector else ''} prints the rules"
+        if operator is not None
+        else "Grant it by a Role or ClusterRole"
+    )
+    if any({"list", "watch"} & set(each.right.verbs) for each in missing):
+        elsewhere = "" if options.namespace else ", or pass --namespace to work in a single one"
+        raise ConfigError(f"{rights}. {grant}{elsewhere}")
+    logger.warning("%s; the operator starts anyway. %s", rights, grant)
+
+
+async def _check_collections(
+    operator: Operator | None, options: RunOptions, client: Client, manager: Manager
+) -> None:
+    if operator is None:
+        await require_collections(client, manager, "Install its CustomResourceDefinition")
+        return
+    target = options.target
+    await require_collections(
+        client,
+        manager,
+        f"Install it: pass --install-crds, or apply what aioinformer manifests {target} prints; --dev needs no cluster",
+    )
+    if options.namespace:
+        require_scopes(client, operator.resources)
+    for difference in [] if options.installs else await differences(client, operator):
+        logger.warning(
+            "%s. If the class is newer, install its definition: aioinformer manifests %s prints it. If the server's is "
+            "newer, run the newer operator",
+            difference, target,
+        )  # fmt: skip
+
+
+def _needed(
+    operator: Operator | None,
+    options: RunOptions,
+    client: Client,
+    manager: Manager,
+    elector: LeaderElector | None,
+) -> Iterator[Needed]:
+    if operator is None:
+        yield from read_by(manager)
+        return
+    for right in operator.rights(leader_election=False):
+        yield Needed(right, (options.namespace or "") if right.namespaced else "")
+    if elector is not None:
+        yield Needed(Right.of(LEASES, ELECT), options.lease_namespace or client.namespace, operator.name)
 
 
 class Needed(NamedTuple):
