@@ -47,16 +47,18 @@ class ManagerOptions(ReflectorOptions, total=False):
     """Options of a Manager that are those of its informers.
 
     Attributes:
-        default_resync_period: As for Manager.
+        default_resync_period: Seconds between resyncs of the informers; 0, the default, for none.
         queue: As for SharedInformerFactory.
         stalled_after: As for SharedInformerFactory.
         detect_mutations: As for SharedInformerFactory.
+        on_trace: As for SharedInformerFactory.
     """
 
     default_resync_period: float
     queue: QueueName
     stalled_after: float | None
     detect_mutations: bool
+    on_trace: Callable[[Trace], object] | None
 
 
 class CollectionOptions(InformerOptions, total=False):
@@ -81,9 +83,7 @@ class Manager(Running):
             caches filled and queues changes.
         grace_period: Seconds that running reconciles may take to end. Cancelled ones may take ten more, and releasing
             the Lease takes requests. Kubernetes kills a pod after 30 seconds by default.
-        default_resync_period: Seconds between resyncs of the informers; 0 for none.
-        queue, stalled_after, detect_mutations, on_trace: As for SharedInformerFactory.
-        **options: See ReflectorOptions; they apply to every informer.
+        **options: See ManagerOptions and ReflectorOptions; they apply to every informer.
 
     Raises:
         ConfigError: An argument is invalid.
@@ -96,25 +96,11 @@ class Manager(Running):
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
         grace_period: float = 20.0,
-        stalled_after: float | None = None,
-        default_resync_period: float = 0.0,
-        queue: QueueName = "delta",
-        detect_mutations: bool = False,
-        on_trace: Callable[[Trace], object] | None = None,
-        **options: Unpack[ReflectorOptions],
+        **options: Unpack[ManagerOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
         self.client = Client.of(client)
-        self._factory = SharedInformerFactory(
-            self.client,
-            namespace,
-            default_resync_period,
-            queue=queue,
-            stalled_after=stalled_after,
-            detect_mutations=detect_mutations,
-            on_trace=on_trace,
-            **options,
-        )
+        self._factory = SharedInformerFactory(self.client, namespace, **options)
         self._election = leader_election
         self._grace_period = grace_period
         self._controllers: list[Controller[Any]] = []

@@ -16,7 +16,6 @@ from ..client.lookup import resource_of_class
 from ..errors import ConfigError
 from ..events import EventRecorder
 from ..objects.kube_object import KubeObject
-from ..tracing import Trace
 from ..typed import CustomResource
 from .context import Context, Lifespan
 from .declarations import DeclaredOptions, Outcome, Uses, require_declared, require_items, unique
@@ -213,7 +212,6 @@ class Operator(DeclaresWebhooks):
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
         grace_period: float = 20.0,
-        on_trace: Callable[[Trace], object] | None = None,
         settings: object = None,
         **options: Unpack[ManagerOptions],
     ) -> Manager:
@@ -226,7 +224,6 @@ class Operator(DeclaresWebhooks):
             namespace: The namespace to work in; None for all.
             leader_election: As for Manager.
             grace_period: As for Manager.
-            on_trace: As for Manager.
             settings: Its settings; None reads them from environment variables.
             **options: As for Manager.
 
@@ -239,7 +236,6 @@ class Operator(DeclaresWebhooks):
             namespace=namespace,
             leader_election=leader_election,
             grace_period=grace_period,
-            on_trace=on_trace,
             **options,
         )
         for each in self._declared:

@@ -88,16 +88,18 @@ class _Process:
         """Run the operator until cancelled."""
         client, operator, options = self._client, self._operator, self._options
         served = operator if operator is not None and operator.has_webhooks and options.webhook_port else None
-        if served and (
-            options.tls_cert is None or options.tls_key is None
-        ):  # before anything changes at the server
+        # Before anything changes at the server.
+        if served and (options.tls_cert is None or options.tls_key is None):
             raise ConfigError(
                 f"{self._name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
                 "makes them), or --webhook-port 0 to run without webhooks"
             )
         reached = self._reached() if served else {}
         async with client:
-            elector = self._elector() if options.leader_elect else None
+            elector = None
+            if options.leader_elect:
+                lease = self._name.lower().replace("_", "-")
+                elector = LeaderElector(client, lease, options.lease_namespace or client.namespace)
             stages = StageTimes(TRACES) if options.trace else None
             if operator is not None:
                 if options.installs:
@@ -116,7 +118,7 @@ class _Process:
             async with webhooks, serving:  # first the webhooks: a pod that is ready serves them
                 if served and reached:
                     await register(client, served, **reached)
-                await check(operator, options, client, manager, elector)
+                await check(operator, options, manager)
                 logger.info("%s runs on %s", self._name, client.server)
                 if self._host and options.metrics_port:
                     logger.info("the debug page: http://%s:%d/debug", self._host, options.metrics_port)
@@ -136,10 +138,6 @@ class _Process:
         """Wait until the seconds are over, from the signal on. A second signal cuts that short."""
         if self._drains_until is not None:
             await asyncio.sleep(self._drains_until - asyncio.get_running_loop().time())
-
-    def _elector(self) -> LeaderElector:
-        namespace = self._options.lease_namespace or self._client.namespace
-        return LeaderElector(self._client, self._name.lower().replace("_", "-"), namespace)
 
     async def _install(self, operator: Operator, reached: Reached) -> None:
         try:
