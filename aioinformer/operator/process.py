@@ -94,7 +94,7 @@ class _Process:
                 f"{self._name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
                 "makes them), or --webhook-port 0 to run without webhooks"
             )
-        reached = self._reached() if served else {}
+        reached: Reached = self._reached() if served else {}
         async with client:
             elector = None
             if options.leader_elect:
