@@ -16,13 +16,14 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
+from ._core.callables import callable_name, require_plain
 from ._core.cancellation import CALL_ERRORS, maybe_await
 from ._core.checks import is_finite, require_count
 from ._core.failure_log import FailureLog
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
-from .handlers import ResourceEventHandler, callable_name, require_plain
+from .handlers import ResourceEventHandler
 from .notifications import (
     AddNotification,
     DeleteNotification,

@@ -3,7 +3,8 @@
     python examples/operator_quickstart.py
     python examples/operator_quickstart.py in-cluster
 
-The first runs on an API server inside this process. The second is for a pod: it ends on SIGTERM.
+The first runs on an API server inside this process. The second is for a pod: it serves probes and metrics, and ends on
+SIGTERM.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from aioinformer.operator import (
     Manager,
     Owns,
     Request,
+    RunOptions,
     controller_of,
     owner_reference,
+    run,
 )
 from aioinformer.resources import CachedResource
 from aioinformer.testing import APIServer, eventually
@@ -28,8 +31,9 @@ from aioinformer.testing import APIServer, eventually
 EXPOSED = "example.com/expose"
 
 
-def expose(manager: Manager) -> None:
-    """Add the controller."""
+def expose(client: Client) -> Manager:
+    """Return a manager with the controller."""
+    manager = Manager(client)
     deployments = manager.for_resource("apps/v1", "deployments")
     services = manager.resource("v1", "services", kind="Service")
 
@@ -54,6 +58,7 @@ def expose(manager: Manager) -> None:
             concurrency=4,
         )
     )
+    return manager
 
 
 def service_for(deployment: KubeObject) -> dict[str, object]:
@@ -83,30 +88,24 @@ async def is_exposed(services: CachedResource[KubeObject], deployment: KubeObjec
 
 async def main() -> None:
     """Run on an API server inside this process, and make changes as its user."""
-    async with APIServer() as server, Client.from_url(server.url) as client:
-        manager = Manager(client)
-        expose(manager)
-        async with manager:
-            labels = {"app": "web"}
-            spec = {
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": []}},
-            }
-            web = {"metadata": {"name": "web", "labels": {EXPOSED: "8080"}}, "spec": spec}
-            server.create("apps/v1", "deployments", web)
-            await eventually(lambda: "default/web" in server.snapshot("v1", "services"))
-            server.delete("v1", "services", "web")
-            await eventually(lambda: "default/web" in server.snapshot("v1", "services"))
-            server.patch("apps/v1", "deployments", "web", {"metadata": {"labels": {EXPOSED: None}}})
-            await eventually(lambda: "default/web" not in server.snapshot("v1", "services"))
+    async with APIServer() as server, Client.from_url(server.url) as client, expose(client):
+        labels = {"app": "web"}
+        spec = {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": []}},
+        }
+        web = {"metadata": {"name": "web", "labels": {EXPOSED: "8080"}}, "spec": spec}
+        server.create("apps/v1", "deployments", web)
+        await eventually(lambda: "default/web" in server.snapshot("v1", "services"))
+        server.delete("v1", "services", "web")
+        await eventually(lambda: "default/web" in server.snapshot("v1", "services"))
+        server.patch("apps/v1", "deployments", "web", {"metadata": {"labels": {EXPOSED: None}}})
+        await eventually(lambda: "default/web" not in server.snapshot("v1", "services"))
 
 
 async def in_cluster() -> None:
     """Run in a pod."""
-    async with Client.in_cluster() as client:
-        manager = Manager(client)
-        expose(manager)
-        await manager.run_until_signal()
+    await run(expose, options=RunOptions(target="expose"))
 
 
 if __name__ == "__main__":

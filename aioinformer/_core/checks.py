@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import signature
 from typing import TypeGuard, TypeVar
 
 from ..errors import ConfigError
@@ -125,16 +126,6 @@ def is_subdomain(value: str) -> bool:
     return len(value) <= 253 and _SUBDOMAIN.fullmatch(value) is not None
 
 
-def require_callable(name: str, value: object) -> None:
-    """Check that a value can be called.
-
-    Raises:
-        ConfigError: It cannot.
-    """
-    if not callable(value):
-        raise ConfigError(f"{name} must be a function, not {value!r}")
-
-
 def require_methods(name: str, value: object, methods: Iterable[str], like: str) -> None:
     """Check that an object has the methods of its protocol.
 
@@ -164,12 +155,21 @@ def require_list(name: str, value: Iterable[T]) -> list[T]:
     return list(value)
 
 
-def require_options(given: Iterable[str], known: Iterable[str]) -> None:
+def require_options(
+    given: Iterable[str], known: Iterable[str], taker: Callable[..., object] | None = None
+) -> None:
     """Check the names of keyword arguments.
+
+    Args:
+        given: The names.
+        known: The names of the options.
+        taker: The function or class that takes them; None if it has no others in its signature.
 
     Raises:
         TypeError: There is no such option.
     """
     known = list(known)
     if unknown := sorted(set(given).difference(known)):
-        raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(known)}")
+        own = () if taker is None else signature(taker).parameters.values()
+        names = [*(each.name for each in own if each.kind is not each.VAR_KEYWORD), *known]
+        raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(names)}")

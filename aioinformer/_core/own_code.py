@@ -1,4 +1,4 @@
-"""Find the line of a user's code that raised an error."""
+"""Find the line of a user's code that raised an error, and say it."""
 
 from __future__ import annotations
 
@@ -30,3 +30,15 @@ def is_own(path: str) -> bool:
     if path.startswith("<") or "site-packages" in path or "dist-packages" in path:
         return False
     return not any(os.path.abspath(path).startswith(folder + os.sep) for folder in FOLDERS)
+
+
+def failure_text(what: str, error: BaseException) -> str:
+    """Return that a user's code failed, and why: its own last line in the traceback, and the error."""
+    why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{what}: {shown_path(error.filename)}, line {error.lineno}: SyntaxError: {error.msg}"
+    last = own_frame(error)
+    if last is None:
+        return f"{what}: {why}"
+    code = f" ({last.line})" if last.line else ""
+    return f"{what}: {shown_path(last.filename)}, line {last.lineno}{code}: {why}"

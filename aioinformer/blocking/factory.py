@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..client import Client
+from ..client.lookup import ResourceName
 from ..controller import QueueName
 from ..errors import ConfigError, StoppedError
 from ..informer import Health, SharedIndexInformer, SharedInformerFactory
 from ..informer.factory import InformerOptions
-from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..tracing import Trace
@@ -102,25 +102,16 @@ class Factory:
 
     @overload
     def for_resource(
-        self, api_version: str, plural: str, **options: Unpack[InformerOptions]
+        self, api_version: ResourceName, plural: str = "", **options: Unpack[InformerOptions]
     ) -> Informer[KubeObject]: ...
 
     @overload
     def for_resource(
-        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[InformerOptions]
-    ) -> Informer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, /, **options: Unpack[InformerOptions]
-    ) -> Informer[KubeObject]: ...
-
-    @overload
-    def for_resource(self, resource: type[T], /, **options: Unpack[InformerOptions]) -> Informer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[InformerOptions]
+        self,
+        api_version: ResourceName | type[T],
+        plural: str | type[T] = "",
+        object_type: type[T] | None = None,
+        **options: Unpack[InformerOptions],
     ) -> Informer[T]: ...
 
     def for_resource(self, *args: Any, **options: Any) -> Informer[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
+from .._core.callables import require_at_once, require_plain
 from .._core.threads import call_in
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import InformerError, said
@@ -14,9 +15,7 @@ from ..handlers import (
     ResourceEventHandler,
     handler_name,
     on_undecodable_of,
-    require_at_once,
     require_handler,
-    require_plain,
 )
 
 T = TypeVar("T")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from .._core.callables import require_plain
 from .._core.forks import forked_error
 from ..errors import ConfigError
 from ..handlers import (
@@ -18,7 +19,6 @@ from ..handlers import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     handler_name,
-    require_plain,
 )
 from ..informer import InformerState, SharedIndexInformer
 from ..processor import BACKLOG_LIMIT, Backlog

@@ -6,22 +6,19 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
-from .._core.own_code import own_frame, shown_path
+from .._core.own_code import failure_text
 from ..errors import ConfigError
 from ..operator import Manager, Operator
+from ..operator.protocols import ManagerFactory
 
 DEFAULT_OBJECT = "operator"
 
-Factory = Callable[..., Any]
-"""Makes a Manager, or a coroutine that does."""
 
-
-def load(target: str) -> Operator | Factory:
+def load(target: str) -> Operator | ManagerFactory:
     """Return the Operator or Manager factory that ``MODULE:OBJECT`` names. ``MODULE`` means ``MODULE:operator``.
 
     Modules of the current folder are found, too.
@@ -82,21 +79,9 @@ def _imported(name: str) -> ModuleType:
                 f"there is no module {error.name!r} in {os.getcwd()} or where Python looks; run this in the folder "
                 f"that has {name.partition('.')[0]}, or install it"
             ) from error
-        raise ConfigError(failure(f"{name} cannot be imported", error)) from error
+        raise ConfigError(failure_text(f"{name} cannot be imported", error)) from error
     except BaseException as error:  # a module may even call sys.exit
-        raise ConfigError(failure(f"{name} cannot be imported", error)) from error
-
-
-def failure(what: str, error: BaseException) -> str:
-    """Return that a user's code failed, and why: its own last line in the traceback, and the error."""
-    why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{what}: {shown_path(error.filename)}, line {error.lineno}: SyntaxError: {error.msg}"
-    last = own_frame(error)
-    if last is None:
-        return f"{what}: {why}"
-    code = f" ({last.line})" if last.line else ""
-    return f"{what}: {shown_path(last.filename)}, line {last.lineno}{code}: {why}"
+        raise ConfigError(failure_text(f"{name} cannot be imported", error)) from error
 
 
 def _missing(module: ModuleType, path: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._core.checks import require_namespace
+from .._core.tasks import finish
 from ..client import Client
 from .logs import set_up
 from .options import Context, Kubeconfig, Verbose, find_target
@@ -22,9 +23,13 @@ from .sources import OPTION as REPORT_SOURCES
 from .sources import report_sources
 
 if TYPE_CHECKING:
-    from ..operator import Operator
-    from .loading import Factory
-    from .run import Run
+    from ..operator import Operator, RunOptions
+    from ..operator.protocols import ManagerFactory
+
+logger = logging.getLogger(__name__)
+
+LEFT_BEHIND = 1.0
+"""Seconds that tasks which the manager left behind may take to end."""
 
 
 class LogFormat(StrEnum):
@@ -145,9 +150,9 @@ def run_command(
         for option, value in (("-n", namespace), ("--lease-namespace", lease_namespace)):
             if value is not None:
                 require_namespace(option, value)
-    from .run import Run, run  # this needs half as long again as the other commands
+    from ..operator import RunOptions  # this needs half as long again as the other commands
 
-    asked = Run(
+    options = RunOptions(
         target=target,
         namespace=namespace,
         leader_elect=leader_elect,
@@ -158,25 +163,42 @@ def run_command(
         tls_cert=tls_cert,
         tls_key=tls_key,
         webhook_ca=webhook_ca,
-        host=host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1"),
+        host=host,
         debug_hosts=tuple(debug_host or ()),
         grace_period=grace_period,
         trace=trace,
-        install_crds=install_crds or force_crds,
+        install_crds=install_crds,
         force_crds=force_crds,
     )
     loop_factory = uvloop_factory("--uvloop") if uvloop else None
     with reporting_errors():
         if dev:
-            _run_dev(asked, uvloop=uvloop, log_format=log_format, verbose=verbose)
+            _run_dev(options, uvloop=uvloop, log_format=log_format, verbose=verbose)
             return
         client = find_target(server, kubeconfig, context).client() if elsewhere else Client.from_environment()
-        found = _load(target, sources)
+        loaded = _load(target, sources)
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            runner.run(run(found, asked, client))
+            runner.run(_run(loaded, client, options))
 
 
-def _load(target: str, sources: Path | None) -> Operator | Factory:
+async def _run(loaded: Operator | ManagerFactory, client: Client, options: RunOptions) -> None:
+    from ..operator import run
+
+    await run(loaded, client, options)
+    await _end_the_rest()
+
+
+async def _end_the_rest() -> None:
+    """Cancel the tasks that still run, and end the process if some ignore it, which asyncio would wait for."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    await finish(*rest, grace=LEFT_BEHIND)
+    if running := [task for task in rest if not task.done()]:
+        names = ", ".join(sorted(task.get_name() for task in running))
+        logger.error("the process ends, although these tasks ignore their cancellation: %s", names)
+        os._exit(1)
+
+
+def _load(target: str, sources: Path | None) -> Operator | ManagerFactory:
     """Load the operator; for ``--dev``, report the project's files, also if that fails."""
     from .loading import load
 
@@ -190,24 +212,24 @@ def _load(target: str, sources: Path | None) -> Operator | Factory:
     return loaded
 
 
-def _run_dev(asked: Run, *, uvloop: bool, log_format: LogFormat, verbose: bool) -> None:
+def _run_dev(options: RunOptions, *, uvloop: bool, log_format: LogFormat, verbose: bool) -> None:
     try:
         from .dev import run_dev
     except ModuleNotFoundError as error:
         fail(f"--dev needs {error.name}: pip install 'aioinformer[testing]'")
     arguments = [
-        f"--metrics-port={asked.metrics_port}",
-        f"--probe-port={asked.probe_port}",
-        f"--webhook-port={asked.webhook_port}",
+        f"--metrics-port={options.metrics_port}",
+        f"--probe-port={options.probe_port}",
+        f"--webhook-port={options.webhook_port}",
         f"--log-format={log_format.value}",
-        *([f"--namespace={asked.namespace}"] if asked.namespace else []),
-        *([f"--lease-namespace={asked.lease_namespace}"] if asked.lease_namespace else []),
-        *([f"--host={asked.host}"] if asked.host else []),
-        *(f"--debug-host={name}" for name in asked.debug_hosts),
-        *([f"--grace-period={asked.grace_period}"] if asked.grace_period is not None else []),
-        *(["--leader-elect"] if asked.leader_elect else []),
-        *(["--trace"] if asked.trace else []),
+        *([f"--namespace={options.namespace}"] if options.namespace else []),
+        *([f"--lease-namespace={options.lease_namespace}"] if options.lease_namespace else []),
+        *([f"--host={options.host}"] if options.host else []),
+        *(f"--debug-host={name}" for name in options.debug_hosts),
+        *([f"--grace-period={options.grace_period}"] if options.grace_period is not None else []),
+        *(["--leader-elect"] if options.leader_elect else []),
+        *(["--trace"] if options.trace else []),
         *(["--uvloop"] if uvloop else []),
         *(["--verbose"] if verbose else []),
     ]
-    asyncio.run(run_dev(asked.target, arguments))
+    asyncio.run(run_dev(options.target, arguments))

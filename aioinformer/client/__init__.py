@@ -1,4 +1,4 @@
-"""The way to an API server: configuration, credentials, TLS, proxies, requests, health.
+"""The way to an API server: configuration, credentials, TLS, proxies, requests, health, discovery.
 
 The only room that knows about HTTP. ``ListWatch`` and ``Resource`` ask it for bytes.
 """

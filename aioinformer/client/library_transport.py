@@ -16,11 +16,11 @@ from weakref import WeakSet
 
 import anyio
 
+from .._core.callables import require_plain
 from .._core.forks import Process, current_process, require_same_process
 from .._core.loops import require_running_loop
 from .._core.tasks import finish
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
-from ..handlers import require_plain
 from .credentials import (
     TOKEN_FILE_PERIOD,
     Access,

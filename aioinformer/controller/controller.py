@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 
+from .._core.callables import require_callback
 from .._core.cancellation import CALL_ERRORS, maybe_await
 from .._core.checks import require_methods, require_timeout
 from .._core.coop import Budget
@@ -17,7 +18,6 @@ from .._core.failure_log import FailureLog
 from .._core.tasks import Running, run_until_first
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
-from ..handlers import require_callback
 from ..objects.keys import key_and_version
 from ..protocols import ListerWatcher, Process, Queue, batched
 from ..reflector import Reflector, ReflectorOptions, ReflectorState

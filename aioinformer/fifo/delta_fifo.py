@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Iterator, MutableMapping, Seque
 from operator import length_hint
 from typing import Any
 
+from .._core.callables import require_plain
 from ..deltas import ADDED, DELETED, UPDATED, DeletedFinalStateUnknown, Delta, DeltaType, type_of_delta
 from ..errors import RejectedObjectError, TransformError
-from ..handlers import require_plain
 from ..objects.keys import (
     ExplicitKey,
     KeyFunc,

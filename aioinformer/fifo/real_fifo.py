@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .._core.callables import require_plain
 from .._core.checks import require_count
 from ..deltas import (
     ADDED,
@@ -23,7 +24,6 @@ from ..deltas import (
     type_of_delta,
 )
 from ..errors import ConfigError, KeyFuncError, RejectedObjectError, TransformError
-from ..handlers import require_plain
 from ..objects.keys import (
     ExplicitKey,
     KeyFunc,

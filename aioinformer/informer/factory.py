@@ -17,19 +17,18 @@ from .._core.loops import InOneLoop
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import finish, raise_failures
 from ..client import Client
+from ..client.lookup import ResourceName, look_up
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import ListWatch
 from ..listwatch.collection import require_selectors
 from ..metrics import Sample, exposition
-from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject, is_kube_object_type
 from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tracing import Trace, Tracer
-from ..typed.names import named
 from .compression import Compression
 from .probes import (
     Health,
@@ -142,34 +141,16 @@ class SharedInformerFactory(InOneLoop):
 
     @overload
     def for_resource(
-        self,
-        api_version: str,
-        plural: str,
-        **options: Unpack[InformerOptions],
+        self, api_version: ResourceName, plural: str = "", **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
     def for_resource(
         self,
-        api_version: str,
-        plural: str,
-        object_type: type[T],
+        api_version: ResourceName | type[T],
+        plural: str | type[T] = "",
+        object_type: type[T] | None = None,
         **options: Unpack[InformerOptions],
-    ) -> SharedIndexInformer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, /, **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[KubeObject]: ...
-
-    @overload
-    def for_resource(
-        self, resource: type[T], /, **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[T]: ...
 
     def for_resource(
@@ -212,7 +193,7 @@ class SharedInformerFactory(InOneLoop):
             StoppedError: The factory has been shut down, and has no such informer.
             WrongEventLoopError: The factory runs in another event loop or thread, and has no such informer.
         """
-        found = named(self._client, api_version, plural, object_type)
+        found = look_up(self._client, api_version, plural, object_type)
         api_version, plural, kind = found.api_version, found.plural, found.object_type
         chosen = self._namespaces(namespace, namespaces, found.is_namespaced(namespaced), plural)
         require_selectors(label_selector or "", field_selector or "")

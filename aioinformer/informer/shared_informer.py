@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar, Unpack
 
 import anyio
 
+from .._core.callables import require_plain
 from .._core.checks import require_text, require_timeout
 from .._core.coop import Budget
 from .._core.tasks import NOT_STARTED_WARNING_DELAY, Running, finish, run_until_first
@@ -29,7 +30,6 @@ from ..handlers import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     handler_name,
-    require_plain,
 )
 from ..notifications import AddNotification, UndecodableNotification
 from ..objects.codec import codec_for

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import anyio
 
+from .._core.callables import callable_name, require_plain
 from .._core.cancellation import CALL_ERRORS
 from .._core.checks import (
     require_namespace,
@@ -40,7 +41,6 @@ from ..errors import (
     said,
     traceback_of,
 )
-from ..handlers import callable_name, require_plain
 from ..resources import Resource
 from .asleep import LEAST_SLEEP
 from .asleep import asleep as machine_asleep

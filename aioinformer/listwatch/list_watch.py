@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any, overload
+from typing import Any
 
 from .._core.cancellation import maybe_await
 from .._core.checks import require_count
 from .._core.coop import Budget
 from ..client.client import Client
 from ..client.error_mapping import asking
+from ..client.lookup import ResourceName, look_up
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError, DecodeError
-from ..objects.api_resources import APIResource
 from ..objects.decoders import FromBytes
 from ..objects.meta import (
     ListOptions,
@@ -23,7 +23,6 @@ from ..objects.meta import (
 )
 from ..objects.protobuf import MAGIC
 from ..protocols import SharedHealth, WatchStream
-from ..typed.names import named
 from .body import ListBodySplitter
 from .collection import Collection, query_of, request_text
 from .events import EventStream
@@ -76,40 +75,10 @@ class ListWatch:
         self.description = description
         self.health: SharedHealth | None = None
 
-    @overload
     @staticmethod
     def for_resource(
         client: Any,
-        api_version: str,
-        plural: str,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        *,
-        metadata_only: bool = False,
-        protobuf: bool = False,
-        longest_object: int = LONGEST_OBJECT,
-    ) -> ListWatch: ...
-
-    @overload
-    @staticmethod
-    def for_resource(
-        client: Any,
-        resource: str | type[Any] | APIResource,
-        /,
-        *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        metadata_only: bool = False,
-        protobuf: bool = False,
-        longest_object: int = LONGEST_OBJECT,
-    ) -> ListWatch: ...
-
-    @staticmethod
-    def for_resource(
-        client: Any,
-        api_version: Any,
+        api_version: ResourceName | type[Any],
         plural: str = "",
         namespace: str | None = None,
         label_selector: str | None = None,
@@ -142,7 +111,7 @@ class ListWatch:
             ConfigError: The arguments do not name a collection.
         """
         client = Client.of(client)
-        found = named(client, api_version, plural)
+        found = look_up(client, api_version, plural)
         if namespace and not found.is_namespaced(True):
             raise ConfigError(f"{found.plural} are cluster-scoped: read them without namespace={namespace!r}")
         resource = Collection(

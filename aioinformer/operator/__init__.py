@@ -3,7 +3,7 @@
     informers ─► triggers, with predicates ─► work queue ─► workers ─► your reconciler
 
 A ``Controller`` runs one reconciler. A ``Manager`` runs several controllers on shared informers. An ``Operator``
-declares both, and webhooks, in a module, for ``aioinformer run``.
+declares both, and webhooks, in a module; ``aioinformer run`` or ``run`` runs it.
 """
 
 from ..errors import Denied, InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
@@ -29,9 +29,11 @@ from .predicates import (
     Predicate,
     When,
 )
+from .process import run
 from .protocols import LeaderElection, WrittenResource
 from .requests import Reconciler, Request, Result
 from .rights import Right
+from .run_options import RunOptions
 from .runs import RunState
 from .state import ControllerState, FailingKey, ManagerState
 from .threads import in_thread
@@ -73,6 +75,7 @@ __all__ = [
     "Result",
     "Reviewed",
     "Right",
+    "RunOptions",
     "RunState",
     "TerminalError",
     "TriggerState",
@@ -88,4 +91,5 @@ __all__ = [
     "controller_of",
     "in_thread",
     "owner_reference",
+    "run",
 ]

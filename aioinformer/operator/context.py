@@ -9,13 +9,13 @@ from typing import Any, TypeVar, overload
 import anyio
 
 from ..client import Client
+from ..client.lookup import resource_of as api_resource_of
 from ..errors import ConfigError
 from ..events import EventRecorder
 from ..objects.keys import namespace_of
 from ..objects.kube_object import KubeObject
 from ..objects.labels import LabelSelector
 from ..resources import CachedResource, Resource
-from ..typed.names import resource_of as api_resource_of
 from .kinds import CacheKey, Kind, Named, arguments_of, base_of, key_of, shown
 from .manager import Manager
 from .metadata import NAME, read_metadata

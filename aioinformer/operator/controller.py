@@ -6,10 +6,10 @@ import asyncio
 import copy
 import logging
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, Unpack
 
 from .._core.cancellation import maybe_await
-from .._core.checks import require_count, require_seconds
+from .._core.checks import require_options
 from .._core.tasks import wait_ended
 from ..errors import AlreadyStartedError, ConfigError, DecodeError, NotFoundError, SyncTimeout, TerminalError
 from ..informer import Registration, SharedIndexInformer
@@ -19,13 +19,14 @@ from ..objects.nested_encoding import encode_nested
 from ..objects.undecodable import UndecodableObject
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
+from .controller_options import TIMEOUT, ControllerOptions, check_options
 from .finalizing import make_step
 from .informer_triggers import Cached, InformerTrigger, Owns, Primary, Watch, informer_of
-from .predicates import PredicateFunc
+from .mistakes import Mistakes
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request
 from .runs import CANCEL_GRACE
-from .source_trigger import Source, SourceTrigger
+from .source_trigger import SourceTrigger
 from .state import ControllerState, FailingKey
 from .triggers import Trigger
 from .workers import Workers
@@ -33,9 +34,6 @@ from .workers import Workers
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-TIMEOUT = 300.0
-"""Default timeout of a reconcile, in seconds."""
 
 
 class Controller(Generic[T]):
@@ -47,23 +45,17 @@ class Controller(Generic[T]):
         name: Name in logs, states and metrics.
         reconcile: ``reconcile(request)``, a coroutine function or a plain one; or a Reconciler.
         primary: The informer of the objects to reconcile; or a CachedResource, which ``finalizer`` needs.
-        predicate: Which changes of these objects trigger a reconcile; None for all.
         owns: Collections whose objects the primary objects own: informers, CachedResources, or Owns.
         watches: Other collections that trigger reconciles, as Watches.
-        sources: Requests from elsewhere: async iterables, or functions that return one.
-        concurrency: How many objects are reconciled at the same time.
-        timeout: Seconds after which a reconcile is cancelled and counts as failed, whatever it then returns; None for
-            no limit.
         rate_limiter: How long to wait before a retry; None for 5 ms, doubled at each failure, up to 1000 s.
-        finalizer: The finalizer to add before an object is first reconciled; None for the Reconciler's.
         cleanup: ``cleanup(request)``, called instead of ``reconcile`` when the object is marked for deletion. The
             finalizer is removed when cleanup succeeds without asking for a requeue. It is also called for an object
             that does not fit its type: ``request.object`` is then an UndecodableObject.
-        cache_sync_timeout: Seconds after which the manager's other controllers stop waiting for the caches that only
-            this controller needs. This controller starts when they have synced. None to make the others wait for ever.
+        **options: See ControllerOptions.
 
     Raises:
         ConfigError: An argument is invalid.
+        TypeError: There is no such option.
 
     Guarantees:
         No object is reconciled twice at the same time, and each is reconciled after its last change. Errors from a
@@ -78,31 +70,26 @@ class Controller(Generic[T]):
         reconcile: Reconcile[T] | Reconciler[T],
         primary: SharedIndexInformer[T] | WrittenResource[T],
         *,
-        predicate: PredicateFunc[T] | None = None,
         owns: Iterable[Cached | Owns] = (),
         watches: Iterable[Watch] = (),
-        sources: Iterable[Source] = (),
-        concurrency: int = 1,
-        timeout: float | None = TIMEOUT,
         rate_limiter: RateLimiter[str] | None = None,
-        finalizer: str | None = None,
         cleanup: Reconcile[T] | None = None,
-        cache_sync_timeout: float | None = None,
+        **options: Unpack[ControllerOptions[T]],
     ) -> None:
         if not name:
             raise ConfigError("name must not be empty: logs, states and metrics tell controllers apart by it")
-        require_count("concurrency", concurrency, least=1)
-        if timeout is not None:
-            require_seconds("timeout", timeout)
-        if cache_sync_timeout is not None:
-            require_seconds("cache_sync_timeout", cache_sync_timeout)
+        require_options(options, ControllerOptions.__annotations__, Controller)
+        check_options(options, mistakes := Mistakes(f"the controller {name}"))
+        mistakes.raise_if_any()
         self.name = name
-        self.cache_sync_timeout = cache_sync_timeout
+        self.cache_sync_timeout = options.get("cache_sync_timeout")
         self._sync_error: SyncTimeout | None = None
         self.informer: SharedIndexInformer[T] = informer_of(primary)
         self._written = None if isinstance(primary, SharedIndexInformer) else primary
         self._store = self.informer.store
-        self._step, self.finalizer = make_step(name, reconcile, self._written, finalizer, cleanup)
+        self._step, self.finalizer = make_step(
+            name, reconcile, self._written, options.get("finalizer"), cleanup
+        )
         self._metrics = QueueMetrics[str]()
         self._queue: WorkQueue[str] = WorkQueue(
             ItemExponentialFailureRateLimiter() if rate_limiter is None else rate_limiter,
@@ -110,12 +97,24 @@ class Controller(Generic[T]):
             metrics=self._metrics,
         )
         owned = [each if isinstance(each, Owns) else Owns(each) for each in owns]
-        own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None, forget=self._forget)
+        own = Primary(
+            self.informer,
+            options.get("predicate"),
+            cleans_up=self.finalizer is not None,
+            forget=self._forget,
+        )
         self._triggers: list[InformerTrigger] = [own, *owned, *watches]
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
-        self._sources = [SourceTrigger(source) for source in sources]
-        self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout, self._is_gone)
+        self._sources = [SourceTrigger(source) for source in options.get("sources", ())]
+        self._workers = Workers(
+            name,
+            self._queue,
+            self._reconcile,
+            options.get("concurrency", 1),
+            options.get("timeout", TIMEOUT),
+            self._is_gone,
+        )
         own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False
         self._feeding: list[asyncio.Task[None]] = []

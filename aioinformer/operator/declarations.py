@@ -5,19 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, TypeVar
 
+from .._core.callables import callable_name, require_callback
 from .._core.checks import require_list, require_options
 from ..errors import ConfigError
-from ..handlers import callable_name, require_callback
 from ..workqueue import RateLimiter
 from .context import Context
+from .controller_options import ControllerOptions
 from .informer_triggers import Requests
 from .kinds import CacheKey, Named, declared, key_of
 from .predicates import PredicateFunc
 from .requests import Request, Result
 from .rights import READ, WRITE, Right
-from .source_trigger import Source
 
 T = TypeVar("T")
 
@@ -113,8 +113,8 @@ class Watched:
     predicate: PredicateFunc[Any] | None = None
 
 
-class ControllerOptions(TypedDict, Generic[T], total=False):
-    """Options of a controller of an Operator.
+class DeclaredOptions(ControllerOptions[T], total=False):
+    """Options of a controller of an Operator, beside those of every Controller: see ControllerOptions.
 
     Attributes:
         name: The controller's name; the resource's if not given.
@@ -123,14 +123,8 @@ class ControllerOptions(TypedDict, Generic[T], total=False):
         owns: Resources that it creates for each object: classes, names, Kinds, or Owned.
         watches: Other resources that trigger reconciles.
         uses: Resources that it uses without being triggered by them.
-        sources: As for Controller.
-        predicate: As for Controller.
-        finalizer: As for Controller.
         cleanup: As for Controller; it may take the context as its second argument.
-        concurrency: As for Controller.
-        timeout: As for Controller.
         rate_limiter: Returns a rate limiter, once for each run.
-        cache_sync_timeout: As for Controller.
     """
 
     name: str | None
@@ -138,14 +132,8 @@ class ControllerOptions(TypedDict, Generic[T], total=False):
     owns: Sequence[Named | Owned]
     watches: Sequence[Watched]
     uses: Sequence[Uses]
-    sources: Sequence[Source]
-    predicate: PredicateFunc[T] | None
-    finalizer: str | None
     cleanup: Handler[T] | None
-    concurrency: int
-    timeout: float | None
     rate_limiter: Callable[[], RateLimiter[str]] | None
-    cache_sync_timeout: float | None
 
 
 def with_context(function: Callable[..., Any], context: Context) -> Callable[[Any], Any]:

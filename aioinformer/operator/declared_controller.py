@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from .._core.checks import require_count, require_list, require_seconds
-from ..handlers import require_arguments, require_plain
+from .._core.callables import require_arguments, require_plain
+from .._core.checks import require_list
 from ..objects.api_resources import APIResource
-from ..workqueue import RateLimiter
 from .context import Context
-from .controller import TIMEOUT, Controller
+from .controller import Controller
+from .controller_options import check_options, shared_options
 from .declarations import (
+    DeclaredOptions,
     Handler,
     Owned,
     Uses,
@@ -22,13 +23,11 @@ from .declarations import (
     require_items,
     with_context,
 )
-from .finalizing import require_finalizer
 from .informer_triggers import Owns, Watch
 from .kinds import Named, custom_class, declared, require_distinct
 from .mistakes import Mistakes
-from .predicates import PredicateFunc, require_predicate
+from .predicates import require_predicate
 from .rights import READ, Right
-from .source_trigger import Source, SourceTrigger
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,24 +36,27 @@ class DeclaredController:
 
     resource: Named
     reconcile: Handler[Any]
-    name: str | None = None
-    status_verbs: Sequence[str] | None = None
-    owns: Sequence[Named | Owned] = ()
-    watches: Sequence[Watched] = ()
-    uses: Sequence[Uses] = ()
-    sources: Sequence[Source] = ()
-    predicate: PredicateFunc[Any] | None = None
-    finalizer: str | None = None
-    cleanup: Handler[Any] | None = None
-    concurrency: int = 1
-    timeout: float | None = TIMEOUT
-    rate_limiter: Callable[[], RateLimiter[str]] | None = None
-    cache_sync_timeout: float | None = None
+    options: DeclaredOptions[Any]
 
     @property
     def owned(self) -> list[Owned]:
         """The owned resources."""
-        return [each if isinstance(each, Owned) else Owned(each) for each in self.owns]
+        return [each if isinstance(each, Owned) else Owned(each) for each in self.options.get("owns", ())]
+
+    @property
+    def watches(self) -> Sequence[Watched]:
+        """The other resources that trigger reconciles."""
+        return self.options.get("watches", ())
+
+    @property
+    def uses(self) -> Sequence[Uses]:
+        """The resources that it uses without being triggered by them."""
+        return self.options.get("uses", ())
+
+    @property
+    def finalizer(self) -> str | None:
+        """The finalizer of the objects that it reconciles."""
+        return self.options.get("finalizer")
 
     @property
     def primary(self) -> APIResource:
@@ -64,7 +66,7 @@ class DeclaredController:
     @property
     def title(self) -> str:
         """The controller's name."""
-        return self.name or str(self.primary)
+        return self.options.get("name") or str(self.primary)
 
     @property
     def triggers(self) -> list[Named]:
@@ -77,8 +79,8 @@ class DeclaredController:
 
     @property
     def _status_verbs(self) -> Sequence[str]:
-        if self.status_verbs is not None:
-            return self.status_verbs
+        if (given := self.options.get("status_verbs")) is not None:
+            return given
         kind = custom_class(self.resource)
         return ("update", "patch") if kind is not None and "status" in kind.__struct_fields__ else ()
 
@@ -99,7 +101,7 @@ class DeclaredController:
             ConfigError: It is invalid; the message has all mistakes.
         """
         called = getattr(self.reconcile, "__name__", repr(self.reconcile))
-        mistakes = Mistakes(f"{operator}: the controller {self.name or called}")
+        mistakes = Mistakes(f"{operator}: the controller {self.options.get('name') or called}")
         self._check_lists(mistakes)
         mistakes.raise_if_any()  # the other checks go through the lists
         mistakes.of(require_handler, "reconcile", self.reconcile)
@@ -110,39 +112,33 @@ class DeclaredController:
         self._check_options(mistakes)
         self._check_finalizer(mistakes)
         if primary is not None:
-            if self.status_verbs:
-                mistakes.of(Right.of, primary, self._status_verbs, "status")
+            if verbs := self.options.get("status_verbs"):
+                mistakes.of(Right.of, primary, verbs, "status")
             self._check_others(mistakes, primary, others)
         mistakes.raise_if_any()
 
     def _check_lists(self, mistakes: Mistakes) -> None:
-        mistakes.of(require_list, "owns", self.owns)
+        mistakes.of(require_list, "owns", self.options.get("owns", ()))
         mistakes.of(require_items, "watches", self.watches, Watched)
         mistakes.of(require_items, "uses", self.uses, Uses)
-        mistakes.of(require_list, "sources", self.sources)
 
     def _check_triggers(self, mistakes: Mistakes) -> None:
         for each in (*self.owned, *self.uses):
             mistakes.of(attrgetter("right"), each)
-        for source in self.sources:
-            mistakes.of(SourceTrigger, source)
         for watched in self.watches:
             mistakes.of(declared, watched.resource)
             mistakes.of(require_handler, "map_func", watched.map_func, "obj")
         triggers: list[Owned | Watched] = [*self.owned, *self.watches]
-        for predicate in (self.predicate, *(trigger.predicate for trigger in triggers)):
-            if predicate is not None:
-                mistakes.of(require_predicate, "predicate", predicate)
+        for trigger in triggers:
+            if trigger.predicate is not None:
+                mistakes.of(require_predicate, "predicate", trigger.predicate)
 
     def _check_options(self, mistakes: Mistakes) -> None:
-        mistakes.of(require_count, "concurrency", self.concurrency, least=1)
-        for name, seconds in (("timeout", self.timeout), ("cache_sync_timeout", self.cache_sync_timeout)):
-            if seconds is not None:
-                mistakes.of(require_seconds, name, seconds)
-        if self.rate_limiter is not None:
-            mistakes.of(require_arguments, "rate_limiter", self.rate_limiter, ())
-            if callable(self.rate_limiter):
-                mistakes.of(require_plain, "rate_limiter", self.rate_limiter)
+        check_options(self.options, mistakes)
+        if (rate_limiter := self.options.get("rate_limiter")) is not None:
+            mistakes.of(require_arguments, "rate_limiter", rate_limiter, ())
+            if callable(rate_limiter):
+                mistakes.of(require_plain, "rate_limiter", rate_limiter)
 
     def _check_others(
         self, mistakes: Mistakes, primary: APIResource, others: Sequence[DeclaredController]
@@ -156,15 +152,14 @@ class DeclaredController:
                 )
 
     def _check_finalizer(self, mistakes: Mistakes) -> None:
-        if self.cleanup is not None:
-            mistakes.of(require_handler, "cleanup", self.cleanup)
-        if (self.finalizer is None) != (self.cleanup is None):
+        cleanup = self.options.get("cleanup")
+        if cleanup is not None:
+            mistakes.of(require_handler, "cleanup", cleanup)
+        if (self.finalizer is None) != (cleanup is None):
             missing = (
-                "a cleanup" if self.cleanup is None else "a finalizer, such as 'example.com/what-it-protects'"
+                "a cleanup" if cleanup is None else "a finalizer, such as 'example.com/what-it-protects'"
             )
             mistakes.add(f"finalizer and cleanup go together: add {missing}")
-        if self.finalizer is not None:
-            mistakes.of(require_finalizer, "finalizer", self.finalizer)
 
     def rights(self) -> Iterator[Right]:
         """Yield what the controller has to be permitted."""
@@ -174,7 +169,7 @@ class DeclaredController:
             yield Right.of(primary, self._status_verbs, "status")
         if self.finalizer is not None:
             yield Right.of(primary, ("patch",))
-        if self.owns:  # for the blockOwnerDeletion of owner references
+        if self.owned:  # for the blockOwnerDeletion of owner references
             yield Right.of(primary, ("update",), "finalizers")
         for owned in self.owned:
             yield Right.of(declared(owned.resource), READ)
@@ -195,18 +190,14 @@ class DeclaredController:
             Owns(context.resource(each.resource), each.predicate, controller_only=each.controller_only)
             for each in self.owned
         )
+        rate_limiter, cleanup = self.options.get("rate_limiter"), self.options.get("cleanup")
         return Controller(
             self.title,
             with_context(self.reconcile, context),
             context.resource(self.resource),
-            predicate=self.predicate,
             owns=owns,
             watches=watches,
-            sources=self.sources,
-            concurrency=self.concurrency,
-            timeout=self.timeout,
-            rate_limiter=None if self.rate_limiter is None else self.rate_limiter(),
-            finalizer=self.finalizer,
-            cleanup=None if self.cleanup is None else with_context(self.cleanup, context),
-            cache_sync_timeout=self.cache_sync_timeout,
+            rate_limiter=None if rate_limiter is None else rate_limiter(),
+            cleanup=None if cleanup is None else with_context(cleanup, context),
+            **shared_options(self.options),
         )

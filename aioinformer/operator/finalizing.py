@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any, TypeVar
 
+from .._core.callables import require_callback
 from .._core.cancellation import maybe_await
 from .._core.checks import require_qualified_name
 from ..errors import ConfigError, NotFoundError, UndecodableError
-from ..handlers import require_callback
 from ..informer import SharedIndexInformer
 from ..listwatch.list_watch import ResourceListWatch
 from ..objects.finalizers import contains_finalizer

@@ -8,10 +8,11 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
+from .._core.callables import callable_name, is_of_kind, require_arguments
 from .._core.cancellation import CALL_ERRORS, maybe_await
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
-from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
+from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..listwatch.list_watch import ResourceListWatch
 from ..objects.keys import (

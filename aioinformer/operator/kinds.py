@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from .._core.checks import LABEL, is_subdomain
+from ..client.lookup import resource_of_class
 from ..errors import ConfigError, SelectorError
 from ..listwatch.collection import require_selectors
 from ..objects.api_resources import APIResource, built_in, did_you_mean
@@ -15,7 +16,6 @@ from ..objects.kube_object import KubeObject
 from ..objects.labels import LabelSelector
 from ..store import IndexFunc
 from ..typed import CustomResource, crd
-from ..typed.names import resource_of_class
 
 T = TypeVar("T")
 

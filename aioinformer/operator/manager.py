@@ -17,6 +17,7 @@ from .._core.forks import FORKED
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import Running, finish, raise_failures, run_until_first, wait_ended
 from ..client import Client
+from ..client.lookup import ResourceName, look_up
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
@@ -25,13 +26,11 @@ from ..informer.probes import Health, liveness_problems, readiness_problems, und
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
 from ..metrics import Sample, exposition
-from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tracing import Trace
-from ..typed.names import named
 from .controller import Controller
 from .finalizing import may_read_same_object
 from .protocols import LeaderElection
@@ -48,29 +47,25 @@ class ManagerOptions(ReflectorOptions, total=False):
     """Options of a Manager that are those of its informers.
 
     Attributes:
-        default_resync_period: As for Manager.
+        default_resync_period: Seconds between resyncs of the informers; 0, the default, for none.
         queue: As for SharedInformerFactory.
         stalled_after: As for SharedInformerFactory.
         detect_mutations: As for SharedInformerFactory.
+        on_trace: As for SharedInformerFactory.
     """
 
     default_resync_period: float
     queue: QueueName
     stalled_after: float | None
     detect_mutations: bool
+    on_trace: Callable[[Trace], object] | None
 
 
-class ResourceOptions(Selected, total=False):
+class CollectionOptions(InformerOptions, total=False):
     """The options of ``Manager.resource``."""
 
-    field_manager: str
-
-
-class CollectionOptions(ResourceOptions, total=False):
-    """The options of ``Manager.resource`` after an apiVersion and a plural."""
-
     kind: str
-    namespaced: bool
+    field_manager: str
 
 
 class Manager(Running):
@@ -88,9 +83,7 @@ class Manager(Running):
             caches filled and queues changes.
         grace_period: Seconds that running reconciles may take to end. Cancelled ones may take ten more, and releasing
             the Lease takes requests. Kubernetes kills a pod after 30 seconds by default.
-        default_resync_period: Seconds between resyncs of the informers; 0 for none.
-        queue, stalled_after, detect_mutations, on_trace: As for SharedInformerFactory.
-        **options: See ReflectorOptions; they apply to every informer.
+        **options: See ManagerOptions and ReflectorOptions; they apply to every informer.
 
     Raises:
         ConfigError: An argument is invalid.
@@ -103,25 +96,11 @@ class Manager(Running):
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
         grace_period: float = 20.0,
-        stalled_after: float | None = None,
-        default_resync_period: float = 0.0,
-        queue: QueueName = "delta",
-        detect_mutations: bool = False,
-        on_trace: Callable[[Trace], object] | None = None,
-        **options: Unpack[ReflectorOptions],
+        **options: Unpack[ManagerOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
         self.client = Client.of(client)
-        self._factory = SharedInformerFactory(
-            self.client,
-            namespace,
-            default_resync_period,
-            queue=queue,
-            stalled_after=stalled_after,
-            detect_mutations=detect_mutations,
-            on_trace=on_trace,
-            **options,
-        )
+        self._factory = SharedInformerFactory(self.client, namespace, **options)
         self._election = leader_election
         self._grace_period = grace_period
         self._controllers: list[Controller[Any]] = []
@@ -137,27 +116,16 @@ class Manager(Running):
 
     @overload
     def for_resource(
-        self, api_version: str, plural: str, **options: Unpack[InformerOptions]
+        self, api_version: ResourceName, plural: str = "", **options: Unpack[InformerOptions]
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
     def for_resource(
-        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, /, **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[KubeObject]: ...
-
-    @overload
-    def for_resource(
-        self, resource: type[T], /, **options: Unpack[InformerOptions]
-    ) -> SharedIndexInformer[T]: ...
-
-    @overload
-    def for_resource(
-        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[InformerOptions]
+        self,
+        api_version: ResourceName | type[T],
+        plural: str | type[T] = "",
+        object_type: type[T] | None = None,
+        **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[T]: ...
 
     def for_resource(
@@ -168,29 +136,20 @@ class Manager(Running):
         **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[Any]:
         """Return the shared informer of a collection, as ``SharedInformerFactory.for_resource`` does."""
-        return self._factory.for_resource(api_version, plural, object_type, **options)  # type: ignore[arg-type]
+        return self._factory.for_resource(api_version, plural, object_type, **options)
 
     @overload
     def resource(
-        self, api_version: str, plural: str, **options: Unpack[CollectionOptions]
+        self, api_version: ResourceName, plural: str = "", **options: Unpack[CollectionOptions]
     ) -> CachedResource[KubeObject]: ...
 
     @overload
     def resource(
-        self, api_version: str, plural: str, object_type: type[T], **options: Unpack[CollectionOptions]
-    ) -> CachedResource[T]: ...
-
-    @overload
-    def resource(
-        self, resource: str | APIResource, /, **options: Unpack[ResourceOptions]
-    ) -> CachedResource[KubeObject]: ...
-
-    @overload
-    def resource(self, resource: type[T], /, **options: Unpack[ResourceOptions]) -> CachedResource[T]: ...
-
-    @overload
-    def resource(
-        self, resource: str | APIResource, object_type: type[T], /, **options: Unpack[ResourceOptions]
+        self,
+        api_version: ResourceName | type[T],
+        plural: str | type[T] = "",
+        object_type: type[T] | None = None,
+        **options: Unpack[CollectionOptions],
     ) -> CachedResource[T]: ...
 
     def resource(
@@ -218,7 +177,7 @@ class Manager(Running):
         Raises:
             ConfigError: The arguments do not name a collection.
         """
-        found = named(self.client, api_version, plural, object_type)
+        found = look_up(self.client, api_version, plural, object_type)
         namespaced = found.is_namespaced(namespaced)
         informer = self.for_resource(
             found.api_version, found.plural, found.object_type, namespaced=namespaced, **selected

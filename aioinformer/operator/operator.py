@@ -9,17 +9,16 @@ from contextlib import asynccontextmanager, nullcontext
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
+from .._core.callables import require_arguments
 from .._core.checks import require_object_name
 from ..client import Client
+from ..client.lookup import resource_of_class
 from ..errors import ConfigError
 from ..events import EventRecorder
-from ..handlers import require_arguments
 from ..objects.kube_object import KubeObject
-from ..tracing import Trace
 from ..typed import CustomResource
-from ..typed.names import resource_of_class
 from .context import Context, Lifespan
-from .declarations import ControllerOptions, Outcome, Uses, require_declared, require_items, unique
+from .declarations import DeclaredOptions, Outcome, Uses, require_declared, require_items, unique
 from .declared_controller import DeclaredController
 from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager, ManagerOptions
@@ -105,28 +104,28 @@ class Operator(DeclaresWebhooks):
 
     @overload
     def controller(
-        self, resource: str, **options: Unpack[ControllerOptions[KubeObject]]
+        self, resource: str, **options: Unpack[DeclaredOptions[KubeObject]]
     ) -> _Registers[KubeObject]: ...
 
     @overload
     def controller(
-        self, resource: type[T] | Kind[T], **options: Unpack[ControllerOptions[T]]
+        self, resource: type[T] | Kind[T], **options: Unpack[DeclaredOptions[T]]
     ) -> _Registers[T]: ...
 
-    def controller(self, resource: Named, **options: Unpack[ControllerOptions[Any]]) -> _Registers[Any]:
+    def controller(self, resource: Named, **options: Unpack[DeclaredOptions[Any]]) -> _Registers[Any]:
         """Register a reconciler, as a decorator of ``reconcile(request)`` or ``reconcile(request, context)``.
 
         Args:
             resource: The resource to reconcile: a class, a name, or a Kind.
-            **options: See ControllerOptions.
+            **options: See DeclaredOptions.
 
         Raises:
             ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
         """
-        require_declared(self.name, "controller", resource, options, ControllerOptions)
+        require_declared(self.name, "controller", resource, options, DeclaredOptions)
 
         def register(reconcile: Any) -> Any:
-            declared = DeclaredController(resource, reconcile, **options)
+            declared = DeclaredController(resource, reconcile, options)
             used = [each.named for each in self.uses]
             declared.check(self.name, self._declared, [*used, *self._webhook_classes])
             self._declared.append(declared)
@@ -213,7 +212,6 @@ class Operator(DeclaresWebhooks):
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
         grace_period: float = 20.0,
-        on_trace: Callable[[Trace], object] | None = None,
         settings: object = None,
         **options: Unpack[ManagerOptions],
     ) -> Manager:
@@ -226,7 +224,6 @@ class Operator(DeclaresWebhooks):
             namespace: The namespace to work in; None for all.
             leader_election: As for Manager.
             grace_period: As for Manager.
-            on_trace: As for Manager.
             settings: Its settings; None reads them from environment variables.
             **options: As for Manager.
 
@@ -239,7 +236,6 @@ class Operator(DeclaresWebhooks):
             namespace=namespace,
             leader_election=leader_election,
             grace_period=grace_period,
-            on_trace=on_trace,
             **options,
         )
         for each in self._declared:

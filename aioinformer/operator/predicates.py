@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from .._core.callables import callable_name, require_arguments, require_plain
 from ..errors import ConfigError
-from ..handlers import callable_name, require_arguments, require_plain
 from ..objects.fields import Field
 from ..objects.json_values import same
 from ..objects.keys import (

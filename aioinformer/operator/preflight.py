@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -10,16 +11,69 @@ import msgspec
 from .._core.tasks import gather
 from ..client import Client
 from ..client.transport import Change
-from ..errors import AioInformerError, ApiError, ConfigError
+from ..errors import AioInformerError, ApiError, ConfigError, said
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
 from ..objects.nesting import reader_of
+from .definitions import differences
 from .kinds import Named, base_of, declared
 from .manager import Manager
-from .rights import Right, merged
+from .operator import Operator
+from .rights import ELECT, LEASES, Right, merged
+from .run_options import RunOptions
+
+logger = logging.getLogger(__name__)
 
 TIMEOUT = 10.0
 """Seconds for each answer."""
+
+
+async def check(operator: Operator | None, options: RunOptions, manager: Manager) -> None:
+    """Check that the server has what an operator reads, and permits what it does. Log what else is missing.
+
+    Args:
+        operator: The operator; None if a function made the manager.
+        options: How it runs.
+        manager: The manager.
+
+    Raises:
+        ConfigError: The operator cannot work at this server.
+    """
+    client, target = manager.client, options.target
+    try:
+        if operator is None:
+            await _require_collections(manager, "Install its CustomResourceDefinition")
+        else:
+            await _require_collections(
+                manager,
+                f"Install it: pass --install-crds, or apply what aioinformer manifests {target} prints; --dev needs "
+                "no cluster",
+            )
+            if options.namespace:
+                _require_scopes(client, operator.resources)
+            for difference in [] if options.installs else await differences(client, operator):
+                logger.warning(
+                    "%s. If the class is newer, install its definition: aioinformer manifests %s prints it. If the "
+                    "server's is newer, run the newer operator",
+                    difference, target,
+                )  # fmt: skip
+        missing = await missing_rights(client, _needed(operator, options, manager))
+    except ConfigError:
+        raise
+    except AioInformerError as error:
+        logger.warning("the rights were not checked, and the operator starts anyway: %s", said(error))
+        return
+    if not missing:
+        return
+    rights = f"{await _user_of(client)} may not {_in_words(missing)}"
+    grant = "Grant it by a Role or ClusterRole"
+    if operator is not None:
+        replicas = " --replicas 2" if options.leader_elect else ""
+        grant = f"Grant it: aioinformer manifests {target}{replicas} prints the rules"
+    if any({"list", "watch"} & set(each.right.verbs) for each in missing):
+        elsewhere = "" if options.namespace else ", or pass --namespace to work in a single one"
+        raise ConfigError(f"{rights}. {grant}{elsewhere}")
+    logger.warning("%s; the operator starts anyway. %s", rights, grant)
 
 
 class Needed(NamedTuple):
@@ -36,14 +90,21 @@ class Needed(NamedTuple):
     name: str = ""
 
 
-def read_by(manager: Manager) -> Iterator[Needed]:
-    """Yield the rights that the informers of a manager need."""
-    for each in collections_of(manager):
-        right = Right(each.group, each.plural, bool(each.namespace), ("list", "watch"))
-        yield Needed(right, each.namespace or "")
+def _needed(operator: Operator | None, options: RunOptions, manager: Manager) -> Iterator[Needed]:
+    if operator is None:
+        for each in _collections_of(manager):
+            right = Right(each.group, each.plural, bool(each.namespace), ("list", "watch"))
+            yield Needed(right, each.namespace or "")
+        return
+    for right in operator.rights(leader_election=False):
+        yield Needed(right, (options.namespace or "") if right.namespaced else "")
+    if options.leader_elect:
+        yield Needed(
+            Right.of(LEASES, ELECT), options.lease_namespace or manager.client.namespace, operator.name
+        )
 
 
-def collections_of(manager: Manager) -> list[Collection]:
+def _collections_of(manager: Manager) -> list[Collection]:
     """Return the collections that the informers of a manager read."""
     reading = (each for informer in manager.informers for each in informer.list_watches.values())
     return list(dict.fromkeys(each.resource for each in reading if isinstance(each, ResourceListWatch)))
@@ -65,7 +126,7 @@ async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Neede
     return [Needed(right, namespace) for namespace, rights in refused.items() for right in merged(rights)]
 
 
-async def user_of(client: Client) -> str:
+async def _user_of(client: Client) -> str:
     """Return how the server calls this client's user; ``"this user"`` if it does not say."""
     try:
         status = await _reviewed(client, "authentication.k8s.io/v1", "SelfSubjectReview")
@@ -74,7 +135,7 @@ async def user_of(client: Client) -> str:
     return str(status.get("userInfo", {}).get("username") or "this user")
 
 
-def in_words(missing: Iterable[Needed]) -> str:
+def _in_words(missing: Iterable[Needed]) -> str:
     """Return rights in words: ``"list, watch pods in all namespaces"``."""
     return "; ".join(
         f"{each.right} in {each.namespace}"
@@ -84,19 +145,14 @@ def in_words(missing: Iterable[Needed]) -> str:
     )
 
 
-async def require_collections(client: Client, manager: Manager, advice: str) -> None:
+async def _require_collections(manager: Manager, advice: str) -> None:
     """Check that the server has the collections of a manager's informers.
 
-    Args:
-        client: The client.
-        manager: The manager.
-        advice: What to do if a collection is missing.
-
     Raises:
-        ConfigError: Some are missing.
+        ConfigError: Some are missing; the message ends with the advice.
         AioInformerError: The server does not answer.
     """
-    asked = collections_of(manager)
+    client, asked = manager.client, _collections_of(manager)
     found = await gather(*(_exists(client, each) for each in asked))
     missing = [each for each, is_there in zip(asked, found, strict=True) if not is_there]
     if missing:
@@ -104,7 +160,7 @@ async def require_collections(client: Client, manager: Manager, advice: str) -> 
         raise ConfigError(f"{'; '.join(texts)}. {advice}")
 
 
-def require_scopes(client: Client, resources: Iterable[Named]) -> None:
+def _require_scopes(client: Client, resources: Iterable[Named]) -> None:
     """Check that discovered custom resources have the scope that is declared: rights in a namespace follow from it.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Protocols that an operator depends on: a cached resource to write finalizers to, and leader election."""
+"""What an operator depends on: a cached resource to write finalizers to, leader election, what makes a manager."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ T = TypeVar("T")
 
 Work = Callable[[], Awaitable[Any]]
 """The work of the leader."""
+
+ManagerFactory = Callable[..., Any]
+"""Makes a Manager from a Client, or is a coroutine function that does."""
 
 
 class WrittenResource(Protocol[T]):

@@ -8,10 +8,10 @@ import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
+from .._core.callables import callable_name, is_of_kind, require_arguments
 from .._core.cancellation import CALL_ERRORS, failure_of, maybe_await
 from .._core.coop import Budget
 from ..errors import ConfigError
-from ..handlers import callable_name, is_of_kind, require_arguments
 from ..workqueue import WorkQueue
 from .requests import Request
 from .triggers import Trigger, require_request

@@ -3,9 +3,9 @@
 Where to look:
 
 - How long a relist waits: ``backoff.py`` (the delays), ``retry.py`` (waiting for a server that is away).
-- Where a 410 leads: ``next_step.py`` (of a watch), ``listing.refuses_version`` and ``Reflector._list`` (of a list).
+- Where a 410 leads: of a watch ``next_step.py``, of a list ``list_versions.refuses_version`` and ``Reflector._list``.
 - What happens to an object that cannot be decoded: ``event_decoder.py``.
-- At which version to list, and in what pages: ``listing.ListVersions``.
+- At which version to list, and in what pages: ``list_versions.ListVersions``.
 - How long a watch may be silent: ``watch.Pulse``.
 - Lists as a stream (WatchList): ``initial.py``.
 - A watch without a cache, which continues when it breaks: ``retry_watcher.py``.

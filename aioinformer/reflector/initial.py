@@ -22,7 +22,7 @@ from ..errors import (
 from ..objects.codec import decode_bookmark
 from ..objects.keys import KeyFunc, metadata_field, resource_version_of
 from ..objects.meta import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, NO_EVENT, WatchEvent
-from .listing import refuses_version
+from .list_versions import refuses_version
 from .retry import REFUSALS
 
 STREAM_TRIES = 3

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
 from random import Random
 from typing import Any, TypedDict
 
+from .._core.callables import require_callback
 from .._core.checks import (
     require_count,
     require_flag,
@@ -15,7 +15,6 @@ from .._core.checks import (
     require_seconds,
     require_text,
 )
-from ..handlers import require_callback
 
 WatchErrorHandler = Callable[[Any, Exception], object]
 """``handler(reflector, error)``, plain or async; the first argument is the Reflector.
@@ -114,11 +113,7 @@ def check_options(options: ReflectorOptions, taker: Callable[..., object]) -> No
         TypeError: There is no such option.
         ConfigError: A value cannot work.
     """
-    if options.keys() - _CHECKS.keys():
-        own = [
-            each.name for each in signature(taker).parameters.values() if each.kind is not each.VAR_KEYWORD
-        ]
-        require_options(options, [*own, *_CHECKS])
+    require_options(options, _CHECKS, taker)
     for name, value in options.items():
         if value is not None:
             _CHECKS[name](name, value)

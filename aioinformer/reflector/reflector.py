@@ -27,13 +27,14 @@ from ..errors import (
     TransportError,
     WrongEventLoopError,
 )
+from ..listwatch.pager import Listed, Pager
 from ..objects.meta import NOT_OLDER_THAN, ListOptions, ListResult, WatchEvent
 from ..objects.versions import number_of
 from ..protocols import ListerWatcher, ReflectorStore
 from .event_decoder import EventDecoder
 from .initial import AfterStream, InitialEvents, Streaming
+from .list_versions import ListVersions, refuses_version
 from .lister_watcher import lister_watcher_of
-from .listing import Listed, ListVersions, Pager, refuses_version
 from .next_step import InternalErrorRetries, Next, Relists, ShortWatchBudget, after_end, after_failed_start
 from .options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, ReflectorOptions, check_options, watch_timeout
 from .retry import Retry, is_hopeless

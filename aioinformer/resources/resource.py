@@ -5,21 +5,20 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
 from .._core.coop import Budget
 from ..client import Client
+from ..client.lookup import ResourceName, look_up
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
-from ..objects.api_resources import APIResource
+from ..listwatch.pager import PAGE_SIZE, Pager
 from ..objects.codec import codec_for
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult
-from ..reflector.listing import PAGE_SIZE, Pager
-from ..typed.names import named
 from .addresses import Addresses
 from .endpoint import Endpoint
 from .refusals import refusing
@@ -30,6 +29,15 @@ from .writes import Writes
 T = TypeVar("T")
 
 FIELD_MANAGER = "aioinformer"
+
+
+class ResourceOptions(TypedDict, total=False):
+    """The options of a Resource."""
+
+    kind: str
+    namespaced: bool
+    field_manager: str
+    timeout: float
 
 
 class Resource(Writes[T]):
@@ -56,61 +64,19 @@ class Resource(Writes[T]):
     def __init__(
         self: Resource[KubeObject],
         client: Any,
-        api_version: str,
-        plural: str,
-        *,
-        kind: str = "",
-        namespaced: bool = True,
-        field_manager: str = FIELD_MANAGER,
-        timeout: float = READ_TIMEOUT,
+        api_version: ResourceName,
+        plural: str = "",
+        **options: Unpack[ResourceOptions],
     ) -> None: ...
 
     @overload
     def __init__(
         self,
         client: Any,
-        api_version: str,
-        plural: str,
-        object_type: type[T],
-        *,
-        kind: str = "",
-        namespaced: bool = True,
-        field_manager: str = FIELD_MANAGER,
-        timeout: float = READ_TIMEOUT,
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: Resource[KubeObject],
-        client: Any,
-        resource: str | APIResource,
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        timeout: float = READ_TIMEOUT,
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self,
-        client: Any,
-        resource: type[T],
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        timeout: float = READ_TIMEOUT,
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self,
-        client: Any,
-        resource: str | APIResource,
-        object_type: type[T],
-        /,
-        *,
-        field_manager: str = FIELD_MANAGER,
-        timeout: float = READ_TIMEOUT,
+        api_version: ResourceName | type[T],
+        plural: str | type[T] = "",
+        object_type: type[T] | None = None,
+        **options: Unpack[ResourceOptions],
     ) -> None: ...
 
     def __init__(
@@ -127,7 +93,7 @@ class Resource(Writes[T]):
     ) -> None:
         require_seconds("timeout", timeout)
         client = Client.of(client)
-        found = named(client, api_version, plural, object_type)
+        found = look_up(client, api_version, plural, object_type)
         collection = Collection(found.api_version, found.plural)
         addresses = Addresses(collection, found.is_namespaced(namespaced))
         self._object_type: type[T] = found.object_type

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .._core.callables import callable_name
 from ..errors import ConfigError
-from ..handlers import callable_name
 from ..objects.fields import Field, field
 from ..objects.status_conditions import TRUE, find_status_condition
 

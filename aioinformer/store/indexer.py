@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
+from .._core.callables import require_arguments, require_plain
 from .._core.coop import Budget
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, IndexerConflictError, RejectedObjectError, UnknownIndexError
-from ..handlers import require_arguments, require_plain
 from ..objects.fields import field
 from ..objects.keys import (
     KeyFunc,

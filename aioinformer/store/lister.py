@@ -6,11 +6,11 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
+from .._core.callables import require_plain
 from .._core.checks import require_text
 from .._core.coop import Budget
 from .._core.forks import forked_error
 from ..errors import ConfigError, NotFoundError
-from ..handlers import require_plain
 from ..objects.keys import labels_of, namespace_of
 from ..objects.labels import LabelSelector
 from ..objects.undecodable import UndecodableObject

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from aioinformer.handlers import require_at_once, require_plain
+from aioinformer._core.callables import require_at_once, require_plain
 from aioinformer.testing.access.impersonation import RESOURCES as IMPERSONATED
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError

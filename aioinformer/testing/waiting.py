@@ -10,10 +10,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
+from aioinformer._core.callables import callable_name, is_of_kind, require_callable
 from aioinformer._core.cancellation import maybe_await, time_limit
-from aioinformer._core.checks import require_callable
 from aioinformer.errors import ConfigError, NotFoundError
-from aioinformer.handlers import callable_name, is_of_kind
 
 from .errors import StatusError
 

@@ -1,6 +1,4 @@
-"""Typed resources: classes that are kinds of the API, their CustomResourceDefinitions, names of resources, and
-differences between objects.
-"""
+"""Typed resources: classes that are kinds of the API, their CustomResourceDefinitions, differences of objects."""
 
 from ..objects.api_resources import APIResource
 from .annotations import Column, IntOrString, MapOf, PreserveUnknown, Quantity, Rule, Scale, SetOf

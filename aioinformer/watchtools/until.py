@@ -6,11 +6,11 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar, overload
 
+from .._core.callables import callable_name
 from .._core.cancellation import maybe_await, time_limit
 from .._core.checks import require_timeout
 from ..client.error_mapping import status_error
 from ..errors import ConfigError, UntilTimeout, WatchClosedError
-from ..handlers import callable_name
 from ..informer import SharedIndexInformer
 from ..objects.keys import key_and_version
 from ..objects.kube_object import KubeObject

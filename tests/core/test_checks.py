@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from aioinformer import ConfigError, ListOptions
+from aioinformer._core.callables import require_callable
 from aioinformer._core.checks import (
-    require_callable,
     require_count,
     require_flag,
     require_list,

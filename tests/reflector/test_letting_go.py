@@ -12,8 +12,9 @@ import pytest
 
 from aioinformer.errors import RejectedObjectError, TransportError
 from aioinformer.fifo import DeltaFIFO, RealFIFO
+from aioinformer.listwatch import pager
 from aioinformer.objects.meta import ADDED, ListResult, WatchEvent
-from aioinformer.reflector import Reflector, listing
+from aioinformer.reflector import Reflector
 
 from ..virtual_time import virtual_time
 from .running import NoJitter
@@ -173,7 +174,7 @@ async def test_reflector_keeps_no_objects_that_the_store_has(streamed: bool, pod
 async def test_a_store_may_keep_what_it_was_given(
     many: int, pods: Pods, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "MANY", many)
+    monkeypatch.setattr(pager, "MANY", many)
     kept: list[Any] = []
 
     class Keeping(DeltaFIFO):

@@ -71,7 +71,7 @@ async def answers(
     """Create an object of each spec; return it as the server has it, or the refusal."""
     definition = crd(kind)
     await served(client, definition)
-    names = definition["spec"]["names"]
+    names: dict[str, str] = definition["spec"]["names"]
     resource = Resource(client, f"{GROUP}/v1", names["plural"], kind=names["kind"])
     at_once = asyncio.Semaphore(20)
 

@@ -46,6 +46,10 @@ async def test_types_of_calls() -> None:
     found = APIResource("example.com/v1", "sites", "Site", True)
     assert_type(factory.for_resource("pods"), SharedIndexInformer[KubeObject])
     assert_type(factory.for_resource("v1", "pods"), SharedIndexInformer[KubeObject])
+    assert_type(
+        factory.for_resource(api_version="v1", plural="pods", namespace="a"), SharedIndexInformer[KubeObject]
+    )
+    _: SharedIndexInformer[Pod] = factory.for_resource("v1", "pods")  # type: ignore[assignment]
     assert_type(factory.for_resource(Site), SharedIndexInformer[Site])
     assert_type(factory.for_resource("pods", Pod), SharedIndexInformer[Pod])
     assert_type(factory.for_resource("v1", "pods", Pod), SharedIndexInformer[Pod])
@@ -53,10 +57,13 @@ async def test_types_of_calls() -> None:
     assert_type(manager.resource(Site, namespace="a"), CachedResource[Site])
     assert_type(manager.resource("pods"), CachedResource[KubeObject])
     assert_type(manager.resource("pods", Pod), CachedResource[Pod])
+    assert_type(manager.resource("v1", "pods", object_type=Pod, kind="Pod"), CachedResource[Pod])
     assert_type(manager.resource(found), CachedResource[KubeObject])
     assert_type(Resource(client, Site), Resource[Site])
     assert_type(Resource(client, "nodes"), Resource[KubeObject])
     assert_type(Resource(client, found, Site), Resource[Site])
+    assert_type(Resource(client, "example.com/v1", "sites", kind="Site"), Resource[KubeObject])
+    assert_type(Resource(client, "example.com/v1", "sites", Site, timeout=5.0), Resource[Site])
     assert_type(crd(Site), dict[str, Any])
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
+from ..._core.callables import callable_name
 from ..._core.cancellation import maybe_await
 from ..._core.coop import Budget
+from ...client.lookup import resource_of_class
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
-from ...handlers import callable_name
 from ...objects.brackets import crossings
 from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
 from ...objects.nested_encoding import encode_nested
 from ...objects.nesting import decode_any, reader_of
 from ...typed import CustomResource
-from ...typed.names import resource_of_class
 from ..declarations import require_handler
 from ..kinds import declared
 from ..mistakes import Mistakes

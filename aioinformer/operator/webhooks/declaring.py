@@ -6,9 +6,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
+from ...client.lookup import resource_of_class
 from ...objects.kube_object import KubeObject
 from ...typed import CustomResource, crd
-from ...typed.names import resource_of_class
 from ..context import Context
 from ..declarations import require_declared
 from ..kinds import Named

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ...client.lookup import resource_of_class
 from ...errors import ApiError, ConfigError, StatusCause
 from ...objects.codec import codec_for
 from ...objects.encoding import fields_of
@@ -16,7 +17,6 @@ from ...objects.kube_object import KubeObject
 from ...objects.nested_encoding import encode_nested
 from ...objects.nesting import decode_any, reader_of
 from ...typed.declaration import plural_of
-from ...typed.names import resource_of_class
 from ..context import Context
 from .admission import OTHER_KINDS, Admission
 from .patching import apply_patch

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from aioinformer._core.callables import callable_name
 from aioinformer._core.checks import require_count
 from aioinformer.errors import ConfigError
-from aioinformer.handlers import callable_name
 from aioinformer.testing.simulation.errors import LeakError, SimulationError
 from aioinformer.testing.simulation.hermetic import hermetic
 from aioinformer.testing.simulation.history import History

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any
 
+from aioinformer._core.callables import require_at_once, require_plain
 from aioinformer.client.client import Client
-from aioinformer.handlers import require_at_once, require_plain
 from aioinformer.testing.simulation.hermetic import EPOCH
 from aioinformer.testing.simulation.history import History
 from aioinformer.testing.simulation.loop import START, VirtualTimeLoop

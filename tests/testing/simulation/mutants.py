@@ -306,7 +306,7 @@ REFLECTOR = [
     ),
     Mutant(
         "leaked list that broke off",
-        "reflector.listing",
+        "listwatch.pager",
         "Pager._page",
         DropCall("close"),
         "",
@@ -382,7 +382,7 @@ REFLECTOR = [
     ),
     Mutant(
         "lists without an answer never time out",
-        "reflector.listing",
+        "listwatch.pager",
         "Pager._next",
         ReplaceAssigned("seconds", by="1e9"),
         "",
@@ -396,7 +396,7 @@ REFLECTOR = [
     ),
     Mutant(
         "pages after the first are lost",
-        "reflector.listing",
+        "listwatch.pager",
         "Pager._page",
         ReplaceArgument(
             "append", by="tuple(await self._turn_in(piece)) if not options.continue_token else ()"
@@ -404,7 +404,7 @@ REFLECTOR = [
     ),
     Mutant(
         "an expired continue token ends the list",
-        "reflector.listing",
+        "listwatch.pager",
         "Pager.list",
         ReplaceAssigned(
             "listed", nth=1, by="Listed(listed.pieces, listed.resource_version or resource_version)"

@@ -18,18 +18,18 @@ from aioinformer import (
     Resource,
     SharedInformerFactory,
 )
+from aioinformer.client.lookup import look_up, resource_of, resource_of_class
 from aioinformer.operator import Manager
 from aioinformer.testing import APIServer, ResourceType
 from aioinformer.typed import APIResource, CustomResource
-from aioinformer.typed.names import named, resource_of, resource_of_class
 
 
 class Website(CustomResource, group="example.com", version="v1"):
-    spec: dict[str, Any] = {}
+    spec: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Farm(CustomResource, group="example.com", version="v1", namespaced=False):
-    spec: dict[str, Any] = {}
+    spec: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Settings(msgspec.Struct):
@@ -76,7 +76,7 @@ async def test_resources_are_found_without_a_request(
     client: Client, name: Any, resource: APIResource
 ) -> None:
     assert resource_of(client, name) == resource
-    assert named(client, name).resource == resource
+    assert look_up(client, name).resource == resource
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,12 @@ async def test_a_wrong_name_says_what_to_do(client: Client, wrong: Any, message:
     for ask in (ListWatch.for_resource, Resource):
         with pytest.raises(ConfigError, match=message):
             ask(client, wrong)
+
+
+async def test_a_plural_after_a_class_is_refused(client: Client) -> None:
+    for ask in (ListWatch.for_resource, Resource):
+        with pytest.raises(ConfigError, match=r"api_version must be a string, like 'apps/v1', not .*Website"):
+            ask(client, Website, "websites")
 
 
 async def test_list_watches_are_named_shortly(client: Client) -> None:

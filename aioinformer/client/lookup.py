@@ -1,20 +1,24 @@
-"""How a resource is named: by its class, by a name, or by apiVersion and plural."""
+"""Look up the resource that a call names: by a class, by a name, or by apiVersion and plural."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, NamedTuple
 
-from ..client import Client
+from .._core.checks import require_text
 from ..errors import ConfigError
 from ..objects.api_resources import APIResource, built_in, built_in_resources, did_you_mean, is_cluster_scoped
 from ..objects.kube_object import KubeObject
-from .declaration import Declaration
+from .client import Client
 
 _MODEL = re.compile(r"lightkube\.models\.([a-z]+)_(v[0-9][a-z0-9]*)")
 
 
-class Named(NamedTuple):
+ResourceName = str | APIResource
+"""What names a resource: ``"pods"``, ``"deploy"``, an APIResource; or an apiVersion, before a plural."""
+
+
+class NamedResource(NamedTuple):
     """A resource as a call names it.
 
     Attributes:
@@ -45,7 +49,7 @@ class Named(NamedTuple):
         return self.resource.namespaced
 
 
-def named(client: Client, resource: Any, plural: Any = "", object_type: Any = None) -> Named:
+def look_up(client: Client, resource: Any, plural: Any = "", object_type: Any = None) -> NamedResource:
     """Return the resource that the first arguments of a call name.
 
     Args:
@@ -58,13 +62,14 @@ def named(client: Client, resource: Any, plural: Any = "", object_type: Any = No
         ConfigError: They name no resource; the message says what to write.
     """
     if isinstance(plural, str) and plural:
-        return Named(resource, plural, object_type or KubeObject, None)
+        require_text("api_version", resource, like="apps/v1")
+        return NamedResource(resource, plural, object_type or KubeObject, None)
     if plural != "" and object_type is None:
         object_type = plural
-    found = resource_of(client, resource)
+    known = resource_of(client, resource)
     is_class = isinstance(resource, type)
-    return Named(
-        found.api_version, found.plural, object_type or (resource if is_class else KubeObject), found
+    return NamedResource(
+        known.api_version, known.plural, object_type or (resource if is_class else KubeObject), known
     )
 
 
@@ -101,9 +106,9 @@ def resource_of_class(kind: type) -> APIResource:
     Raises:
         ConfigError: The class does not name a resource, or its names are wrong.
     """
-    declaration = getattr(kind, "__declaration__", None)
-    if isinstance(declaration, Declaration):
-        return declaration.resource
+    resource = getattr(getattr(kind, "__declaration__", None), "resource", None)  # of a CustomResource
+    if isinstance(resource, APIResource):
+        return resource
     if match := _MODEL.fullmatch(kind.__module__):
         wanted = (match[1].replace("core", ""), match[2], kind.__name__)
         for each in built_in_resources():

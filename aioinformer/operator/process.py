@@ -1,0 +1,217 @@
+"""Run an operator as a process: the one place where its client, definitions, webhooks, probes, leader election and
+manager are put together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .._core.callables import callable_name
+from .._core.own_code import failure_text
+from .._core.signals import STOP_SIGNALS, run_until_signal
+from .._core.tasks import finish, raise_failures
+from ..client import Client
+from ..errors import AioInformerError, ConfigError, said
+from ..leaderelection import LeaderElector
+from ..tracing import StageTimes
+from .definitions import BeingDeletedError, install, keep_installed, register
+from .manager import Manager
+from .operator import Operator
+from .preflight import check
+from .protocols import ManagerFactory
+from .run_options import RunOptions
+from .serving import Debug, Serving
+from .webhooks import Reached, WebhookServer
+from .webhooks.server import default_drain
+
+logger = logging.getLogger(__name__)
+
+TRACES = 10_000
+"""Newest events from which the latencies of stages are computed."""
+
+
+async def run(
+    operator: Operator | ManagerFactory, client: Any = None, options: RunOptions | None = None
+) -> None:
+    """Run an operator until SIGTERM or Ctrl-C, or until cancelled, as ``aioinformer run`` does.
+
+    It installs and checks the definitions, checks the rights, and serves probes, metrics and webhooks.
+
+    Args:
+        operator: An Operator; or a function of a Client that returns a Manager.
+        client: As for Manager; None for the service account in a pod, elsewhere for the kubeconfig. It is closed at
+            the end.
+        options: See RunOptions.
+
+    Cancellation: running reconciles may end within the grace period; a second one, or a second signal, cancels them.
+
+    Raises:
+        ConfigError: The operator cannot run, or this is not the main thread.
+        BaseException: As ``Manager.run``.
+    """
+    client = Client.from_environment() if client is None else Client.of(client)
+    process = _Process(operator, client, options or RunOptions())
+    await run_until_signal(process.run, process, STOP_SIGNALS, process.begin_drain)
+
+
+class _Process:
+    """An operator, or a function that makes its manager, with what runs beside the manager."""
+
+    def __init__(self, operator: Operator | ManagerFactory, client: Client, options: RunOptions) -> None:
+        self._operator: Operator | None = None
+        self._make: ManagerFactory | None = None
+        if isinstance(operator, Operator):
+            self._operator = operator
+            target, self._name = options.target or "MODULE:OBJECT", operator.name
+        else:
+            self._make = operator
+            target = options.target or f"{operator.__module__}:{callable_name(operator)}"
+            self._name = target.replace(":", ".")  # two that are called main must not compete for one Lease
+        self._client = client
+        self._options = msgspec.structs.replace(options, target=target)
+        self._host = options.host or (None if os.environ.get("KUBERNETES_SERVICE_HOST") else "127.0.0.1")
+        self._drains_until: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Run of {self._name}>"
+
+    async def run(self) -> None:
+        """Run the operator until cancelled."""
+        client, operator, options = self._client, self._operator, self._options
+        served = operator if operator is not None and operator.has_webhooks and options.webhook_port else None
+        # Before anything changes at the server.
+        if served and (options.tls_cert is None or options.tls_key is None):
+            raise ConfigError(
+                f"{self._name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
+                "makes them), or --webhook-port 0 to run without webhooks"
+            )
+        reached: Reached = self._reached() if served else {}
+        async with client:
+            elector = None
+            if options.leader_elect:
+                lease = self._name.lower().replace("_", "-")
+                elector = LeaderElector(client, lease, options.lease_namespace or client.namespace)
+            stages = StageTimes(TRACES) if options.trace else None
+            if operator is not None:
+                if options.installs:
+                    await self._install(operator, reached)
+                await operator.discover(client)
+            manager = await self._manager(elector, stages)
+            serving = Serving(
+                Debug(manager, self._name, elector=elector, stages=stages),
+                metrics_port=options.metrics_port,
+                probe_port=options.probe_port,
+                host=self._host,
+                debug_hosts=options.debug_hosts,
+                webhooks=served is not None,
+            )
+            webhooks = self._webhook_server(served, manager) if served else nullcontext()
+            async with webhooks, serving:  # first the webhooks: a pod that is ready serves them
+                if served and reached:
+                    await register(client, served, **reached)
+                await check(operator, options, manager)
+                logger.info("%s runs on %s", self._name, client.server)
+                if self._host and options.metrics_port:
+                    logger.info("the debug page: http://%s:%d/debug", self._host, options.metrics_port)
+                try:
+                    async with self._keeping_installed(reached):
+                        await manager.run()
+                finally:
+                    if served:
+                        await self._drain()
+
+    def begin_drain(self) -> None:
+        """Record that the signal came. In a pod, webhooks are served some seconds longer: the API server learns of
+        its end later."""
+        self._drains_until = asyncio.get_running_loop().time() + default_drain()
+
+    async def _drain(self) -> None:
+        """Wait until the seconds are over, from the signal on. A second signal cuts that short."""
+        if self._drains_until is not None:
+            await asyncio.sleep(self._drains_until - asyncio.get_running_loop().time())
+
+    async def _install(self, operator: Operator, reached: Reached) -> None:
+        try:
+            await install(self._client, operator, force=self._options.force_crds, **reached)
+        except BeingDeletedError as error:
+            logger.warning("%s. The operator starts, and installs it again when it is gone", said(error))
+
+    @asynccontextmanager
+    async def _keeping_installed(self, reached: Reached) -> AsyncIterator[None]:
+        """Install the operator's CustomResourceDefinitions again when they are deleted, if they are to be installed."""
+        if self._operator is None or not self._options.installs:
+            yield
+            return
+        task = asyncio.create_task(keep_installed(self._client, self._operator, **reached))
+        try:
+            yield
+        finally:
+            await finish(task)
+            raise_failures("the CustomResourceDefinitions are not checked", task)
+
+    def _webhook_server(self, operator: Operator, manager: Manager) -> WebhookServer:
+        options = self._options
+        return WebhookServer(
+            operator.webhook_app(manager),
+            port=options.webhook_port,
+            cert=options.tls_cert or "",
+            key=options.tls_key or "",
+            host=self._host,
+            drain=0.0,  # the seconds count from the signal
+        )
+
+    def _reached(self) -> Reached:
+        """Return how an API server on this machine reaches the webhooks; nothing if it is not to."""
+        options = self._options
+        if options.webhook_ca is None:
+            return {}
+        host = "[::1]" if self._host == "::1" else "127.0.0.1"
+        return {
+            "url": f"https://{host}:{options.webhook_port}",
+            "ca_bundle": Path(options.webhook_ca).read_bytes(),
+        }
+
+    async def _manager(self, elector: LeaderElector | None, stages: StageTimes | None) -> Manager:
+        options = {
+            "namespace": self._options.namespace,
+            "leader_election": elector,
+            "grace_period": self._options.grace_period,
+            "on_trace": stages,
+            "settings": self._options.settings,
+        }
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if self._operator is not None:
+            return self._operator.manager(self._client, **given)
+        return await self._made(given)
+
+    async def _made(self, given: dict[str, Any]) -> Manager:
+        """Return the manager that the user's function makes."""
+        make, target = self._make, self._options.target
+        assert make is not None
+        try:
+            accepted = inspect.signature(make).parameters
+            if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in accepted.values()):
+                for name in given:
+                    if name not in accepted:
+                        raise ConfigError(
+                            f"{target} takes no {name}: add this parameter, or leave out the option that sets it"
+                        )
+            made: Any = make(self._client, **given)
+            if inspect.isawaitable(made):
+                made = await made
+        except AioInformerError:
+            raise
+        except Exception as error:
+            raise ConfigError(failure_text(f"{target} made no Manager", error)) from error
+        if not isinstance(made, Manager):
+            raise ConfigError(f"{target} returned a {type(made).__name__}, not a Manager")
+        return made

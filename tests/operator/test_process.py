@@ -1,0 +1,100 @@
+"""An operator as a process, started by a program: ``run``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+import pytest
+
+from aioinformer import Client, ConfigError
+from aioinformer.operator import Context, LeaderElection, Manager, Operator, Request, RunOptions, run
+from aioinformer.testing import APIServer, eventually
+from aioinformer.typed import CamelStruct, CustomResource
+from tests.kubernetes.process import free_ports
+
+
+class Settings(msgspec.Struct):
+    greeting: str
+
+
+class Spec(CamelStruct):
+    text: str
+
+
+class Note(CustomResource, group="example.com", version="v1"):
+    spec: Spec
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[APIServer]:
+    async with APIServer() as server:
+        yield server
+
+
+def greeter(seen: list[str]) -> Operator:
+    """Return an operator that keeps its setting and the key of each note."""
+    operator = Operator("greeter", events=False, settings=Settings)
+
+    @operator.controller(Note)
+    async def reconcile(request: Request[Note], context: Context) -> None:
+        seen.append(f"{context.get(Settings).greeting} {request.key}")
+
+    return operator
+
+
+@pytest.mark.parametrize("ending", ["a signal", "its task is cancelled"])
+async def test_a_program_runs_an_operator_with_all_that_belongs_to_it(server: APIServer, ending: str) -> None:
+    seen: list[str] = []
+    (port,) = free_ports(1)
+    client = Client.from_url(server.url)
+    options = RunOptions(
+        settings=Settings("hello"), leader_elect=True, install_crds=True, metrics_port=port, probe_port=port
+    )
+    others = asyncio.all_tasks()
+    running = asyncio.create_task(run(greeter(seen), client, options))
+    await eventually(lambda: server.list("example.com/v1", "notes") == [], within=20)
+    server.create("example.com/v1", "notes", {"metadata": {"name": "a"}, "spec": {"text": "b"}})
+    await eventually(lambda: seen == ["hello default/a"], within=20)
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+        assert answer.status == 200
+    assert server.list("coordination.k8s.io/v1", "leases", "default")[0]["metadata"]["name"] == "greeter"
+    if ending == "a signal":
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+    else:
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert [task for task in asyncio.all_tasks() - others if not task.done()] == []
+    with pytest.raises(ConfigError, match="closed"):
+        await client.get("/version")
+
+
+async def test_what_the_server_lacks_ends_it_with_an_error_that_says_what_to_do(server: APIServer) -> None:
+    options = RunOptions(settings=Settings("hello"), metrics_port=0, probe_port=0)
+    with pytest.raises(ConfigError, match=r"has no notes\.example\.com in example\.com/v1.*--install-crds"):
+        await run(greeter([]), Client.from_url(server.url), options)
+
+
+async def test_the_lease_of_a_function_has_its_whole_name(server: APIServer) -> None:
+    """Two programs with a function of the same name do not compete for one Lease."""
+    options = RunOptions(leader_elect=True, metrics_port=0, probe_port=0)
+    running = asyncio.create_task(run(make_manager, Client.from_url(server.url), options))
+    try:
+        (lease,) = await eventually(
+            lambda: server.list("coordination.k8s.io/v1", "leases", "default"), within=20
+        )
+        assert lease["metadata"]["name"] == "tests.operator.test-process.make-manager"
+    finally:
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
+def make_manager(client: Client, leader_election: LeaderElection | None = None) -> Manager:
+    return Manager(client, leader_election=leader_election)
