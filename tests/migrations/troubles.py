@@ -14,7 +14,7 @@ from .subjects import Subject, subject
 from .worlds import World
 
 OBJECTS = 20
-OUTAGE = 5.0
+OUTAGE, LONG_OUTAGE = 5.0, 60.0
 """Seconds."""
 PATIENCE = 90.0
 """Seconds after which a program has not recovered."""
@@ -83,6 +83,12 @@ async def _delete_during_outage(world: World) -> None:
         await asyncio.sleep(OUTAGE)
 
 
+async def _away(world: World) -> None:
+    async with _outage(world):
+        await world.delete("object-6")
+        await asyncio.sleep(LONG_OUTAGE)
+
+
 async def _expire(world: World) -> None:
     async with _outage(world):
         await world.delete("object-4")
@@ -106,6 +112,7 @@ async def _outage(world: World) -> AsyncIterator[None]:
 TROUBLES: dict[str, Callable[[World], Awaitable[None]]] = {
     "watch cut": _cut,
     "deletion during an outage": _delete_during_outage,
+    "server away for 60 s": _away,
     "version expired (410)": _expire,
     "500s": _fail,
     "half-open connection": _lose,

@@ -16,9 +16,17 @@ from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Resource
 from tests.e2e.clusters import configmap, pod
 from tests.kubernetes.controlplane import ControlPlane
 
+
+def _pod(name: str) -> Object:
+    """Return a pod as KubeSpawner and Airflow select them."""
+    made = pod(name, labels={"component": "singleuser-server", "airflow-worker": "1"})
+    made["metadata"]["annotations"] = {"dag_id": "d", "task_id": "t", "run_id": "r", "try_number": "1"}
+    return made
+
+
 MAKE: dict[str, tuple[Resource, Callable[[str], Object]]] = {
     "configmaps": (CONFIGMAPS, configmap),
-    "pods": (PODS, lambda name: pod(name, labels={"component": "singleuser-server"})),  # as KubeSpawner's
+    "pods": (PODS, _pod),
 }
 
 

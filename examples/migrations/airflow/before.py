@@ -1,0 +1,5 @@
+"""Airflow's own watcher."""
+
+from watching import KubernetesJobWatcher, watch
+
+watch(KubernetesJobWatcher)
