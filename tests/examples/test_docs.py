@@ -155,7 +155,7 @@ def test_every_error_and_phase_is_explained() -> None:
 
 
 def test_every_option_is_explained() -> None:
-    text = (ROOT / "docs" / "tuning.md").read_text()
+    text = (ROOT / "docs" / "informers.md").read_text()
     assert [name for name in ReflectorOptions.__annotations__ if f"| `{name}` |" not in text] == []
 
 
