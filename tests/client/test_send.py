@@ -139,7 +139,11 @@ async def test_a_refusal_is_an_error_and_sent_once(library: str) -> None:
             server.requests.clear()
             with pytest.raises(ApiError) as raised:
                 await client.send(Change("PUT", b"{}"), "/x")
-            assert (raised.value.status, raised.value.reason, raised.value.retry_after) == (status, "Why", 7.0)
+            assert (raised.value.status, raised.value.reason, raised.value.retry_after) == (
+                status,
+                "Why",
+                7.0,
+            )
             assert len(server.requests) == 1
 
 

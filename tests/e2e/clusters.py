@@ -213,7 +213,7 @@ def configmap(name: str, *, labels: dict[str, str] | None = None, **data: str) -
     return {"metadata": metadata, "data": data}
 
 
-def pod(name: str, *, node: str = "", labels: dict[str, str] | None = None) -> Object:
+def pod_manifest(name: str, *, node: str = "", labels: dict[str, str] | None = None) -> Object:
     spec: Object = {"containers": [{"name": "main", "image": "example.com/main"}]}
     if node:
         spec["nodeName"] = node

@@ -12,7 +12,7 @@ from aioinformer import Client, ConfigError, ForbiddenError, NotFoundError, Reso
 from aioinformer.errors import UntilTimeout
 
 from .api import CONFIGMAPS, PODS
-from .clusters import Cluster, EmbeddedCluster, configmap, pod
+from .clusters import Cluster, EmbeddedCluster, configmap, pod_manifest
 from .witness import PATIENCE
 
 
@@ -26,7 +26,7 @@ async def test_object_that_is_created_later(cluster: Cluster, client: Client) ->
 
 
 async def test_condition_of_a_pod(cluster: Cluster, client: Client) -> None:
-    await cluster.create(PODS, pod("a"))
+    await cluster.create(PODS, pod_manifest("a"))
     pods = Resource(client, "pods")
     waiting = asyncio.create_task(pods.wait_for(cluster.key("a"), "condition=Ready", PATIENCE))
     ready = {"type": "Ready", "status": "True"}

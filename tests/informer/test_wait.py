@@ -22,13 +22,13 @@ from aioinformer import (
 )
 from aioinformer.cache import Config, Controller
 
-from ..reflector.scripted import Scripted, page, pod
+from ..reflector.scripted import Scripted, page, raw_pod
 from ..virtual_time import cancel_after, settled, virtual_time
 from .handlers import Follower
 
 
 def informer(name: str, after: float = 0.0) -> SharedIndexInformer[KubeObject]:
-    return SharedIndexInformer(Scripted([after, page(pod("a"), version=1)]), KubeObject, name=name)
+    return SharedIndexInformer(Scripted([after, page(raw_pod("a"), version=1)]), KubeObject, name=name)
 
 
 @virtual_time

@@ -13,12 +13,15 @@ from pathlib import Path
 from aioinformer.testing import APIServer
 from tests.chaos.proxy import Proxy
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Resource
-from tests.e2e.clusters import configmap, pod
+from tests.e2e.clusters import configmap, pod_manifest
 from tests.kubernetes.controlplane import ControlPlane
 
 MAKE: dict[str, tuple[Resource, Callable[[str], Object]]] = {
     "configmaps": (CONFIGMAPS, configmap),
-    "pods": (PODS, lambda name: pod(name, labels={"component": "singleuser-server"})),  # as KubeSpawner's
+    "pods": (
+        PODS,
+        lambda name: pod_manifest(name, labels={"component": "singleuser-server"}),
+    ),  # as KubeSpawner's
 }
 
 

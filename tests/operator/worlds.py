@@ -36,7 +36,7 @@ def simulated(scenario: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Ca
     return test
 
 
-class Stubborn:
+class StubbornReconcile:
     """A reconcile or map function that ignores its cancellation until the test lets it end."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from .running import Errors, reflector
 from .scripted import (
     FOREVER,
     ListAnswer,
-    Recorder,
+    RecordingStore,
     Scripted,
     Step,
     Stream,
@@ -29,7 +29,7 @@ from .scripted import (
     error_event,
     expired,
     page,
-    pod,
+    raw_pod,
     too_many_requests,
 )
 
@@ -40,7 +40,7 @@ def scenarios() -> dict[str, Scripted]:
     stream: list[Step] = [added("a", 1), [closing_bookmark(2), added("b", 3)], added("c", 4), FOREVER]
     return {
         "list": Scripted(
-            [[ListResult([pod("a")]), page(version=1, token="t")], page(pod("b"), version=1)],
+            [[ListResult([raw_pod("a")]), page(version=1, token="t")], page(raw_pod("b"), version=1)],
             [[added("c", 2), FOREVER]],
         ),
         "relist": Scripted([page(version=1), expired(), page(version=3)], [[added("a", 2), gone]]),
@@ -203,7 +203,7 @@ class TestCancelling:
     @virtual_time
     async def test_streamed_list_is_closed_although_the_store_swallows_the_cancellation(self) -> None:
         stream = Stream(closing_bookmark(1), FOREVER)
-        store: Any = Recorder()
+        store: Any = RecordingStore()
         store.replace = lambda objects, version: swallowed()
         task = asyncio.create_task(reflector(Scripted([], [stream], watch_list_semantics=True), store).run())
         await asyncio.sleep(1)

@@ -36,7 +36,7 @@ from ..reflector.scripted import (
     error_event,
     expired,
     modified,
-    pod,
+    raw_pod,
     too_many_requests,
 )
 from ..virtual_time import cancel_after, run, settled, virtual_time
@@ -316,7 +316,7 @@ class TestTheEnd:
             (added("a", ""), "without a resourceVersion"),
             (bookmark(""), "without a resourceVersion"),
             (WatchEvent("ADDED", b"[]"), "not a Kubernetes object"),
-            (WatchEvent("DRAINED", pod("a", 11)), "unknown type 'DRAINED'"),
+            (WatchEvent("DRAINED", raw_pod("a", 11)), "unknown type 'DRAINED'"),
         ],
     )
     @virtual_time

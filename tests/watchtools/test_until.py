@@ -36,7 +36,7 @@ from ..reflector.scripted import (
     expired,
     modified,
     page,
-    pod,
+    raw_pod,
 )
 from ..virtual_time import cancel_after, run, settled, virtual_time
 
@@ -199,7 +199,7 @@ class TestUntil:
 
 
 def informer(*steps: Step, items: int = 1) -> SharedIndexInformer[KubeObject]:
-    pods = [pod(chr(ord("a") + n), 1 + n) for n in range(items)]
+    pods = [raw_pod(chr(ord("a") + n), 1 + n) for n in range(items)]
     return SharedIndexInformer(
         Scripted([page(*pods, version=10)], [[*steps, FOREVER]]), KubeObject, random=NoJitter()
     )
@@ -221,7 +221,7 @@ class TestWithSync:
     @virtual_time
     async def test_missed_deletion_has_the_last_known_state(self) -> None:
         server = Scripted(
-            [page(pod("a", 1), version=10), page(version=20)], [[6.0, error_event(410, "Gone")]]
+            [page(raw_pod("a", 1), version=10), page(version=20)], [[6.0, error_event(410, "Gone")]]
         )
         async with SharedIndexInformer(server, KubeObject, random=NoJitter()) as subject:
             event = await until_with_sync(subject, lambda event: event.type == "DELETED")
@@ -306,7 +306,7 @@ async def test_type_checkers_know_the_object_of_an_event() -> None:
     def is_there(event: WatchEvent) -> bool:
         return bool(event.object.metadata.resource_version)
 
-    lists = Scripted([page(pod("a", 1), version=10)], [[FOREVER]])
+    lists = Scripted([page(raw_pod("a", 1), version=10)], [[FOREVER]])
     async with SharedIndexInformer(lists, Pod) as subject, InformerEvents(subject) as events:
         assert_type(await anext(events), WatchEvent[Pod])
         assert_type(await until_with_sync(subject, is_named, is_there), WatchEvent[Pod] | None)

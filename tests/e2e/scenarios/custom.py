@@ -6,11 +6,11 @@ import asyncio
 
 from ..api import JSON_PATCH, MERGE, STRATEGIC, Object
 from ..definitions import definition
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import version_of
 
 
-async def custom_resources(server: Recorder) -> None:
+async def custom_resources(server: AnswerRecorder) -> None:
     """A CustomResourceDefinition and its objects."""
     group = f"{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
@@ -60,7 +60,7 @@ async def custom_resources(server: Recorder) -> None:
     await server.ask("DELETE", relics)
 
 
-async def definitions(server: Recorder) -> None:
+async def definitions(server: AnswerRecorder) -> None:
     """A CustomResourceDefinition is changed, and deleted."""
     group = f"definitions.{server.namespace}.example.com"
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/relics.{group}"
@@ -73,7 +73,7 @@ async def definitions(server: Recorder) -> None:
     await server.until(404, path)
 
 
-async def columns(server: Recorder) -> None:
+async def columns(server: AnswerRecorder) -> None:
     """What a table shows of custom resources, with columns of their own and without."""
     group = f"columns.{server.namespace}.example.com"
     table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -124,7 +124,7 @@ async def columns(server: Recorder) -> None:
         await server.ask("GET", path, accept=table)
 
 
-async def refused_definitions(server: Recorder) -> None:
+async def refused_definitions(server: AnswerRecorder) -> None:
     """Invalid CustomResourceDefinitions, and changes of immutable fields."""
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     group = f"refused.{server.namespace}.example.com"
@@ -201,7 +201,7 @@ async def refused_definitions(server: Recorder) -> None:
     await server.ask("PATCH", f"{runes}/a", {"metadata": {"finalizers": None}}, content_type=MERGE)
 
 
-async def protected_definitions(server: Recorder) -> None:
+async def protected_definitions(server: AnswerRecorder) -> None:
     """CustomResourceDefinitions in groups of Kubernetes' own, which want to be approved."""
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     approved = "api-approved.kubernetes.io"
@@ -222,7 +222,7 @@ async def protected_definitions(server: Recorder) -> None:
             )
 
 
-async def versions(server: Recorder) -> None:
+async def versions(server: AnswerRecorder) -> None:
     """Versions of a custom resource come and go; whatever changes a definition's spec ends all watches."""
     group = f"versions.{server.namespace}.example.com"
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/relics.{group}"
@@ -259,7 +259,7 @@ async def versions(server: Recorder) -> None:
         await server.watch(relics, {"resourceVersion": version_of(created)})
 
 
-async def pruning(server: Recorder) -> None:
+async def pruning(server: AnswerRecorder) -> None:
     """Values that a CustomResourceDefinition's schema refuses or drops."""
     group = f"pruning.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
