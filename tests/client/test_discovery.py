@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -21,18 +20,6 @@ GROUP = "gateway.example.com"
 
 def asking_for(resource: str, timeout: float) -> Watching:
     return Watching(resource, None, True, None, None, "jsonl", False, False, True, timeout)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[APIServer]:
-    async with APIServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: APIServer) -> AsyncIterator[Client]:
-    async with Client.from_url(server.url) as opened:
-        yield opened
 
 
 @pytest.fixture

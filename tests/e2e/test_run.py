@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -128,12 +128,6 @@ async def store(context: Context) -> AsyncIterator[str]:
 async def reconcile(request: Request[KubeObject], context: Context) -> None:
     print(request.key, "uses", context.get(str), flush=True)
 """
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[APIServer]:
-    async with APIServer(seed=1) as running:
-        yield running
 
 
 @pytest.fixture

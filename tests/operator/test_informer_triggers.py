@@ -26,6 +26,7 @@ from aioinformer.operator import (
     Watch,
 )
 from aioinformer.testing import Simulation, simulate
+from tests.virtual_time import simulated
 
 from .worlds import (
     CONTAINERS,
@@ -35,7 +36,6 @@ from .worlds import (
     create,
     operating,
     quiet,
-    simulated,
     trigger,
 )
 

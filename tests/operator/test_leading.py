@@ -15,8 +15,9 @@ from aioinformer.errors import AlreadyStartedError
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, informer_triggers
 from aioinformer.testing import ResourceType, Simulation
+from tests.virtual_time import simulated
 
-from .worlds import Reconciler, StubbornReconcile, create, elector, ending_with, managed, simulated
+from .worlds import Reconciler, StubbornReconcile, create, elector, ending_with, managed
 
 
 def holder(world: Simulation) -> str:

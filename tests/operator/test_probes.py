@@ -12,9 +12,10 @@ from aioinformer import ConfigError, KubeObject, ListWatch, SharedIndexInformer,
 from aioinformer.cache import Phase
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
 from .test_manager import warnings_of
-from .worlds import Reconciler, StubbornReconcile, create, managed, quiet, run_until_a_worker_dies, simulated
+from .worlds import Reconciler, StubbornReconcile, create, managed, quiet, run_until_a_worker_dies
 
 
 @simulated

@@ -10,8 +10,9 @@ import pytest
 from aioinformer import KubeObject
 from aioinformer.operator import ReconcileTimeout, Request, Result
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
-from .worlds import Reconciler, StubbornReconcile, change, create, ending_with, operating, quiet, simulated
+from .worlds import Reconciler, StubbornReconcile, change, create, ending_with, operating, quiet
 
 
 @simulated

@@ -16,6 +16,7 @@ from aioinformer.operator import workers as workers_module
 from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import ItemExponentialFailureRateLimiter
+from tests.virtual_time import simulated
 
 from ..steps import running, until
 from .worlds import (
@@ -27,7 +28,6 @@ from .worlds import (
     feeding,
     operating,
     quiet,
-    simulated,
 )
 
 
