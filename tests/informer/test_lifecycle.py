@@ -384,13 +384,6 @@ class TestLifecycle:
             run(main())
 
     @virtual_time
-    async def test_wait_can_be_cancelled(self) -> None:
-        for steps in range(8):
-            subject = informer(Scripted())
-            async with subject:
-                assert await cancel_after(steps, asyncio.create_task(subject.wait_synced()))
-
-    @virtual_time
     async def test_cancelled_exit_still_waits_for_the_end(self) -> None:
         for steps in range(12):
             subject = informer(server := Scripted([page(raw_pod("a", 1), version=1)]))

@@ -580,14 +580,6 @@ class TestSyncing:
         await registration.wait_synced()
 
     @virtual_time
-    async def test_wait_can_be_cancelled(self) -> None:
-        subject = informer_of("a")
-        registration: Registration = subject.add_event_handler(Follower(seconds=100.0))
-        async with subject:
-            for steps in range(10):
-                assert await cancel_after(steps, asyncio.create_task(registration.wait_synced()))
-
-    @virtual_time
     async def test_state_of_a_registration(self) -> None:
         subject = informer_of("a", "b", "c")
         registration = subject.add_event_handler(Follower(seconds=10.0, raises=1))

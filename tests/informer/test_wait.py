@@ -23,7 +23,7 @@ from aioinformer import (
 from aioinformer.cache import Config, Controller
 
 from ..reflector.scripted import Scripted, page, raw_pod
-from ..virtual_time import cancel_after, settled, virtual_time
+from ..virtual_time import settled, virtual_time
 from .handlers import Follower
 
 
@@ -215,17 +215,6 @@ async def test_short_wait_logs_nothing(caplog: pytest.LogCaptureFixture) -> None
     async with informer("quick", 5.0) as subject:
         await wait_for_cache_sync(subject)
     assert not caplog.messages
-
-
-@virtual_time
-async def test_cancelled_wait_leaves_no_task() -> None:
-    async with informer("first", 1000.0) as first, informer("second", 1000.0) as second:
-        await settled()
-        running = len(asyncio.all_tasks())
-        for steps in range(8):
-            waiting = asyncio.create_task(wait_for_cache_sync(first, second))
-            assert await cancel_after(steps, waiting)
-            assert len(asyncio.all_tasks()) == running
 
 
 @virtual_time

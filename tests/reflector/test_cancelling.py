@@ -15,7 +15,7 @@ from aioinformer.listwatch import ListWatch
 from aioinformer.objects.meta import ListOptions, ListResult
 from aioinformer.reflector import Phase, Reflector
 
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import cancel_after, run, virtual_time
 from .running import Errors, reflector
 from .scripted import (
     FOREVER,
@@ -143,16 +143,6 @@ class TestCancelling:
             task.cancel()
             await asyncio.wait({task})
             assert loop.time() == before
-
-    @virtual_time
-    async def test_cancelling_a_watch_closes_it(self) -> None:
-        stream = Stream(added("a", 2), FOREVER)
-        task = asyncio.create_task(reflector(Scripted([page(version=1)], [stream])).run())
-        await settled()
-        assert stream.closed == 0
-        task.cancel()
-        await asyncio.wait({task})
-        assert stream.closed == 1
 
     @pytest.mark.parametrize("resync_period", [0.0, 0.5])
     @pytest.mark.parametrize("how", [swallowed, made_a_failure])

@@ -13,7 +13,7 @@ from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, Transpor
 from aioinformer.objects.meta import ListOptions, ListResult
 from aioinformer.reflector.listing import PAGE_SIZE, Listed, ListVersions, Pager, Pieces
 
-from ..virtual_time import cancel_after, run, virtual_time
+from ..virtual_time import virtual_time
 from .scripted import FOREVER, Scripted, expired, page, raw_pod
 
 
@@ -186,12 +186,3 @@ class TestPager:
         assert list(objects) == [0, 1, 2, "three", "four"]
         assert (objects[2], objects[-1], objects[1:3]) == (2, "four", [1, 2])
         assert 2 in objects
-
-    @pytest.mark.parametrize("steps", range(14))
-    def test_cancelling_anywhere_closes_the_pieces(self, steps: int) -> None:
-        async def main() -> None:
-            server = Scripted([[ListResult([raw_pod("a")]), page(version=5, token="more")], page(version=5)])
-            await cancel_after(steps, asyncio.create_task(pager(server).list("0", 1)))
-            server.assert_closed()
-
-        run(main())

@@ -38,7 +38,7 @@ from ..reflector.scripted import (
     page,
     raw_pod,
 )
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import settled, virtual_time
 
 
 def is_at(version: int) -> Any:
@@ -179,16 +179,6 @@ class TestUntil:
         with pytest.raises(UntilTimeout, match=r"at 11, failed last: refused>: after 5 s not"):
             await until(server, "10", is_at(12), timeout=5)
 
-    def test_cancellation_at_any_step_leaves_nothing_open(self) -> None:
-        for steps in range(15):
-
-            async def main(steps: int = steps) -> None:
-                server = Scripted([], [[added("a", 11), FOREVER]])
-                assert await cancel_after(steps, asyncio.create_task(until(server, "10", is_at(12))))
-                server.assert_closed()
-
-            run(main())
-
     @virtual_time
     async def test_callers_watcher_stays_open(self) -> None:
         server = Scripted([], [[added("a", 11), added("b", 12), FOREVER]])
@@ -277,15 +267,6 @@ class TestWithSync:
             with pytest.raises(UntilTimeout, match=r"there was no event; not synced, .* refused"):
                 await until_with_sync(subject, is_at(1), precondition=lambda indexer: True, timeout=5)
             assert not subject.state.handlers
-
-    def test_cancellation_at_any_step_removes_the_handler(self) -> None:
-        async def main(steps: int) -> None:
-            async with informer(modified("a", 11)) as subject:
-                await cancel_after(steps, asyncio.create_task(until_with_sync(subject, is_at(99))))
-                assert not subject.state.handlers
-
-        for steps in range(15):
-            run(main(steps))
 
 
 class Pod(msgspec.Struct):
