@@ -29,6 +29,7 @@ async def custom_resources(server: AnswerRecorder) -> None:
     await server.ask("POST", relics, relic | {"kind": "Cave"})
     await server.ask("POST", relics, relic | {"metadata": {"name": "UPPER"}})
     await server.ask("PUT", f"{relics}/a", relic | {"spec": {"z": 2}})
+    await server.ask("PUT", f"{relics}/a", relic | {"metadata": {"name": "a", "resourceVersion": "0"}})
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 2}})
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 3}})
     await server.ask("PATCH", f"{relics}/a", {"spec": {"z": 4}, "status": {"no": 1}}, content_type=MERGE)
@@ -95,7 +96,17 @@ async def columns(server: AnswerRecorder) -> None:
             '.status.conditions[?(@.type!="Other")].type',
         ),
         ("string", ".status.conditions[?(@.status)].type", ".metadata.annotations['example.com/a']"),
-        ("string", r".metadata.annotations['example\.com/a']", ".spec['size']", ".spec.map['a']"),
+        (
+            "string",
+            r".metadata.annotations['example\.com/a']",
+            ".spec['size']",
+            ".spec.map['a']",
+            ".spec.text.more",
+        ),
+        (
+            "string",
+            *(f".status.conditions[?(@.{each})].type" for each in ("since>2", "type>2", "since==three")),
+        ),
         ("integer", ".spec.size", ".spec.number", ".spec.flag", ".spec.text"),
         ("number", ".spec.size", ".spec.number", ".spec.text"),
         ("boolean", ".spec.flag", ".spec.size"),
@@ -109,7 +120,7 @@ async def columns(server: AnswerRecorder) -> None:
         for number, path in enumerate(paths)
     ]
     spec = {"size": 2, "list": ["x", "y"], "flag": True, "number": 1.5, "map": {"a": 1}, "text": "some"}
-    conditions = [{"type": "Other", "status": "x"}, {"type": "Ready", "status": "True"}]
+    conditions = [{"type": "Other", "status": "x"}, {"type": "Ready", "status": "True", "since": 3}]
     for each in (made, plain):
         kind, plural = (each["spec"]["names"][name] for name in ("kind", "plural"))
         path = f"/apis/{group}/v1/namespaces/NS/{plural}"
@@ -138,8 +149,14 @@ async def refused_definitions(server: AnswerRecorder) -> None:
 
     await refuse("spec", name="other.example.com")
     await refuse("spec", name="relics.example", group="example")
-    await refuse("spec", scope="Nonsense")
-    await refuse("spec", scope="")
+    for scope in ("Nonsense", ""):
+        await refuse("spec", scope=scope)
+    for domain in ("", "Example.com"):
+        await refuse("spec", group=domain)
+    await refuse("spec", versions=[])
+    await refuse("spec", versions="v1")
+    await refuse("names", kind="C" * 64)
+    await refuse("names", kind=7)
     await refuse("versions", schema=None)
     await refuse("versions", name="1")
     await refuse("versions", storage=False)
@@ -150,6 +167,7 @@ async def refused_definitions(server: AnswerRecorder) -> None:
         {},
         {"specReplicasPath": "spec.size", "statusReplicasPath": ".status.size"},
         {"specReplicasPath": ".spec.size", "statusReplicasPath": ".spec.size"},
+        {"specReplicasPath": ".size", "statusReplicasPath": ".status.size"},
     ):
         await refuse("versions", subresources={"scale": scale})
     await refuse("versions", selectableFields=[{"jsonPath": ""}])

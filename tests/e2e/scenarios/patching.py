@@ -163,7 +163,7 @@ async def scale(server: AnswerRecorder) -> None:
 
 async def rescale(server: AnswerRecorder, path: str) -> None:
     """Every way to write a Scale of what is named web."""
-    for replicas in (0, 5):
+    for replicas in (0, 5, -1):
         await server.ask("PATCH", f"{path}/scale", {"spec": {"replicas": replicas}}, content_type=MERGE)
     await server.ask(
         "PATCH",

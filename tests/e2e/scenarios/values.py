@@ -49,7 +49,7 @@ async def readable_values(server: AnswerRecorder) -> None:
         *(f"{time}.000000Z", f"{time}.123456+01:00", f"{time}Z", f"{time}+00:00", f"{time}.123Z"),
         *(f"{time}.123456789Z", f"{time}.123456", time, day, f"{day} 00:00:00Z", f"{time}+0100", "soon", ""),
         *("2024-13-01T00:00:00.000000Z", "2024-02-31T00:00:00.000000Z", "2024-01-01T25:00:00.000000Z"),
-        *(f"{time}.000000Zx", None),
+        *(f"{time}.000000Zx", None, 5),
     ):
         await create(LEASES, spec={"renewTime": moment})
         await create("/api/v1/namespaces/NS/events", involvedObject=about, firstTimestamp=moment)

@@ -29,6 +29,7 @@ async def watches(server: AnswerRecorder) -> None:
         *((CONFIGMAPS, {"resourceVersion": version, **selected}) for version in ("", "0", first, last)),
         (CONFIGMAPS, {"resourceVersion": first, "fieldSelector": "metadata.name=a"}),
         ("/api/v1/watch/namespaces/NS/configmaps", {"resourceVersion": first}),
+        ("/api/v1/watch/namespaces/NS/configmaps/b", {"resourceVersion": first}),
         (f"{CONFIGMAPS}/b", {"resourceVersion": first}),
         (CONFIGMAPS, {"resourceVersion": FUTURE}),
         (CONFIGMAPS, {"resourceVersion": first, "limit": "1"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from ..api import APPLY, MERGE, Object
 from ..clusters import configmap, pod_manifest
@@ -103,7 +104,9 @@ async def bad_requests(server: AnswerRecorder) -> None:
     await server.ask(*post, b"7")
     await server.ask(*post, b"a: b", content_type="text/plain")
     await server.ask(*post, {})
-    await server.ask(*post, {"metadata": {}})
+    without_names: tuple[Any, ...] = ({}, [], {"name": 1})
+    for metadata in without_names:
+        await server.ask(*post, {"metadata": metadata})
     await server.ask(*post, configmap("a") | {"kind": "Secret", "apiVersion": "v1"})
     await server.ask(*post, configmap("a") | {"kind": "ConfigMap", "apiVersion": "v2"})
     await server.ask(*post, {"metadata": {"name": "a", "namespace": "other"}})
@@ -161,6 +164,7 @@ async def names(server: AnswerRecorder) -> None:
         {"finalizers": ["unqualified"]},
         {"finalizers": ["not one", "unqualified"]},
         {"finalizers": [7]},
+        {"finalizers": "a"},
         {"finalizers": ["example.com/a", "example.com/a"]},
         {"ownerReferences": [{"name": "a"}]},
         {"ownerReferences": [owner]},
