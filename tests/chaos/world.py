@@ -16,9 +16,10 @@ import trustme
 
 from aioinformer._core.tasks import finish
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Refused, Resource
-from tests.e2e.clusters import configmap, key_of, pod_manifest
+from tests.e2e.clusters import key_of, pod_manifest
 from tests.e2e.definitions import CAVE_DEFINITION, CAVES, cave, define
 from tests.kubernetes.controlplane import ControlPlane
+from tests.samples import configmap
 
 from .proxy import Proxy
 from .subjects import Ours, Subject, Versions, ours, theirs

@@ -16,9 +16,10 @@ import pytest
 from aioinformer.testing import APIServer
 from tests.kubernetes.kubectl import run_kubectl
 from tests.kubernetes.process import free_ports
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, PODS
-from .clusters import Cluster, configmap, pod_manifest
+from .clusters import Cluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
 from .processes import Ended, Lines, Running, started_program

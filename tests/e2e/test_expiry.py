@@ -6,9 +6,10 @@ import pytest
 
 from aioinformer import ApiError, KubeObject
 from aioinformer.reflector.retry import Retry
+from tests.samples import configmap
 
 from .api import CONFIGMAPS
-from .clusters import Cluster, EmbeddedCluster, configmap
+from .clusters import Cluster, EmbeddedCluster
 from .gate import ClosableProxy
 from .witness import Witness, cached, informed, versions
 

@@ -14,10 +14,11 @@ from aioinformer import (
     SharedInformerFactory,
 )
 from aioinformer.controller import QueueName
+from tests.samples import configmap
 
 from ..queues import QUEUES, use_queue
 from .api import CONFIGMAPS, PODS
-from .clusters import Cluster, configmap, pod_manifest
+from .clusters import Cluster, pod_manifest
 from .witness import Witness, cached, informed, keys, versions
 
 

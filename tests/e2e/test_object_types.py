@@ -10,10 +10,11 @@ import pytest
 from kubernetes_asyncio.client import V1ConfigMap, V1Pod
 
 from aioinformer import Client, KubeObject
+from tests.samples import configmap
 
 from ..samples import SMALL
 from .api import CONFIGMAPS, PODS, Object, Resource
-from .clusters import Cluster, EmbeddedCluster, configmap, pod_manifest
+from .clusters import Cluster, EmbeddedCluster, pod_manifest
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import informed
 

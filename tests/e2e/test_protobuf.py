@@ -11,10 +11,11 @@ import pytest
 from aioinformer import ApiError, Client, KubeObject, SharedIndexInformer, TransportError
 from aioinformer.objects.protobuf import ProtobufForm
 from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
+from tests.samples import configmap
 
 from ..testing.protobuf.reading import PROTOBUF
 from .api import CONFIGMAPS, PODS, Resource
-from .clusters import Cluster, EmbeddedCluster, KubernetesCluster, configmap, pod_manifest
+from .clusters import Cluster, EmbeddedCluster, KubernetesCluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
 from .test_protobuf_kinds import OBJECTS

@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 from aioinformer import KubeObject, ListWatch, SharedIndexInformer
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, NAMESPACES, PODS, Object, Resource
-from .clusters import KubernetesCluster, configmap, pod_manifest
+from .clusters import KubernetesCluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
 from .gate import ClosableProxy

@@ -20,9 +20,10 @@ import trustme
 from aioinformer import Client, InvalidError, Resource
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
+from tests.samples import configmap
 
 from .api import CONFIGMAPS
-from .clusters import Cluster, configmap
+from .clusters import Cluster
 from .definitions import definition
 from .processes import Ended, Lines, Running, started_program
 

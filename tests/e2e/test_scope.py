@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from aioinformer import Client, KubeObject, SharedInformerFactory
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, NAMESPACES, PODS
-from .clusters import Cluster, configmap, pod_manifest
+from .clusters import Cluster, pod_manifest
 from .witness import Witness, cached, informed, unsynced, versions
 
 WATCH_LIST = pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])

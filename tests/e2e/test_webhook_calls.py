@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.samples import configmap
+
 from .api import APPLY, CONFIGMAPS, JSON_PATCH, MERGE, PODS, Object, Resource
-from .clusters import Cluster, configmap, pod_manifest
+from .clusters import Cluster, pod_manifest
 from .hooking import Hooks, allowed, denied, hooking, patching
 
 DEPLOYMENTS = Resource("apps/v1", "deployments")

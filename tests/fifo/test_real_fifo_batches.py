@@ -14,7 +14,7 @@ from aioinformer.cache import Delta
 from aioinformer.errors import FIFOClosedError, RequeueError
 
 from ..steps import cancel_after, turns
-from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, describe, known, obj, real
+from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, describe, filled, known, obj, real
 
 
 class Processed:
@@ -34,12 +34,6 @@ class Processed:
             before = len(fifo)
             assert await fifo.pop_batch(self.single, self.batch) == before - len(fifo)
         return self.calls
-
-
-async def filled(*names: str, **options: Any) -> RealFIFO:
-    fifo = by_default(**options)
-    await fifo.apply([Delta(ADDED, obj(name)) for name in names])
-    return fifo
 
 
 class TestBatchLimits:

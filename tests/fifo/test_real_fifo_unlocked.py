@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from aioinformer import RealFIFO
-from aioinformer.cache import Delta
 from aioinformer.errors import QueueHeldError, RequeueError
 
 from ..steps import cancel_after, turns, until
 from .queues import Gate
-from .samples import ADDED, Deltas, by_default, describe, known, obj, real
-
-
-async def filled(*names: str, **options: Any) -> RealFIFO:
-    fifo = by_default(**options)
-    await fifo.apply([Delta(ADDED, obj(name)) for name in names])
-    return fifo
+from .samples import Deltas, describe, filled, known, obj, real
 
 
 @pytest.mark.parametrize(

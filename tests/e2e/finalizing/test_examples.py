@@ -6,9 +6,10 @@ import asyncio
 
 from aioinformer import Client
 from examples import claim_backup, namespace_finalizer, volume_wipe
+from tests.samples import configmap
 
 from ..api import CONFIGMAPS, NAMESPACES, PODS
-from ..clusters import Cluster, configmap
+from ..clusters import Cluster
 from .test_protection import bound_volume, claim, end, release, until_protection_is_idle, user
 from .waiting import CLAIMS, VOLUMES, delete, finalizers, find, until_gone, until_object
 

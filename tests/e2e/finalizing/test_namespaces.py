@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.samples import configmap
+
 from ..api import CONFIGMAPS, NAMESPACES, PODS, Object
-from ..clusters import Cluster, configmap, pod_manifest
+from ..clusters import Cluster, pod_manifest
 from .waiting import delete, drop_finalizer, finalizers, find, until_gone, until_object
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # no code of ours asks

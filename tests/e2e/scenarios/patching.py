@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.samples import configmap
+
 from ..api import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, Object
-from ..clusters import configmap, pod_manifest
+from ..clusters import pod_manifest
 from ..definitions import definition
 from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, PODS, version_of

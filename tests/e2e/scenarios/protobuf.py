@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
+from tests.samples import configmap
 
 from ...testing.protobuf.reading import AS_PARTIAL, AS_PARTIAL_LIST, PROTOBUF
 from ..api import MERGE, Object
-from ..clusters import configmap, pod_manifest
+from ..clusters import pod_manifest
 from ..definitions import definition
 from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, LEASES, PODS, catch_up, version_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from tests.samples import configmap
+
 from ..api import JSON_PATCH, MERGE, STRATEGIC, Object
-from ..clusters import configmap
 from ..recording import AnswerRecorder, Scenario
 from .common import CONFIGMAPS, catch_up
 

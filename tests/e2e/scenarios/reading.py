@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tests.samples import configmap
+
 from ..api import JSON, MERGE, YAML
-from ..clusters import configmap, pod_manifest
+from ..clusters import pod_manifest
 from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, PODS, catch_up, version_of
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.samples import configmap
+
 from ..api import MERGE
-from ..clusters import configmap
 from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, PODS, catch_up, version_of
 

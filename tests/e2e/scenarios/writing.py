@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.samples import configmap
+
 from ..api import APPLY, MERGE, Object
-from ..clusters import configmap, pod_manifest
+from ..clusters import pod_manifest
 from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, LEASES, PODS, version_of
 from .patching import deployment
