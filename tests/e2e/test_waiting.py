@@ -10,9 +10,10 @@ import pytest
 
 from aioinformer import Client, ConfigError, ForbiddenError, NotFoundError, Resource, TransportError
 from aioinformer.errors import UntilTimeout
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, PODS
-from .clusters import Cluster, EmbeddedCluster, configmap, pod_manifest
+from .clusters import Cluster, EmbeddedCluster, pod_manifest
 from .witness import PATIENCE
 
 

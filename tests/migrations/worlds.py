@@ -13,8 +13,9 @@ from pathlib import Path
 from aioinformer.testing import APIServer
 from tests.chaos.proxy import Proxy
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Resource
-from tests.e2e.clusters import configmap, pod_manifest
+from tests.e2e.clusters import pod_manifest
 from tests.kubernetes.controlplane import ControlPlane
+from tests.samples import configmap
 
 MAKE: dict[str, tuple[Resource, Callable[[str], Object]]] = {
     "configmaps": (CONFIGMAPS, configmap),

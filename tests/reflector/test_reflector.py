@@ -483,7 +483,7 @@ class TestResync:
 
     @virtual_time
     async def test_first_list_that_takes_longer_than_the_period_is_not_followed_by_a_resync(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         await run_for(reflector(Scripted([13.0, page(version=1)]), store, 10.0), 25)
         assert store.resyncs == 1, "13 + 10 s, not 13 s"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, StatusError
 from tests.testing.client import APIClient
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -32,8 +32,6 @@ def test_unknown_policy_is_refused() -> None:
     with pytest.raises(StatusError, match='Unsupported value: "foreground"'):
         server.delete("v1", "pods", "web", propagation_policy="foreground")
     assert server.get("v1", "pods", "web")["metadata"]["name"] == "web"
-
-
 
 
 def test_a_pod_without_remaining_grace_can_get_another_policy() -> None:
