@@ -31,8 +31,8 @@ run: $(DEMO_STAMP) ## Run an informer on the embedded API server until Ctrl-C (S
 
 CHECKED := $(addprefix tests/,core client controller fifo informer listwatch objects processor reflector store typed watchtools workqueue)
 
-check: $(STAMP) lint  ## Lint, then run the tests of the pipeline that need neither Go nor end-to-end servers.
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m 'not kubernetes' -q $(CHECKED) $(PYTEST_ARGS)
+check: $(STAMP) lint  ## Lint, then run the tests of the pipeline that need neither Go nor end-to-end servers, in 3 minutes.
+	$(BIN)/python -m pytest -n 4 --dist loadgroup -m 'not kubernetes' -q $(CHECKED) $(PYTEST_ARGS)
 
 test: $(STAMP) lint   ## Lint, then run all tests in 20 minutes; those on the real kube-apiserver need Go.
 	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 10 $(PYTEST_ARGS)
@@ -75,8 +75,7 @@ test-eager: $(STAMP)  ## Run the tests with asyncio's eager tasks (Python 3.12 o
 lint: $(STAMP)   ## Check style, types, and the direction of imports between rooms.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/mypy & mypy=$$!; $(BIN)/pyright --pythonpath $(BIN)/python && wait $$mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.plain_english --strict
 

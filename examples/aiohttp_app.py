@@ -55,7 +55,7 @@ def create_app(cluster: Client | str) -> web.Application:
 async def readyz(request: web.Request) -> web.Response:
     """Return 200 once the first list is cached, also while the API server is unavailable: stale data is useful here.
 
-    docs/tuning.md shows how to be ready only while the cache is current.
+    docs/state.md shows how to be ready only while the cache is current.
     """
     pods = request.app[PODS]
     ready = pods.has_synced() and not pods.is_stopped

@@ -54,7 +54,7 @@ def create_app(cluster: Client | str) -> FastAPI:
 
     @app.get("/readyz")
     async def readyz(pods: Pods) -> str:
-        """Stay ready while the API server is unavailable. docs/tuning.md has a stricter rule."""
+        """Stay ready while the API server is unavailable. docs/state.md has a stricter rule."""
         if pods.is_stopped or not pods.has_synced():
             raise HTTPException(503, str(pods.state))
         return "ok"

@@ -20,6 +20,9 @@ import uvloop
 from hypothesis import settings
 from pytest_asyncio import is_async_test
 
+from aioinformer import Client
+from aioinformer.testing import APIServer
+
 TESTS = Path(__file__).parent
 
 pytest_plugins = ["tests.kubernetes.fixtures"]
@@ -139,3 +142,17 @@ def library(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     pytest.importorskip(name)
     return name
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[APIServer]:
+    """An embedded API server without TLS and token."""
+    async with APIServer(seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: APIServer) -> AsyncIterator[Client]:
+    """A client of the embedded API server."""
+    async with Client.from_url(server.url) as opened:
+        yield opened

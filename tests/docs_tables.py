@@ -111,13 +111,13 @@ def api_page(text: str) -> str:
             module = modules[heading[1]]
         row = re.fullmatch(r"\| `(\w+)` \| (.+) \|", line)
         if row and module is not None:
-            first = summary(getattr(module, row[1], None)) or row[2]
+            first = first_paragraph(getattr(module, row[1], None)) or row[2]
             line = f"| `{row[1]}` | {first} |"
         lines.append(line)
     return "\n".join(lines) + "\n"
 
 
-def summary(value: Any) -> str:
+def first_paragraph(value: Any) -> str:
     """Return the first paragraph of an object's own docstring, as a table has it; ``""`` for a constant."""
     if not inspect.isclass(value) and not inspect.isroutine(inspect.unwrap(value)):
         return ""

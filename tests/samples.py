@@ -23,6 +23,15 @@ def pod(name: str = "a", namespace: str = "ns", version: str = "1", **more: Any)
     return KubeObject.from_bytes(json.dumps(pod_dict(name, namespace, version, **more)).encode())
 
 
+def configmap(
+    name: str = "a", *finalizers: str, namespace: str = "", labels: dict[str, str] | None = None, **data: str
+) -> dict[str, Any]:
+    """Return what creates a ConfigMap."""
+    given = {"namespace": namespace, "labels": labels, "finalizers": list(finalizers)}
+    metadata = {"name": name, **{field: value for field, value in given.items() if value}}
+    return {"metadata": metadata, "data": data}
+
+
 class Meta(msgspec.Struct, rename="camel"):
     name: str
     namespace: str = ""

@@ -19,7 +19,7 @@ from aioinformer.processor import Processor
 from aioinformer.tracing import STAGES, StageTimes, Trace, Tracer, ranked
 from tests.informer.handlers import Follower
 from tests.reflector.running import NoJitter
-from tests.reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, modified, page, pod
+from tests.reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, modified, page, raw_pod
 from tests.virtual_time import virtual_time
 
 
@@ -30,7 +30,7 @@ def live() -> Scripted:
         deleted("b", 15),
         FOREVER,
     ]
-    return Scripted([page(pod("old", 1), version=10)], [changes])
+    return Scripted([page(raw_pod("old", 1), version=10)], [changes])
 
 
 def traced(server: Scripted, tracer: Tracer | None, **options: Any) -> SharedIndexInformer[KubeObject]:
@@ -158,7 +158,7 @@ async def a_while(*objects: Any) -> None:
 async def test_events_of_objects_without_version_are_kept_apart(queue: Any, backlog: Any) -> None:
     traces: list[Trace] = []
     changes: Any = [step for number in range(11, 31) for step in (modified("a", number, n=number), 0.4)]
-    server = Scripted([page(pod("a", 1), version=10)], [[*changes, FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[*changes, FOREVER]])
     tracer = Tracer(traces.append)
     subject = SharedIndexInformer(server, Unversioned, random=NoJitter(), tracer=tracer, queue=queue)
     slow: ResourceEventHandlerFuncs[Unversioned] = ResourceEventHandlerFuncs(on_update=a_while)

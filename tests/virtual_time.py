@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from aioinformer.testing import Simulation, simulate
 from aioinformer.testing.simulation import VirtualTimeLoop as VirtualTimeLoop
 
 P = ParamSpec("P")
@@ -34,6 +35,20 @@ def virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
         run(test(*args, **kwargs))
 
     return in_virtual_time
+
+
+def simulated(
+    scenario: Callable[[Simulation], Coroutine[Any, Any, None]], seeds: int = 3
+) -> Callable[[], None]:
+    """Turn a scenario on a simulated API server into a test, which runs it in several orders."""
+
+    @wraps(scenario)
+    def in_several_orders() -> None:
+        for seed in range(seeds):
+            simulate(scenario, seed=seed, shrink=False)
+
+    del in_several_orders.__wrapped__  # pytest would look for a fixture named world
+    return in_several_orders
 
 
 async def settled(rounds: int = 50) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
+import pytest
+
 from aioinformer import DeltaFIFO, KubeObject, RealFIFO, Store
+from aioinformer._core import coop
 from aioinformer.deltas import Delta, DeltaType
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
 
@@ -49,10 +52,12 @@ def queue_verb(
     async def _() -> AsyncIterator[Call]:
         queue, _ = queues(kind)
         await queue.add(pod("held"))
-        async with running(queue.pop(slowly)) as holder:
-            await turns(2)
-            yield lambda: call(queue)
-            await holder
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(coop, "SLICE", -1.0)  # a pause at each step
+            async with running(queue.pop(slowly)) as holder:
+                await turns(2)
+                yield lambda: call(queue)
+                await holder
         assert is_usable(queue)
         assert len(await all_of(queue)) in (0, *outcomes)
         await queue.add(pod("later"))

@@ -13,8 +13,7 @@ from aioinformer.cache import AddNotification, Config, Controller, Processor, Pr
 
 from ..informer.handlers import Follower
 from ..reflector.running import NoJitter, reflector
-from ..reflector.scripted import FOREVER, Scripted, added, error_event, modified, page
-from ..reflector.scripted import pod as raw_pod
+from ..reflector.scripted import FOREVER, Scripted, added, error_event, modified, page, raw_pod
 from ..samples import pod
 from ..virtual_time import settled
 from .queues import all_of, is_usable, queues, slowly, three

@@ -11,7 +11,7 @@ from statistics import median
 
 from .cases import Case
 from .subjects import Ours, Subject
-from .world import MAKE, Site, World, reading, world, writing
+from .world import MAKE, Site, World, chaos_world, reading, writing
 
 PATIENCE = 120.0
 """Seconds in which every subject has to recover; client-go's too."""
@@ -47,7 +47,7 @@ async def run(case: Case, site: Site, folder: Path, *, with_client_go: bool) -> 
     Raises:
         AssertionError: A subject has not recovered, or differs from the server.
     """
-    async with world(site, folder) as made:
+    async with chaos_world(site, folder) as made:
         if case.prepare is not None:
             await case.prepare(made)
         async with reading(made, proxied=case.proxied, with_client_go=with_client_go):

@@ -16,9 +16,10 @@ import trustme
 
 from aioinformer._core.tasks import finish
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Refused, Resource
-from tests.e2e.clusters import configmap, key_of, pod
+from tests.e2e.clusters import key_of, pod_manifest
 from tests.e2e.definitions import CAVE_DEFINITION, CAVES, cave, define
 from tests.kubernetes.controlplane import ControlPlane
+from tests.samples import configmap
 
 from .proxy import Proxy
 from .subjects import Ours, Subject, Versions, ours, theirs
@@ -27,7 +28,7 @@ SECRETS = Resource("v1", "secrets")
 ACCOUNTS = Resource("v1", "serviceaccounts")
 
 MAKE: dict[Resource, Callable[[str], Object]] = {
-    PODS: pod,
+    PODS: pod_manifest,
     CONFIGMAPS: configmap,
     CAVES: cave,
     SECRETS: lambda name: {"metadata": {"name": name}},
@@ -162,7 +163,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(site: Site, folder: Path) -> AsyncIterator[World]:
+async def chaos_world(site: Site, folder: Path) -> AsyncIterator[World]:
     """Make a namespace with some objects of each collection, before the subjects start."""
     plane = site.plane
     async with API(plane.url, plane.token, site.ssl_context()) as api:

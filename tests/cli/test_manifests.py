@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.processes import Ended, running
+from tests.e2e.processes import Ended, started_program
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # the command has no event loop
 
@@ -20,7 +20,7 @@ DECLARED = "examples.operator_declared"
 
 async def manifests(*args: str, **variables: str) -> Ended:
     environment = {"COLUMNS": "200", "NO_COLOR": "1", **variables}
-    async with running(
+    async with started_program(
         sys.executable, "-m", "aioinformer", "manifests", *args, environment=environment
     ) as program:
         return await program.end()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aioinformer.testing import APIServer
-from tests.e2e.processes import Running, running
+from tests.e2e.processes import Running, started_program
 
 from .terminals import on_terminal
 
@@ -32,7 +32,9 @@ def url(server: APIServer) -> str:
 
 def in_shell(command: str, **environment: str) -> AbstractAsyncContextManager[Running]:
     """Run the program in a shell."""
-    return running("bash", "-c", f"exec {sys.executable} -m aioinformer {command}", environment=environment)
+    return started_program(
+        "bash", "-c", f"exec {sys.executable} -m aioinformer {command}", environment=environment
+    )
 
 
 @pytest.mark.parametrize("form", ["jsonl", "table"])

@@ -69,7 +69,7 @@ async def test_all_readers_continue_when_the_server_is_back() -> None:
 
 @pytest.mark.parametrize("outage", [10, 20, 40, 60])
 def test_median_recovery_is_within_four_seconds(outage: float) -> None:
-    """After outages of up to a minute; docs/tuning.md has the figures."""
+    """After outages of up to a minute; docs/client.md has the figures."""
 
     async def away_for(seconds: float, seed: int) -> float:
         server, loop = Server(), asyncio.get_running_loop()

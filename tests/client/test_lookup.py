@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -34,18 +33,6 @@ class Farm(CustomResource, group="example.com", version="v1", namespaced=False):
 
 class Settings(msgspec.Struct):
     metadata: dict[str, Any]
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[APIServer]:
-    async with APIServer() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: APIServer) -> AsyncIterator[Client]:
-    async with Client.from_url(server.url) as opened:
-        yield opened
 
 
 PODS = APIResource("v1", "pods", "Pod", True)

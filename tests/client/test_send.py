@@ -128,22 +128,29 @@ async def test_a_connection_that_breaks_is_not_tried_again(library: str, method:
     assert asked == ["GET", method]
 
 
-@pytest.mark.parametrize("status", [403, 404, 409, 422, 429, 500, 503])
-async def test_a_refusal_is_an_error_and_sent_once(library: str, status: int) -> None:
+async def test_a_refusal_is_an_error_and_sent_once(library: str) -> None:
+    status = 0
+
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(STATUS % (status, "Why"), status, {"Retry-After": "7"})
 
     async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
-        with pytest.raises(ApiError) as raised:
-            await client.send(Change("PUT", b"{}"), "/x")
-    assert (raised.value.status, raised.value.reason, raised.value.retry_after) == (status, "Why", 7.0)
-    assert len(server.requests) == 1
+        for status in (403, 404, 409, 422, 429, 500, 503):
+            server.requests.clear()
+            with pytest.raises(ApiError) as raised:
+                await client.send(Change("PUT", b"{}"), "/x")
+            assert (raised.value.status, raised.value.reason, raised.value.retry_after) == (
+                status,
+                "Why",
+                7.0,
+            )
+            assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("method", BODIES)
-async def test_a_redirect_is_not_followed(library: str, method: str, status: int) -> None:
+async def test_a_redirect_is_not_followed(library: str, method: str) -> None:
     """It would become a GET, and its response would look like the written object."""
+    status = 0
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path == "/moved":
@@ -151,11 +158,13 @@ async def test_a_redirect_is_not_followed(library: str, method: str, status: int
         return json_of("{}", status, {"Location": "/moved"})
 
     async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
-        with pytest.raises(ApiError, match=r"redirects to /moved.*final URL") as raised:
-            await client.send(Change(method, b"{}"), "/x")
-        assert raised.value.status == status
-        assert [request.method for request in server.requests] == [method]
-        assert await client.get("/x") == b'{"kind":"Status"}'
+        for status in (301, 302, 303, 307, 308):
+            server.requests.clear()
+            with pytest.raises(ApiError, match=r"redirects to /moved.*final URL") as raised:
+                await client.send(Change(method, b"{}"), "/x")
+            assert raised.value.status == status
+            assert [request.method for request in server.requests] == [method]
+            assert await client.get("/x") == b'{"kind":"Status"}'
 
 
 async def test_all_of_an_answer_has_to_be_there_in_time(library: str) -> None:

@@ -18,7 +18,7 @@ from aioinformer.deltas import Delta
 from aioinformer.errors import AlreadyStartedError, RequeueError, WrongEventLoopError
 from aioinformer.reflector import Phase
 
-from ..reflector.scripted import FOREVER, Scripted, Step, added, error_event, modified, page, pod
+from ..reflector.scripted import FOREVER, Scripted, Step, added, error_event, modified, page, raw_pod
 from ..steps import until
 from ..virtual_time import cancel_after, run, settled, virtual_time
 
@@ -52,7 +52,7 @@ def controller(server: Scripted, process: Any, queue: Queue | None = None, **con
 @virtual_time
 async def test_lists_watches_and_processes() -> None:
     process = Process()
-    server = Scripted([page(pod("a"), pod("b"), version=10)], [[1.0, added("c", 11), FOREVER]])
+    server = Scripted([page(raw_pod("a"), raw_pod("b"), version=10)], [[1.0, added("c", 11), FOREVER]])
     subject = controller(server, process)
     assert not subject.has_synced()
     async with subject:
@@ -77,7 +77,7 @@ async def test_has_synced_after_last_item_was_processed() -> None:
         await asyncio.sleep(1)
         done.append(deltas[-1].object.name)
 
-    subject = controller(Scripted([page(pod("a"), pod("b"), version=10)]), process)
+    subject = controller(Scripted([page(raw_pod("a"), raw_pod("b"), version=10)]), process)
     async with subject:
         await subject.wait_synced()
         assert done == ["a", "b"]
@@ -96,7 +96,8 @@ async def test_relisted_objects_are_not_in_initial_list() -> None:
     """C33."""
     process = Process()
     server = Scripted(
-        [page(pod("a"), version=10), page(pod("a"), pod("b"), version=20)], [[6.0, error_event(410, "Gone")]]
+        [page(raw_pod("a"), version=10), page(raw_pod("a"), raw_pod("b"), version=20)],
+        [[6.0, error_event(410, "Gone")]],
     )
     async with controller(server, process):
         await asyncio.sleep(60)
@@ -108,7 +109,7 @@ async def test_failed_item_is_logged_with_key_and_version_and_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     process = Process({"a": [ValueError("cannot")]})
-    async with controller(Scripted([page(pod("a", 7), pod("b"), version=10)]), process) as subject:
+    async with controller(Scripted([page(raw_pod("a", 7), raw_pod("b"), version=10)]), process) as subject:
         await subject.wait_synced()
         await asyncio.sleep(60)
     assert process.names() == ["a", "b"]
@@ -121,7 +122,7 @@ async def test_cancelled_error_raised_by_process_is_a_failure() -> None:
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         raise asyncio.CancelledError
 
-    async with controller(Scripted([page(pod("a", 7), pod("b"), version=10)]), process) as subject:
+    async with controller(Scripted([page(raw_pod("a", 7), raw_pod("b"), version=10)]), process) as subject:
         await subject.wait_synced()
     assert subject.failed == 2
 
@@ -132,7 +133,7 @@ async def test_failed_async_process_is_logged(caplog: pytest.LogCaptureFixture) 
         await asyncio.sleep(0)
         raise ValueError("cannot")
 
-    async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
+    async with controller(Scripted([page(raw_pod("a", 7), version=10)]), process) as subject:
         await subject.wait_synced()
     assert subject.failed == 1
     assert "default/a at 7 failed: cannot" in caplog.text
@@ -145,7 +146,7 @@ async def test_cancelled_error_raised_by_async_process_is_a_failure(
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         raise asyncio.CancelledError("another task's")
 
-    async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
+    async with controller(Scripted([page(raw_pod("a", 7), version=10)]), process) as subject:
         await subject.wait_synced()
         await asyncio.sleep(1)
         assert subject.state.phase is Phase.WATCHING
@@ -183,7 +184,7 @@ def test_invalid_process_function_is_refused(process: Any, said: str) -> None:
 @virtual_time
 async def test_retry_on_error_requeues_the_item_and_others_follow(caplog: pytest.LogCaptureFixture) -> None:
     process = Process({"a": [ValueError("1"), ValueError("2")]})
-    server = Scripted([page(pod("a"), pod("b"), version=10)])
+    server = Scripted([page(raw_pod("a"), raw_pod("b"), version=10)])
     async with controller(server, process, retry_on_error=True) as subject:
         await subject.wait_synced()
         assert process.names() == ["a", "b", "a", "a"]
@@ -193,7 +194,7 @@ async def test_retry_on_error_requeues_the_item_and_others_follow(caplog: pytest
 @virtual_time
 async def test_requeue_error_requeues_without_retry_on_error(caplog: pytest.LogCaptureFixture) -> None:
     process = Process({"a": [RequeueError(), RequeueError(ValueError("why"))]})
-    async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
+    async with controller(Scripted([page(raw_pod("a", 7), version=10)]), process) as subject:
         await subject.wait_synced()
     assert process.names() == ["a", "a", "a"]
     assert subject.failed == 1, "a RequeueError without a cause is not a failure"
@@ -213,7 +214,7 @@ async def test_newer_item_wins_over_requeued_item() -> None:
         if len(seen) == 1:
             raise RequeueError
 
-    server = Scripted([page(pod("a", 1), version=10)], [[modified("a", 11), FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[modified("a", 11), FOREVER]])
     async with controller(server, process, queue=queue):
         await asyncio.sleep(10)
     assert seen == [["1"], ["1", "11"]] or seen == [["1"], ["1"], ["11"]] or seen == [["1"], ["11"]]
@@ -229,7 +230,7 @@ async def test_permanent_failure_is_retried_with_backoff(
         raise error
 
     calls: list[list[Delta]] = []
-    async with controller(Scripted([page(pod("a"), version=10)]), process):
+    async with controller(Scripted([page(raw_pod("a"), version=10)]), process):
         await asyncio.sleep(60)
     assert 50 < len(calls) < 80
 
@@ -243,7 +244,7 @@ async def test_failing_batch_is_retried_as_often_as_one_item(
         raise ValueError
 
     sizes: list[int] = []
-    server = Scripted([page(*(pod(str(number)) for number in range(500)), version=10)])
+    server = Scripted([page(*(raw_pod(str(number)) for number in range(500)), version=10)])
     async with controller(server, process, process_batch=process, retry_on_error=True):
         await asyncio.sleep(60)
     assert 50 < len(sizes) < 80
@@ -268,7 +269,7 @@ async def test_cancel_ends_run_whatever_process_does_with_it(
             if fails:
                 raise ValueError("cleaning up has failed") from None
 
-    server = Scripted([page(pod("a"), pod("b"), version=10)])
+    server = Scripted([page(raw_pod("a"), raw_pod("b"), version=10)])
     subject = controller(server, process, queue(), retry_on_error=retry_on_error)
     task = subject.begin()
     await asyncio.sleep(5)
@@ -291,7 +292,7 @@ async def test_permanent_failure_does_not_delay_others(caplog: pytest.LogCapture
         if name == "bad":
             raise ValueError
 
-    server = Scripted([page(pod("bad"), version=10)], [[60.0, added("b", 11), FOREVER]])
+    server = Scripted([page(raw_pod("bad"), version=10)], [[60.0, added("b", 11), FOREVER]])
     async with controller(server, process, retry_on_error=True):
         started = loop.time()
         await asyncio.sleep(70)
@@ -331,7 +332,7 @@ async def test_success_resets_the_backoff(caplog: pytest.LogCaptureFixture) -> N
         if len(times) not in (6, 9):
             raise ValueError
 
-    server = Scripted([page(pod("a"), version=10)], [[60.0, modified("a", 11), FOREVER]])
+    server = Scripted([page(raw_pod("a"), version=10)], [[60.0, modified("a", 11), FOREVER]])
     async with controller(server, process, retry_on_error=True):
         await asyncio.sleep(70)
     delays = [round(later - earlier, 3) for earlier, later in pairwise(times)]
@@ -358,7 +359,7 @@ async def test_resync_asks_should_resync_each_period() -> None:
             pass
 
     queue = DeltaFIFO(known_objects=known, emit_delta_type_replaced=True)
-    server = Scripted([page(pod("a"), version=10)])
+    server = Scripted([page(raw_pod("a"), version=10)])
     async with controller(
         server, process, queue=queue, full_resync_period=10.0, should_resync=lambda: next(answers)
     ):
@@ -386,7 +387,8 @@ async def test_watch_error_handler_is_called() -> None:
 async def test_without_known_objects_missed_deletions_are_lost() -> None:
     process = Process()
     server = Scripted(
-        [page(pod("a"), pod("b"), version=10), page(pod("b"), version=20)], [[6.0, error_event(410, "Gone")]]
+        [page(raw_pod("a"), raw_pod("b"), version=10), page(raw_pod("b"), version=20)],
+        [[6.0, error_event(410, "Gone")]],
     )
     async with controller(server, process):
         await asyncio.sleep(60)
@@ -425,7 +427,7 @@ async def test_enter_twice_raises() -> None:
 @virtual_time
 async def test_run_twice_raises() -> None:
     process, queue = Process(), DeltaFIFO()
-    async with controller(Scripted([page(pod("a"), version=10)]), process, queue) as subject:
+    async with controller(Scripted([page(raw_pod("a"), version=10)]), process, queue) as subject:
         await subject.wait_synced()
         with pytest.raises(AlreadyStartedError, match="was started before"):
             await subject.run()
@@ -446,7 +448,7 @@ def test_cancel_at_any_step_loses_no_item() -> None:
                 finished.extend(deltas)
 
             queue = DeltaFIFO()
-            server = Scripted([page(pod("a", 1), version=10)], [steps])
+            server = Scripted([page(raw_pod("a", 1), version=10)], [steps])
             subject = controller(server, process, queue=queue)
             assert await cancel_after(count, asyncio.create_task(subject.run()))
             server.assert_closed()
@@ -464,7 +466,7 @@ def test_cancel_at_any_step_loses_no_item() -> None:
 
 async def test_runs_on_both_event_loops() -> None:
     process = Process()
-    server = Scripted([page(pod("a"), version=10)], [[added("b", 11), FOREVER]])
+    server = Scripted([page(raw_pod("a"), version=10)], [[added("b", 11), FOREVER]])
     async with controller(server, process) as subject:
         await subject.wait_synced()
         await until(lambda: process.names() == ["a", "b"])

@@ -23,7 +23,7 @@ from aioinformer.errors import AlreadyStartedError, ClientClosedError
 from aioinformer.objects.meta import WatchEvent
 
 from ..queues import QUEUES, use_queue
-from ..reflector.scripted import FOREVER, Scripted, added, deleted, error_event, modified, page, pod
+from ..reflector.scripted import FOREVER, Scripted, added, deleted, error_event, modified, page, raw_pod
 from ..virtual_time import virtual_time
 
 
@@ -56,7 +56,7 @@ class Recorder:
 async def test_store_follows_server_and_handler_is_called(queue: QueueName) -> None:
     recorder = Recorder()
     server = Scripted(
-        [page(pod("a", 1), pod("b", 2), version=10), page(pod("c", 11), version=20)],
+        [page(raw_pod("a", 1), raw_pod("b", 2), version=10), page(raw_pod("c", 11), version=20)],
         [[1.0, added("c", 11), modified("a", 12), deleted("b", 13), 6.0, error_event(410, "Gone")]],
     )
     store, controller = new_informer(server, KubeObject, 0.0, recorder)
@@ -87,7 +87,7 @@ async def test_wait_for_cache_sync_accepts_the_controller() -> None:
 @virtual_time
 async def test_resync_repeats_all_objects() -> None:
     recorder = Recorder()
-    _, controller = new_informer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0, recorder)
+    _, controller = new_informer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 10.0, recorder)
     async with controller:
         await asyncio.sleep(25)
     assert recorder.calls == [("add", "a", True), ("update", "a", "1", "1"), ("update", "a", "1", "1")]
@@ -104,7 +104,7 @@ async def test_handler_error_is_logged_with_key_and_version(caplog: pytest.LogCa
 
     handler = ResourceEventHandlerFuncs[KubeObject](on_add=on_add)
     store, controller = new_informer(
-        Scripted([page(pod("a", 1), pod("b", 2), version=10)]), KubeObject, 0.0, handler
+        Scripted([page(raw_pod("a", 1), raw_pod("b", 2), version=10)]), KubeObject, 0.0, handler
     )
     async with controller:
         await controller.wait_synced()
@@ -125,7 +125,7 @@ async def test_store_changes_before_the_handler_call() -> None:
     handler = ResourceEventHandlerFuncs[KubeObject](
         on_add=on_add, on_delete=lambda obj: sizes.append(len(store))
     )
-    server = Scripted([page(pod("a", 1), version=10)], [[deleted("a", 11), FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[deleted("a", 11), FOREVER]])
     store, controller = new_informer(server, KubeObject, 0.0, handler)
     async with controller:
         await asyncio.sleep(5)
@@ -173,7 +173,9 @@ async def test_objects_without_name_are_skipped_and_counted(caplog: pytest.LogCa
 
 @virtual_time
 async def test_failing_object_of_a_list_does_not_stop_others(caplog: pytest.LogCaptureFixture) -> None:
-    server = Scripted([page(pod("a", 1), b'{"metadata": {"resourceVersion": "3"}}', pod("b", 2), version=10)])
+    server = Scripted(
+        [page(raw_pod("a", 1), b'{"metadata": {"resourceVersion": "3"}}', raw_pod("b", 2), version=10)]
+    )
     recorder = Recorder()
     store, controller = new_informer(server, KubeObject, 0.0, recorder)
     async with controller:
@@ -189,7 +191,7 @@ async def test_handler_sees_the_whole_list_in_the_store(queue: QueueName) -> Non
     sizes: list[int] = []
     handler = ResourceEventHandlerFuncs[KubeObject](on_add=lambda obj, initial: sizes.append(len(store)))
     store, controller = new_informer(
-        Scripted([page(pod("a", 1), pod("b", 2), version=10)]), KubeObject, 0.0, handler
+        Scripted([page(raw_pod("a", 1), raw_pod("b", 2), version=10)]), KubeObject, 0.0, handler
     )
     async with controller:
         await controller.wait_synced()
@@ -228,7 +230,7 @@ async def test_handler_that_suppresses_cancellation_gets_no_more_calls() -> None
             await asyncio.Event().wait()
 
     handler = ResourceEventHandlerFuncs[KubeObject](on_add=on_add)
-    server = Scripted([page(pod("a", 1), pod("b", 2), version=10)])
+    server = Scripted([page(raw_pod("a", 1), raw_pod("b", 2), version=10)])
     _, controller = new_informer(server, KubeObject, 0.0, handler)
     async with controller:
         await asyncio.sleep(5)

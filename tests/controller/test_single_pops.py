@@ -15,13 +15,13 @@ from aioinformer.cache import Config, Controller
 from aioinformer.deltas import Delta, DeltaType
 from aioinformer.protocols import Process
 
-from ..reflector.scripted import FOREVER, Scripted, added, page, pod
+from ..reflector.scripted import FOREVER, Scripted, added, page, raw_pod
 from ..steps import until
 from ..virtual_time import virtual_time
 
 
 def server() -> Scripted:
-    return Scripted([page(pod("a"), pod("b"), version=10)], [[added("c", 11), FOREVER]])
+    return Scripted([page(raw_pod("a"), raw_pod("b"), version=10)], [[added("c", 11), FOREVER]])
 
 
 async def test_overridden_pop_is_called() -> None:
@@ -105,10 +105,10 @@ async def test_has_synced_of_minimal_queue_is_polled() -> None:
         await asyncio.sleep(1)
 
     async with Controller(
-        Config(queue, Scripted([page(pod("a"), version=1)]), process, KubeObject)
+        Config(queue, Scripted([page(raw_pod("a"), version=1)]), process, KubeObject)
     ) as subject:
         await until(lambda: queue.initial == 1)
-        queue.add(pod("never"))
+        queue.add(raw_pod("never"))
         with pytest.raises(SyncTimeout):
             await subject.wait_synced(0.5)
         await subject.wait_synced(2)

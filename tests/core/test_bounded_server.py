@@ -66,7 +66,9 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(tls: Callable[[], ssl.SSLContext] | None = None, **limits: int) -> AsyncIterator[Served]:
+async def serving_bounded(
+    tls: Callable[[], ssl.SSLContext] | None = None, **limits: int
+) -> AsyncIterator[Served]:
     served = Served(**limits)
     try:
         served.port = await served.server.listen("127.0.0.1", 0, "--port", tls=tls)
@@ -101,7 +103,7 @@ HALF_A_BODY = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\nhalf"
 async def test_a_slow_client_is_disconnected(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_server, "HEADERS", 0.1)
     monkeypatch.setattr(bounded_server, "BODY", 0.2)
-    async with serving() as served:
+    async with serving_bounded() as served:
         reader, writer = await served.connect(sent)
         assert await is_closed(reader)
         await end(writer)
@@ -113,7 +115,7 @@ async def test_a_handshake_that_does_not_come_ends(tmp_path: Path, monkeypatch: 
     files = Certificates(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.cert, files.key)
-    async with serving(lambda: context) as served:
+    async with serving_bounded(lambda: context) as served:
         reader, writer = await served.connect()
         assert await is_closed(reader)
         await end(writer)
@@ -121,7 +123,7 @@ async def test_a_handshake_that_does_not_come_ends(tmp_path: Path, monkeypatch: 
 
 async def test_a_client_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_server, "BODY", 0.3)
-    async with serving() as served:
+    async with serving_bounded() as served:
         _, writer = await served.connect(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         await eventually(lambda: served.running == 1)
         await eventually(lambda: not served.server.connections)
@@ -129,7 +131,7 @@ async def test_a_client_that_does_not_read_is_disconnected(monkeypatch: pytest.M
 
 
 async def test_silent_clients_do_not_keep_others_out() -> None:
-    async with serving(connections=5) as served:
+    async with serving_bounded(connections=5) as served:
         silent = [await served.connect(HALF_A_HEADER) for _ in range(20)]
         for _ in range(3):
             assert await served.get() == "0"
@@ -139,7 +141,7 @@ async def test_silent_clients_do_not_keep_others_out() -> None:
 
 
 async def test_answers_that_are_being_computed_are_not_cut_off() -> None:
-    async with serving(connections=2) as served, asyncio.TaskGroup() as group:
+    async with serving_bounded(connections=2) as served, asyncio.TaskGroup() as group:
         answers = [group.create_task(served.get("/slow")) for _ in range(2)]
         await eventually(lambda: served.running == 2)
         reader, writer = await served.connect()
@@ -150,7 +152,7 @@ async def test_answers_that_are_being_computed_are_not_cut_off() -> None:
 
 
 async def test_large_bodies_give_way_to_small_ones() -> None:
-    async with serving(most_bytes=4 * MEGABYTE) as served:
+    async with serving_bounded(most_bytes=4 * MEGABYTE) as served:
         head = f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {50 * MEGABYTE}\r\n\r\n".encode()
         reader, largest = await served.connect(head + b" " * (3 * MEGABYTE))
         _, other = await served.connect(head + b" " * (2 * MEGABYTE))
@@ -163,7 +165,7 @@ async def test_large_bodies_give_way_to_small_ones() -> None:
 
 
 async def test_a_compressed_request_is_refused_unread() -> None:
-    async with serving() as served, aiohttp.ClientSession() as session:
+    async with serving_bounded() as served, aiohttp.ClientSession() as session:
         answer = session.post(
             f"http://127.0.0.1:{served.port}/", data=b"x", headers={"Content-Encoding": "gzip"}
         )
@@ -173,7 +175,7 @@ async def test_a_compressed_request_is_refused_unread() -> None:
 
 
 async def test_a_connection_serves_several_requests() -> None:
-    async with serving(connections=1) as served, aiohttp.ClientSession() as session:
+    async with serving_bounded(connections=1) as served, aiohttp.ClientSession() as session:
         for _ in range(3):
             async with session.post(f"http://127.0.0.1:{served.port}/", data=b"abc") as answer:
                 assert await answer.text() == "3"
@@ -182,7 +184,7 @@ async def test_a_connection_serves_several_requests() -> None:
 
 async def test_half_of_the_file_descriptors_stay_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (8, 100))
-    async with serving() as served:
+    async with serving_bounded() as served:
         silent = [await served.connect() for _ in range(10)]
         await eventually(lambda: 0 < len(served.server.connections) <= 4)
         assert await served.get() == "0"
@@ -198,7 +200,7 @@ async def test_a_handshake_that_fails_leaves_no_buffers_to_the_garbage_collector
     def buffers() -> int:
         return sum(isinstance(each, SSLProtocol) for each in gc.get_objects())
 
-    async with serving(lambda: context) as served:
+    async with serving_bounded(lambda: context) as served:
         gc.collect()
         gc.disable()
         try:
@@ -214,7 +216,7 @@ async def test_the_end_closes_connections_in_every_state(tmp_path: Path) -> None
     files = Certificates(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.cert, files.key)
-    async with serving(lambda: context) as served:
+    async with serving_bounded(lambda: context) as served:
         shaking = await served.connect()
         silent = await served.connect(tls=files.client_context())
         partial = await served.connect(HALF_A_BODY, tls=files.client_context())

@@ -11,13 +11,9 @@ from aioinformer import KubeObject, ResourceEventHandlerFuncs, SharedInformerFac
 from aioinformer._core.failure_log import FIRST, INTERVAL, FailureLog
 from aioinformer.operator import Request, Watch
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
-from ..operator.worlds import (
-    create,
-    operating,
-    quiet,
-    simulated,
-)
+from ..operator.worlds import create, operating, quiet
 
 
 def lines(world: Simulation, containing: str) -> list[str]:

@@ -206,14 +206,7 @@ def key_of(obj: Object) -> str:
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
 
 
-def configmap(name: str, *, labels: dict[str, str] | None = None, **data: str) -> Object:
-    metadata: Object = {"name": name}
-    if labels:
-        metadata["labels"] = labels
-    return {"metadata": metadata, "data": data}
-
-
-def pod(name: str, *, node: str = "", labels: dict[str, str] | None = None) -> Object:
+def pod_manifest(name: str, *, node: str = "", labels: dict[str, str] | None = None) -> Object:
     spec: Object = {"containers": [{"name": "main", "image": "example.com/main"}]}
     if node:
         spec["nodeName"] = node

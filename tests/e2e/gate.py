@@ -13,7 +13,7 @@ from tests.kubernetes.process import free_ports
 CHUNK = 256 * 1024
 
 
-class Gate:
+class ClosableProxy:
     """Forwards bytes to a server, including TLS. An async context manager.
 
     Args:

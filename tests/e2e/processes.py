@@ -62,7 +62,9 @@ class Running:
 
 
 @asynccontextmanager
-async def running(*command: str, environment: Mapping[str, str] | None = None) -> AsyncIterator[Running]:
+async def started_program(
+    *command: str, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[Running]:
     """A program; killed at the end if it still runs."""
     process = await asyncio.create_subprocess_exec(
         *command,

@@ -30,7 +30,7 @@ class Recorded(NamedTuple):
     content_type: str = ""
 
 
-class Recorder:
+class AnswerRecorder:
     """Asks one server, and keeps every answer with what cannot be the same masked: uids, versions and times, names
     that were generated, the test's namespace, and managedFields.
 
@@ -175,4 +175,4 @@ class Recorder:
         return self._generated.setdefault(found[0], f"GENERATED{len(self._generated) + 1}")
 
 
-Scenario = Callable[[Recorder], Coroutine[Any, Any, None]]
+Scenario = Callable[[AnswerRecorder], Coroutine[Any, Any, None]]

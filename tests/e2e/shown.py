@@ -39,7 +39,7 @@ def container(name: str = "main", state: Object | None = None, restarts: int = 0
     return {**status, "state": state or {}, **more}
 
 
-def pod(*containers: Object, init: tuple[Object, ...] = (), **status: Any) -> Object:
+def pod_with_status(*containers: Object, init: tuple[Object, ...] = (), **status: Any) -> Object:
     spec: Object = {"containers": CONTAINERS}
     if init:
         always = {"sidecar"}
@@ -63,35 +63,37 @@ def true(*kinds: str, **more: str) -> list[Object]:
 
 PODS: tuple[Object, ...] = (
     {"spec": {"containers": CONTAINERS}},
-    pod(READY, container(state=RUNS, restarts=3, lastState=ended(1)), conditions=true("Ready")),
-    pod(
+    pod_with_status(READY, container(state=RUNS, restarts=3, lastState=ended(1)), conditions=true("Ready")),
+    pod_with_status(
         READY,
         container(
             state={"waiting": {"reason": "CrashLoopBackOff"}}, restarts=7, lastState=ended(1, reason="Error")
         ),
     ),
-    pod(container(state={"waiting": {"reason": "ImagePullBackOff"}}), phase="Pending"),
-    pod(COMPLETED, phase="Succeeded"),
-    pod(COMPLETED, READY),
-    pod(COMPLETED, READY, conditions=true("Ready")),
-    pod(COMPLETED, container("side", ended(3))),
-    pod(container(state=ended(137, signal=9)), phase="Failed"),
-    pod(container(state=ended(2)), phase="Failed"),
-    pod(phase="Failed", reason="Evicted", message="The node was low on resource: memory."),
-    pod(
+    pod_with_status(container(state={"waiting": {"reason": "ImagePullBackOff"}}), phase="Pending"),
+    pod_with_status(COMPLETED, phase="Succeeded"),
+    pod_with_status(COMPLETED, READY),
+    pod_with_status(COMPLETED, READY, conditions=true("Ready")),
+    pod_with_status(COMPLETED, container("side", ended(3))),
+    pod_with_status(container(state=ended(137, signal=9)), phase="Failed"),
+    pod_with_status(container(state=ended(2)), phase="Failed"),
+    pod_with_status(phase="Failed", reason="Evicted", message="The node was low on resource: memory."),
+    pod_with_status(
         phase="Pending", conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]
     ),
-    pod(phase="Pending", nominatedNodeName="node-2"),
-    pod(init=(container("a", ended(0)), container("b", RUNS)), phase="Pending"),
-    pod(init=(container("a", {"waiting": {"reason": "PodInitializing"}}),), phase="Pending"),
-    pod(init=(container("a", {"waiting": {"reason": "ErrImagePull"}}, 2),), phase="Pending"),
-    pod(init=(container("a", ended(1, reason="Error"), 2, lastState=ended(1)),), phase="Pending"),
-    pod(init=(container("a", ended(4)),), phase="Pending"),
-    pod(init=(container("a", ended(4, signal=9)),), phase="Pending"),
-    pod(READY, init=(container("sidecar", RUNS, 2, started=True, ready=True), container("b", ended(0), 5))),
-    pod(container(state=RUNS), init=(container("a", RUNS),), conditions=true("Initialized")),
+    pod_with_status(phase="Pending", nominatedNodeName="node-2"),
+    pod_with_status(init=(container("a", ended(0)), container("b", RUNS)), phase="Pending"),
+    pod_with_status(init=(container("a", {"waiting": {"reason": "PodInitializing"}}),), phase="Pending"),
+    pod_with_status(init=(container("a", {"waiting": {"reason": "ErrImagePull"}}, 2),), phase="Pending"),
+    pod_with_status(init=(container("a", ended(1, reason="Error"), 2, lastState=ended(1)),), phase="Pending"),
+    pod_with_status(init=(container("a", ended(4)),), phase="Pending"),
+    pod_with_status(init=(container("a", ended(4, signal=9)),), phase="Pending"),
+    pod_with_status(
+        READY, init=(container("sidecar", RUNS, 2, started=True, ready=True), container("b", ended(0), 5))
+    ),
+    pod_with_status(container(state=RUNS), init=(container("a", RUNS),), conditions=true("Initialized")),
     {
-        **pod(READY, podIPs=[{"ip": "10.1.1.1"}], podIP="10.1.1.1"),
+        **pod_with_status(READY, podIPs=[{"ip": "10.1.1.1"}], podIP="10.1.1.1"),
         "spec": {
             "containers": CONTAINERS,
             "nodeName": "node-1",

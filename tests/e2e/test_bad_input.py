@@ -13,9 +13,10 @@ from aioinformer import (
     SharedIndexInformer,
     meta_namespace_key_func,
 )
+from tests.samples import configmap
 
 from .api import CONFIGMAPS
-from .clusters import EmbeddedCluster, configmap
+from .clusters import EmbeddedCluster
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import Log, Witness, cached, informed, versions
 

@@ -16,12 +16,13 @@ import pytest
 from aioinformer.testing import APIServer
 from tests.kubernetes.kubectl import run_kubectl
 from tests.kubernetes.process import free_ports
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, PODS
-from .clusters import Cluster, configmap, pod
+from .clusters import Cluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
-from .processes import Ended, Lines, Running, running
+from .processes import Ended, Lines, Running, started_program
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
 
@@ -40,7 +41,7 @@ async def open_server() -> AsyncIterator[APIServer]:
 
 
 def aioinformer(*args: str) -> AbstractAsyncContextManager[Running]:
-    return running(
+    return started_program(
         sys.executable, "-m", "aioinformer", *args, environment={"COLUMNS": "200", "NO_COLOR": "1"}
     )
 
@@ -54,7 +55,7 @@ async def outcome(*args: str) -> Ended:
 async def in_shell(command: str) -> Ended:
     """Run the program in a shell pipeline; return its own exit code."""
     command = f"{sys.executable} -m aioinformer {command}; exit ${{PIPESTATUS[0]}}"
-    async with running("bash", "-c", command) as program:
+    async with started_program("bash", "-c", command) as program:
         return await program.end()
 
 
@@ -74,8 +75,8 @@ async def test_it_follows_what_kubectl_does(cluster: Cluster, kubernetes_binarie
         f"--cache-dir={cluster.folder / 'kubectl'}",
         f"--namespace={cluster.namespace}",
     ]
-    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("new")})
-    before = await cluster.create(PODS, pod("before"))
+    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", **pod_manifest("new")})
+    before = await cluster.create(PODS, pod_manifest("before"))
     async with aioinformer("watch", "pods", *to(cluster), "-o", "jsonl") as program:
         first, synced = await events(program.output, 2)
         version = before["metadata"]["resourceVersion"]
@@ -104,7 +105,7 @@ async def test_it_follows_what_kubectl_does(cluster: Cluster, kubernetes_binarie
 async def test_json_is_utf_8_whatever_the_locale_is(open_server: APIServer, encoding: str) -> None:
     for name, text in (("a", "plain"), ("b", "→ 東京")):
         open_server.create("v1", "configmaps", configmap(name, k=text), "default")
-    async with running(
+    async with started_program(
         sys.executable, "-m", "aioinformer", "watch", "cm", "--server", open_server.url, "-n", "default",
         "-o", "jsonl", "--full", "--until-synced", environment={"PYTHONIOENCODING": encoding},
     ) as program:  # fmt: skip
@@ -148,7 +149,7 @@ async def test_custom_resources_and_selectors(cluster: Cluster) -> None:
 
 
 async def test_tables(cluster: Cluster) -> None:
-    await cluster.create(PODS, pod("web", labels={"app": "web"}))
+    await cluster.create(PODS, pod_manifest("web", labels={"app": "web"}))
     ended = await outcome("watch", "pods", *to(cluster), "--until-synced", "-l", "app=web")
     header, row = ended.output.splitlines()
     assert header.split() == ["EVENT", "NAME", "STATUS", "AGE"]
@@ -171,7 +172,7 @@ async def test_cluster_scoped_resource_ignores_namespace(open_server: APIServer)
 
 async def test_all_namespaces_of_a_server_by_its_url(open_server: APIServer) -> None:
     for namespace in ("one", "two"):
-        open_server.create("v1", "pods", pod("web"), namespace)
+        open_server.create("v1", "pods", pod_manifest("web"), namespace)
     ended = await outcome("watch", "po", "-A", "--server", open_server.url, "--until-synced")
     assert [line.split()[:3] for line in ended.output.splitlines()] == [
         ["EVENT", "NAMESPACE", "NAME"],
@@ -181,7 +182,7 @@ async def test_all_namespaces_of_a_server_by_its_url(open_server: APIServer) -> 
 
 
 async def test_a_server_that_goes_away_and_comes_back(open_server: APIServer) -> None:
-    open_server.create("v1", "pods", pod("web"))
+    open_server.create("v1", "pods", pod_manifest("web"))
     async with aioinformer("watch", "pods", "--server", open_server.url, "-o", "jsonl") as program:
         await events(program.output, 2)
         open_server.faults.refuse(cut=True)
@@ -230,7 +231,7 @@ async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> No
 async def test_interruption_with_until_synced_is_an_error(
     open_server: APIServer, what: str, number: int, code: int
 ) -> None:
-    open_server.create("v1", "pods", pod("web"))
+    open_server.create("v1", "pods", pod_manifest("web"))
     if what == "the server":
         open_server.faults.freeze(matching=lambda request: request.path == "/api/v1")
     else:
@@ -288,7 +289,7 @@ async def test_retry_after_is_respected(open_server: APIServer, status: int) -> 
 
 async def test_closed_pipe_is_no_error(open_server: APIServer) -> None:
     for number in range(2000):
-        open_server.create("v1", "pods", pod(f"web-{number}"))
+        open_server.create("v1", "pods", pod_manifest(f"web-{number}"))
     code, output, errors = await in_shell(f"watch pods --server {open_server.url} | head -1")
     assert (code, errors) == (0, "")
     assert output.startswith("EVENT")
@@ -298,7 +299,7 @@ async def test_closed_pipe_is_no_error(open_server: APIServer) -> None:
 
 
 async def test_full_disk_is_an_error(open_server: APIServer) -> None:
-    open_server.create("v1", "pods", pod("web"))
+    open_server.create("v1", "pods", pod_manifest("web"))
     for command in ("--help", "watch --help", "--version", f"watch pods --server {open_server.url}", "demo"):
         hopeless(await in_shell(f"{command} > /dev/full"), "cannot be written: No space left on device")
 
@@ -345,7 +346,7 @@ async def test_unreachable_server(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     hopeless(await outcome("watch", "pods", "--server", f"http://127.0.0.1:{port}"), "cannot connect")
     hopeless(await outcome("watch", "pods", "--kubeconfig", str(tmp_path / "absent")), "no such file")
-    async with running(
+    async with started_program(
         *(sys.executable, "-m", "aioinformer", "watch", "pods", "--kubeconfig", ""),
         environment={"KUBECONFIG": str(tmp_path / "gone")},
     ) as program:
@@ -398,7 +399,7 @@ async def test_invalid_resource_names(resource: str, hint: str) -> None:
 
 @pytest.mark.parametrize("args", [["-v", "watch", "pods"], ["watch", "pods", "-v"]], ids=" ".join)
 async def test_verbose_works_before_and_after_the_command(open_server: APIServer, args: list[str]) -> None:
-    open_server.create("v1", "pods", pod("web"))
+    open_server.create("v1", "pods", pod_manifest("web"))
     ended = await outcome(*args, "--server", open_server.url, "--until-synced")
     assert (ended.code, len(ended.output.splitlines())) == (0, 2)
     assert "DEBUG aioinformer.reflector.reflector: pods in default: streamed 1 objects at " in ended.errors

@@ -20,14 +20,14 @@ from aioinformer.tracing import STAGES
 
 from .api import CONFIGMAPS
 from .clusters import EmbeddedCluster
-from .processes import PATIENCE, Ended, Running, running
+from .processes import PATIENCE, Ended, Running, started_program
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
 
 
 def started(*args: str, **variables: str) -> AbstractAsyncContextManager[Running]:
     environment = {"COLUMNS": "200", "NO_COLOR": "1", **variables}
-    return running(sys.executable, "-m", "aioinformer", "bench", *args, environment=environment)
+    return started_program(sys.executable, "-m", "aioinformer", "bench", *args, environment=environment)
 
 
 async def bench(*args: str, **variables: str) -> Ended:

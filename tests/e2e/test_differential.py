@@ -17,7 +17,7 @@ from .api import API
 from .clusters import EmbeddedCluster, KubernetesCluster
 from .conftest import REAL
 from .differences import compare
-from .recording import Recorded, Recorder, Scenario
+from .recording import AnswerRecorder, Recorded, Scenario
 from .scenarios import SCENARIOS
 from .scenarios.random import random_requests
 
@@ -53,7 +53,7 @@ async def alike(scenario: Scenario, control_plane: ControlPlane, folder: Path) -
 
 
 async def recorded(scenario: Scenario, cluster: EmbeddedCluster | KubernetesCluster) -> list[Recorded]:
-    recorder = Recorder(cluster.api, await cluster.new_namespace())
+    recorder = AnswerRecorder(cluster.api, await cluster.new_namespace())
     await scenario(recorder)
     return recorder.recorded
 

@@ -6,16 +6,17 @@ import pytest
 
 from aioinformer import ApiError, KubeObject
 from aioinformer.reflector.retry import Retry
+from tests.samples import configmap
 
 from .api import CONFIGMAPS
-from .clusters import Cluster, EmbeddedCluster, configmap
-from .gate import Gate
+from .clusters import Cluster, EmbeddedCluster
+from .gate import ClosableProxy
 from .witness import Witness, cached, informed, versions
 
 pytestmark = pytest.mark.usefixtures("soon_again")
 
 
-async def cut_off(cluster: Cluster, gate: Gate, witness: Witness) -> None:
+async def cut_off(cluster: Cluster, gate: ClosableProxy, witness: Witness) -> None:
     """Disconnect the informer during a watch that has had events; a watch without events is suspect."""
     await cluster.create(CONFIGMAPS, configmap("seen"))
     await witness.until(lambda: cluster.key("seen") in witness.shadow)
@@ -38,7 +39,7 @@ async def change_everything(cluster: Cluster) -> None:
 async def test_expired_history_gives_tombstones(cluster: Cluster, use_watch_list: bool) -> None:
     for name in ("kept", "changed", "gone", "again"):
         await cluster.create(CONFIGMAPS, configmap(name, k="1"))
-    async with Gate(cluster.api.url) as gate, cluster.client_through(gate.url) as client:
+    async with ClosableProxy(cluster.api.url) as gate, cluster.client_through(gate.url) as client:
         list_watch = cluster.list_watch(client, CONFIGMAPS)
         async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
             await cut_off(cluster, gate, witness)
@@ -76,7 +77,7 @@ async def test_available_history_is_replayed(cluster: Cluster) -> None:
     for name in ("kept", "changed", "gone", "again"):
         await cluster.create(CONFIGMAPS, configmap(name, k="1"))
     async with (
-        Gate(cluster.api.url) as gate,
+        ClosableProxy(cluster.api.url) as gate,
         cluster.client_through(gate.url) as client,
         informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
     ):
@@ -110,7 +111,7 @@ async def test_expiry_after_backoff_does_not_wait_again(
 
     monkeypatch.setattr(Retry, "wait", counted)
     async with (
-        Gate(embedded.api.url) as gate,
+        ClosableProxy(embedded.api.url) as gate,
         embedded.client_through(gate.url) as client,
         informed(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (_, witness),
     ):

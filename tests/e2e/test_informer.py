@@ -14,10 +14,11 @@ from aioinformer import (
     SharedInformerFactory,
 )
 from aioinformer.controller import QueueName
+from tests.samples import configmap
 
 from ..queues import QUEUES, use_queue
 from .api import CONFIGMAPS, PODS
-from .clusters import Cluster, configmap, pod
+from .clusters import Cluster, pod_manifest
 from .witness import Witness, cached, informed, keys, versions
 
 
@@ -158,7 +159,7 @@ async def test_a_factory_runs_one_informer_a_collection(cluster: Cluster, client
         async with asyncio.timeout(20):
             await factory.wait_for_cache_sync()
         assert configmaps.store.list_keys() == [cluster.key("a")]
-        await cluster.create(PODS, pod("web"))
+        await cluster.create(PODS, pod_manifest("web"))
         await witness.until(lambda: cluster.key("web") in witness.shadow)
     assert configmaps.is_stopped
     assert pods.is_stopped

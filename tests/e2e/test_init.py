@@ -19,7 +19,7 @@ import yaml
 from aioinformer import Client, Resource, SharedInformerFactory
 from aioinformer.cli.new_project import NewProject
 from aioinformer.testing import APIServer, eventually
-from tests.e2e.processes import Ended, Running, running
+from tests.e2e.processes import Ended, Running, started_program
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.process import free_ports
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # the programs hav
 
 def program(folder: Path, *command: str, **environment: str) -> AbstractAsyncContextManager[Running]:
     own = {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    return running("env", "-C", str(folder), *command, environment={**own, **environment})
+    return started_program("env", "-C", str(folder), *command, environment={**own, **environment})
 
 
 async def ended(folder: Path, *command: str, **environment: str) -> Ended:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.kubernetes.kubectl import KubectlError, run_kubectl
 
-from .clusters import EmbeddedCluster, pod
+from .clusters import EmbeddedCluster, pod_manifest
 from .definitions import CAVE_DEFINITION, cave
-from .processes import Lines, running
+from .processes import Lines, started_program
 
 pytestmark = pytest.mark.kubernetes  # for the binary
 
@@ -125,7 +125,7 @@ async def test_tokens_and_other_users(kubectl: Kubectl, secure: EmbeddedCluster)
 
 
 async def test_pods_and_deployments(kubectl: Kubectl, secure: EmbeddedCluster) -> None:
-    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("web", node="node-1")})
+    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", **pod_manifest("web", node="node-1")})
     assert await kubectl("create", "-f", "-", stdin=manifest) == "pod/web created"
     with pytest.raises(KubectlError, match="AlreadyExists"):
         await kubectl("create", "-f", "-", stdin=manifest)
@@ -212,5 +212,5 @@ async def test_request_without_token_is_refused(kubectl: Kubectl, secure: Embedd
 
 @asynccontextmanager
 async def watching(command: list[str], *args: str) -> AsyncIterator[Lines]:
-    async with running(*command, *args) as process:
+    async with started_program(*command, *args) as process:
         yield process.output

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from aioinformer import Client, KubeObject, ListWatch, SharedInformerFactory
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, Resource
-from .clusters import Cluster, configmap
+from .clusters import Cluster
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave, definition
 from .witness import PATIENCE, Witness, informed, versions
 

@@ -10,10 +10,11 @@ import pytest
 from kubernetes_asyncio.client import V1ConfigMap, V1Pod
 
 from aioinformer import Client, KubeObject
+from tests.samples import configmap
 
 from ..samples import SMALL
 from .api import CONFIGMAPS, PODS, Object, Resource
-from .clusters import Cluster, EmbeddedCluster, configmap, pod
+from .clusters import Cluster, EmbeddedCluster, pod_manifest
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import informed
 
@@ -71,7 +72,7 @@ async def test_objects_are_of_the_type_asked_for(
 
 
 async def test_pods_as_models(cluster: Cluster, client: Client) -> None:
-    await cluster.create(PODS, pod("web", node="node-1"))
+    await cluster.create(PODS, pod_manifest("web", node="node-1"))
     async with informed(cluster.list_watch(client, PODS), V1Pod) as (informer, witness):
         await cluster.patch(PODS, "web", {"status": {"phase": "Running"}}, subresource="/status")
         await witness.until(lambda: witness.counts["update"] == 1)
@@ -99,7 +100,7 @@ async def test_an_object_is_equal_however_it_arrived(
     cluster: Cluster, client: Client, resource: Resource
 ) -> None:
     await cluster.define(CAVE_DEFINITION)
-    makers: dict[Resource, Callable[[str], Object]] = {CONFIGMAPS: configmap, PODS: pod, CAVES: cave}
+    makers: dict[Resource, Callable[[str], Object]] = {CONFIGMAPS: configmap, PODS: pod_manifest, CAVES: cave}
     make = makers[resource]
     if cluster.protobuf and isinstance(cluster, EmbeddedCluster) and resource == PODS:
         pytest.skip("protobuf shows of a pod what JSON of the embedded server has only where it was written")

@@ -11,10 +11,11 @@ import pytest
 from aioinformer import ApiError, Client, KubeObject, SharedIndexInformer, TransportError
 from aioinformer.objects.protobuf import ProtobufForm
 from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
+from tests.samples import configmap
 
 from ..testing.protobuf.reading import PROTOBUF
 from .api import CONFIGMAPS, PODS, Resource
-from .clusters import Cluster, EmbeddedCluster, KubernetesCluster, configmap, pod
+from .clusters import Cluster, EmbeddedCluster, KubernetesCluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
 from .test_protobuf_kinds import OBJECTS
@@ -95,7 +96,7 @@ async def test_json_and_protobuf_caches_are_equal(
 
 async def test_pods(cluster: Cluster, client: Client) -> None:
     async with pair_of(cluster, client, PODS) as pair:
-        await cluster.create(PODS, pod("a", node="node-1", labels={"app": "web"}))
+        await cluster.create(PODS, pod_manifest("a", node="node-1", labels={"app": "web"}))
         status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
         await cluster.patch(PODS, "a", status, subresource="/status")
         versions = await versions_of(cluster, PODS)

@@ -9,9 +9,10 @@ import pytest
 
 from aioinformer import Client, KubeObject
 from aioinformer.errors import VersionTimeout
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, Refused
-from .clusters import Cluster, EmbeddedCluster, configmap
+from .clusters import Cluster, EmbeddedCluster
 from .witness import PATIENCE, informed
 
 QUEUES = pytest.mark.parametrize("queue", ["delta", "real"])

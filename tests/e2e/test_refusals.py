@@ -9,9 +9,10 @@ import pytest
 
 from aioinformer import ApiError, Client, KubeObject, SharedIndexInformer, TransportError
 from aioinformer.cache import Phase
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, PODS, Resource
-from .clusters import Cluster, EmbeddedCluster, configmap
+from .clusters import Cluster, EmbeddedCluster
 from .definitions import definition
 from .witness import Witness, informed, unsynced
 

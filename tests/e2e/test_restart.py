@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 
 from aioinformer import KubeObject, ListWatch, SharedIndexInformer
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, NAMESPACES, PODS, Object, Resource
-from .clusters import KubernetesCluster, configmap, pod
+from .clusters import KubernetesCluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
-from .gate import Gate
+from .gate import ClosableProxy
 from .witness import Witness, cached, versions
 
 pytestmark = [*REAL, pytest.mark.timeout(300)]
@@ -34,7 +35,7 @@ WITHIN = 35.0
 
 MAKE: dict[Resource, Callable[[str], Object]] = {
     CONFIGMAPS: configmap,
-    PODS: pod,
+    PODS: pod_manifest,
     CAVES: cave,
     SECRETS: lambda name: {"metadata": {"name": name}},
 }
@@ -64,7 +65,11 @@ async def outlive_a_kill(real: KubernetesCluster, outage: float, *, kept_off: bo
             await real.create(resource, make(name))
     await real.create(CONFIGMAPS, configmap("gone"), other)
 
-    async with Gate(real.api.url) as gate, real.client_through(gate.url) as client, AsyncExitStack() as stack:
+    async with (
+        ClosableProxy(real.api.url) as gate,
+        real.client_through(gate.url) as client,
+        AsyncExitStack() as stack,
+    ):
         watched: dict[str, tuple[SharedIndexInformer[KubeObject], Witness]] = {}
         list_watches: dict[str, ListWatch | dict[str, ListWatch]] = {
             "configmaps of two namespaces": {

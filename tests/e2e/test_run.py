@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,12 @@ import trustme
 from aioinformer import Client, InvalidError, Resource
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
+from tests.samples import configmap
 
 from .api import CONFIGMAPS
-from .clusters import Cluster, configmap
+from .clusters import Cluster
 from .definitions import definition
-from .processes import Ended, Lines, Running, running
+from .processes import Ended, Lines, Running, started_program
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
 
@@ -131,12 +132,6 @@ async def reconcile(request: Request[KubeObject], context: Context) -> None:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[APIServer]:
-    async with APIServer(seed=1) as running:
-        yield running
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "copies.py").write_text(COPIES)
     (tmp_path / "sites.py").write_text(SITES)
@@ -153,7 +148,7 @@ def aioinformer(folder: Path, *args: str) -> AbstractAsyncContextManager[Running
         "PYTHONDONTWRITEBYTECODE": "1",
         "XDG_CACHE_HOME": str(folder / ".cache"),
     }
-    return running(sys.executable, "-m", "aioinformer", "run", *args, environment=environment)
+    return started_program(sys.executable, "-m", "aioinformer", "run", *args, environment=environment)
 
 
 def on(server: APIServer, port: int = 0) -> tuple[str, ...]:
@@ -181,7 +176,7 @@ async def get(port: int, path: str) -> tuple[int, Any]:
             return 0, ""
 
 
-async def until(port: int, path: str, is_wanted: Callable[[tuple[int, Any]], bool]) -> Any:
+async def until_answer(port: int, path: str, is_wanted: Callable[[tuple[int, Any]], bool]) -> Any:
     while not is_wanted(answer := await get(port, path)):  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.05)  # the program, which is starting, needs the processor
     return answer[1]
@@ -201,9 +196,11 @@ async def test_an_operator_runs_until_a_signal(
     (port,) = free_ports(1)
     server.create("v1", "configmaps", {"metadata": {"name": "a"}})
     async with aioinformer(folder, "copies", *on(server, port), "--log-format", "json", *options) as program:
-        await until(port, "/readyz", lambda answer: answer[0] == 200)
+        await until_answer(port, "/readyz", lambda answer: answer[0] == 200)
         await eventually(made(server, "secrets", "a"), within=60)
-        state = json.loads(await until(port, "/debug.json", lambda answer: '"working":true' in answer[1]))
+        state = json.loads(
+            await until_answer(port, "/debug.json", lambda answer: '"working":true' in answer[1])
+        )
         assert (state["name"], state["stages"] is not None) == ("copies", "--trace" in options)
         if "--leader-elect" in options:
             assert (
@@ -261,7 +258,10 @@ async def test_sigterm_waits_for_running_reconciles(server: APIServer, folder: P
     async with aioinformer(folder, "slow", *on(server, port)) as program:
         assert await program.output.next() == "began"
         program.signal(signal.SIGTERM)
-        assert await until(port, "/readyz", lambda answer: answer[0] == 503) == "the manager is stopping\n"
+        assert (
+            await until_answer(port, "/readyz", lambda answer: answer[0] == 503)
+            == "the manager is stopping\n"
+        )
         server.create("v1", "secrets", {"metadata": {"name": "go"}})
         ended = await program.end()
     assert (ended.code, ended.output) == (0, "ended\n")
@@ -277,7 +277,7 @@ async def test_the_grace_period_or_a_second_signal_ends_reconciles(
         assert await program.output.next() == "began"
         program.signal(signal.SIGTERM)
         if signals == 2:
-            await until(port, "/readyz", lambda answer: answer[0] == 503)
+            await until_answer(port, "/readyz", lambda answer: answer[0] == 503)
             program.signal(signal.SIGTERM)
         ended = await program.end()
     assert (ended.code, ended.output) == (0, "")

@@ -22,7 +22,7 @@ from . import api
 from .clusters import Cluster
 from .converting_pages import Old, operator
 from .definitions import define, undefine
-from .processes import Running, running
+from .processes import Running, started_program
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +39,7 @@ def program(
     kubeconfig: Path, files: Certificates, hooks: int, probes: int, **more: str
 ) -> AbstractAsyncContextManager[Running]:
     environment = {"NO_COLOR": "1", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **more}
-    return running(
+    return started_program(
         sys.executable, "-m", "aioinformer", "run", "tests.e2e.converting_pages",
         "--kubeconfig", str(kubeconfig), "--host", "127.0.0.1", "--webhook-port", str(hooks),
         "--tls-cert", str(files.cert), "--tls-key", str(files.key),

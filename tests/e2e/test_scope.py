@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from aioinformer import Client, KubeObject, SharedInformerFactory
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, NAMESPACES, PODS
-from .clusters import Cluster, configmap, pod
+from .clusters import Cluster, pod_manifest
 from .witness import Witness, cached, informed, unsynced, versions
 
 WATCH_LIST = pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
@@ -76,7 +77,7 @@ async def test_objects_enter_and_leave_a_field_selector(
     cluster: Cluster, client: Client, use_watch_list: bool
 ) -> None:
     for name in ("a", "b"):
-        await cluster.create(PODS, pod(name, node="node-1"))
+        await cluster.create(PODS, pod_manifest(name, node="node-1"))
     selector = "status.phase=Running,spec.nodeName!=node-2"
     list_watch = cluster.list_watch(client, PODS, field_selector=selector)
     async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):

@@ -16,7 +16,7 @@ from aioinformer import Client, ConfigError, ForbiddenError, Resource
 from aioinformer.cli.serve import ServeOptions, run_serve
 
 from .definitions import CAVE_DEFINITION, cave
-from .processes import Ended, Running, running
+from .processes import Ended, Running, started_program
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
 
@@ -28,7 +28,7 @@ SCRIPT = (
 @asynccontextmanager
 async def serving(*arguments: str) -> AsyncIterator[Running]:
     environment = {"XDG_CACHE_HOME": "/nonexistent", "NO_COLOR": "1"}
-    async with running(
+    async with started_program(
         sys.executable, "-m", "aioinformer", "serve", *arguments, environment=environment
     ) as program:
         yield program

@@ -14,9 +14,10 @@ from aioinformer.cache import Phase
 from aioinformer.errors import IdleTimeoutError
 from aioinformer.reflector import watch
 from aioinformer.testing import APIServer
+from tests.samples import configmap
 
 from .api import CONFIGMAPS
-from .clusters import EmbeddedCluster, configmap
+from .clusters import EmbeddedCluster
 from .witness import Log, cached, informed, unsynced, versions
 
 OBJECTS = 40

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from aioinformer import Client, DecodeError, Resource, UndecodableObject
 from aioinformer.operator import Context, Operator, Request
+from aioinformer.testing import eventually
 from aioinformer.typed import CamelStruct, CustomResource, crd
 
 from . import api
@@ -17,6 +16,7 @@ from .clusters import Cluster
 from .definitions import define, undefine
 
 VAULTS = api.Resource("undecodable.example.com/v1", "vaults")
+PATIENCE = 20.0
 FINALIZER = "undecodable.example.com/contents"
 
 
@@ -57,13 +57,6 @@ class Vaults:
         self.cleaned.append((request.name, type(obj), size))
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Wait until a condition holds."""
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - nothing signals most of them
-            await asyncio.sleep(0.02)
-
-
 async def test_objects_from_before_a_field_was_required(cluster: Cluster, client: Client) -> None:
     await define(cluster.api, crd(OldVault))
     metadata = {"namespace": cluster.namespace, "finalizers": [FINALIZER]}
@@ -73,7 +66,7 @@ async def test_objects_from_before_a_field_was_required(cluster: Cluster, client
     vaults, key = Vaults(), f"{cluster.namespace}/a"
     async with vaults.operator.running(client) as manager:
         (controller,), (informer,) = manager.controllers, manager.informers
-        await until(lambda: len(list(controller.failing())) == 2)
+        await eventually(lambda: len(list(controller.failing())) == 2, PATIENCE)
         with pytest.raises(
             DecodeError, match=f"missing required field `team` - at `\\$.spec`; it is Vault {key}"
         ):
@@ -83,16 +76,18 @@ async def test_objects_from_before_a_field_was_required(cluster: Cluster, client
         assert key in str(manager.ready())
         labelled = await cluster.patch(VAULTS, "a", {"metadata": {"labels": {"seen": "yes"}}})
         version = labelled["metadata"]["resourceVersion"]
-        await until(lambda: version in {each.resource_version for each in informer.lister.undecodable()})
+        await eventually(
+            lambda: version in {each.resource_version for each in informer.lister.undecodable()}, PATIENCE
+        )
         await cluster.patch(VAULTS, "b", {"spec": {"team": "red"}})
-        await until(lambda: vaults.reconciled)
+        await eventually(lambda: vaults.reconciled, PATIENCE)
         assert [each.key for each in controller.failing()] == [key]
         await cluster.delete(VAULTS, "a")
-        await until(lambda: key not in informer.store.list_keys())
+        await eventually(lambda: key not in informer.store.list_keys(), PATIENCE)
         assert list(await cluster.list(VAULTS)) == [f"{cluster.namespace}/b"]
         assert vaults.cleaned == [("a", UndecodableObject, 1)]
-        await until(lambda: not list(controller.failing()))
+        await eventually(lambda: not list(controller.failing()), PATIENCE)
         await cluster.delete(VAULTS, "b")
-        await until(lambda: informer.store.list_keys() == [])
+        await eventually(lambda: informer.store.list_keys() == [], PATIENCE)
         assert vaults.cleaned[1:] == [("b", Vault, 1)]
     await undefine(cluster.api, "vaults.undecodable.example.com")

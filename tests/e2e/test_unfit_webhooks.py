@@ -17,7 +17,7 @@ from aioinformer.typed import CamelStruct, crd
 from . import api
 from .clusters import Cluster
 from .definitions import define, undefine
-from .webhook_world import World, world
+from .webhook_world import World, webhook_world
 
 PAGES = "pages.unfit.example.com"
 
@@ -89,7 +89,7 @@ def owners(obj: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 async def test_what_was_applied_in_another_version_is_applied(cluster: Cluster, tmp_path: Path) -> None:
     try:
-        async with world(cluster, tmp_path, converting("applying")) as here:
+        async with webhook_world(cluster, tmp_path, converting("applying")) as here:
             old, new = pages(here, "v1beta1", "git"), pages(here, "v1", "git")
             for name in ("same", "changed", "less", "other"):
                 await old.apply(page(here, name, domain="a.example", note="n"))
@@ -119,7 +119,7 @@ async def test_what_was_applied_in_another_version_is_applied(cluster: Cluster, 
 
 async def test_an_update_in_another_version_takes_what_it_changes(cluster: Cluster, tmp_path: Path) -> None:
     try:
-        async with world(cluster, tmp_path, converting("updating")) as here:
+        async with webhook_world(cluster, tmp_path, converting("updating")) as here:
             await pages(here, "v1beta1", "git").apply(page(here, "a", domain="a.example", note="n"))
             key = f"{here.namespace}/a"
             patched = await pages(here, "v1", "me").patch(key, {"spec": {"host": "b.example"}})
@@ -134,7 +134,7 @@ async def test_an_object_that_python_cannot_hold_does_not_fail_the_others(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     try:
-        async with world(cluster, tmp_path, converting("listing")) as here:
+        async with webhook_world(cluster, tmp_path, converting("listing")) as here:
             old, new = pages(here, "v1beta1"), pages(here, "v1")
             await old.create(page(here, "fits", domain="a.example"))
             await permit_any_time(cluster)
@@ -193,7 +193,7 @@ async def test_nesting_hides_nothing_from_a_policy(real: Cluster, tmp_path: Path
             raise Denied("no")
 
     try:
-        async with world(real, tmp_path, operator) as here:
+        async with webhook_world(real, tmp_path, operator) as here:
             new = pages(here, "v1")
             await until_refused(here)
             with pytest.raises(ForbiddenError, match="denied the request: no"):
@@ -243,7 +243,7 @@ async def test_an_object_from_before_its_class_became_stricter_can_get_a_label(
             before = Resource(client, "unfit.example.com/v1", "pages", dict, kind="Page")
             metadata = {"name": "old", "namespace": cluster.namespace}
             await before.create({"metadata": metadata, "spec": {"note": "no host"}})
-        async with world(cluster, tmp_path, operator) as here:
+        async with webhook_world(cluster, tmp_path, operator) as here:
             await until_refused(here)
             new, key = pages(here, "v1"), f"{here.namespace}/old"
             labelled = await new.patch(key, {"metadata": {"labels": {"a": "b"}}})
@@ -270,7 +270,7 @@ async def test_a_finalizer_takes_no_object_out_of_the_reach_of_a_policy(
         if review.object["data"]["a"] == "refused":
             raise Denied("no")
 
-    async with world(cluster, tmp_path, operator) as here:
+    async with webhook_world(cluster, tmp_path, operator) as here:
         maps = Resource(here.client, "configmaps")
 
         def configmap(name: str, value: str) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import pytest
 
 from aioinformer import Client, ConfigError, ForbiddenError, NotFoundError, Resource, TransportError
 from aioinformer.errors import UntilTimeout
+from tests.samples import configmap
 
 from .api import CONFIGMAPS, PODS
-from .clusters import Cluster, EmbeddedCluster, configmap, pod
+from .clusters import Cluster, EmbeddedCluster, pod_manifest
 from .witness import PATIENCE
 
 
@@ -26,7 +27,7 @@ async def test_object_that_is_created_later(cluster: Cluster, client: Client) ->
 
 
 async def test_condition_of_a_pod(cluster: Cluster, client: Client) -> None:
-    await cluster.create(PODS, pod("a"))
+    await cluster.create(PODS, pod_manifest("a"))
     pods = Resource(client, "pods")
     waiting = asyncio.create_task(pods.wait_for(cluster.key("a"), "condition=Ready", PATIENCE))
     ready = {"type": "Ready", "status": "True"}

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from aioinformer import ApiError, Client, KubeObject, RetryWatcher, WatchEvent, until, until_with_sync
+from tests.samples import configmap
 
 from .api import CONFIGMAPS
-from .clusters import Cluster, EmbeddedCluster, configmap
+from .clusters import Cluster, EmbeddedCluster
 from .witness import PATIENCE, informed
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.samples import configmap
+
 from .api import APPLY, CONFIGMAPS, JSON_PATCH, MERGE, PODS, Object, Resource
-from .clusters import Cluster, configmap, pod
+from .clusters import Cluster, pod_manifest
 from .hooking import Hooks, allowed, denied, hooking, patching
 
 DEPLOYMENTS = Resource("apps/v1", "deployments")
@@ -191,7 +193,7 @@ async def test_subresources_and_collections(cluster: Cluster, hooks: Hooks) -> N
         hooks.hook("pods", allowed, rule=binding),
         hooks.hook("maps", allowed, rule={"operations": ["DELETE"]}),
     ):
-        template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": pod_manifest("x")["spec"]}
         spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
         await cluster.create(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
         path = f"{DEPLOYMENTS.path(cluster.namespace, 'd')}/scale"
@@ -203,7 +205,7 @@ async def test_subresources_and_collections(cluster: Cluster, hooks: Hooks) -> N
         (scaled, _) = hooks.asked["/scale"]
         assert scaled["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
         assert (scaled["subResource"], scaled["oldObject"]["spec"]) == ("scale", {"replicas": 1})
-        await cluster.create(PODS, pod("p"))
+        await cluster.create(PODS, pod_manifest("p"))
         place = PODS.path(cluster.namespace, "p")
         target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
         await cluster.api.do("POST", f"{place}/binding", target)  # without its kind

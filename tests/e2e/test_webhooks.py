@@ -18,7 +18,7 @@ from tests.kubernetes.kubectl import KubectlError
 from ..operator.webhooks.kinds import SpecV1, SpecV2, WebsiteV1
 from .clusters import Cluster, KubernetesCluster
 from .definitions import undefine
-from .webhook_world import world
+from .webhook_world import webhook_world
 
 
 async def test_denials_and_warnings_reach_the_user(cluster: Cluster, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ async def test_denials_and_warnings_reach_the_user(cluster: Cluster, tmp_path: P
         if review.operation == "DELETE" and review.object.spec.replicas:
             raise Denied("it has replicas")
 
-    async with world(cluster, tmp_path, operator) as here:
+    async with webhook_world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="taken"))
         user = "admin" if isinstance(cluster, KubernetesCluster) else "embedded"
         assert ("CREATE", True, user) in seen
@@ -75,7 +75,7 @@ async def test_a_patch_changes_what_is_stored(cluster: Cluster, tmp_path: Path) 
     def colour(review: AdmissionReview[Any]) -> dict[str, Any]:
         return {**review.object.to_dict(), "data": {"colour": "blue"}}
 
-    async with world(cluster, tmp_path, operator) as here:
+    async with webhook_world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         obj = here.site()
         obj["metadata"] |= {"annotations": {"a": "b"}, "labels": {"c": "d"}}
@@ -104,7 +104,7 @@ async def test_an_object_that_became_invalid_can_be_deleted(cluster: Cluster, tm
         if review.object.spec.host not in valid:
             raise Denied("is not valid", field="spec.host")
 
-    async with world(cluster, tmp_path, operator) as here:
+    async with webhook_world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         metadata = {"name": "old", "namespace": here.namespace, "finalizers": ["hooks.example.com/a"]}
         old = await here.sites.create({**here.site(host="b.example"), "metadata": metadata})
@@ -141,7 +141,7 @@ async def test_200_concurrent_requests(cluster: Cluster, tmp_path: Path) -> None
         if review.object.spec.host == "refused":
             raise Denied("no")
 
-    async with world(cluster, tmp_path, operator) as here:
+    async with webhook_world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         answers = await asyncio.gather(
             *(
@@ -158,7 +158,7 @@ async def test_expired_certificate_until_it_is_renewed(cluster: Cluster, tmp_pat
     @operator.validate(WebsiteV1)
     def check(review: AdmissionReview[WebsiteV1]) -> None: ...
 
-    async with world(cluster, tmp_path, operator, expired=True) as here:
+    async with webhook_world(cluster, tmp_path, operator, expired=True) as here:
         answer = await here.until_refused(here.site())
         assert answer.status == 500
         assert "certificate has expired" in answer.body["message"]
@@ -180,7 +180,7 @@ async def test_failure_policy_decides_on_slow_and_failing_functions(
             await asyncio.Event().wait()
         raise KeyError("a secret")
 
-    async with world(cluster, tmp_path, operator) as here:
+    async with webhook_world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         slow, failing = await here.dry_run(here.site(host="slow")), await here.dry_run(here.site())
         if policy == "Ignore":
@@ -203,7 +203,7 @@ async def test_objects_of_three_megabytes(cluster: Cluster, tmp_path: Path) -> N
         if review.object.spec.host == "refused":
             raise Denied("no")
 
-    async with world(cluster, tmp_path, operator) as here:
+    async with webhook_world(cluster, tmp_path, operator) as here:
         await here.until_refused(here.site(host="refused"))
         size = 3 * 1024 * 1024 - 1000  # the API server reads 3 MiB
         answer = await here.dry_run(here.site(host="x" * size))
@@ -234,7 +234,7 @@ async def test_a_stored_version_is_read_as_another(cluster: Cluster, tmp_path: P
         return Page(SpecV1(host=old.spec.hosts[0], replicas=old.spec.min_ready), metadata=old.metadata)
 
     try:
-        async with world(cluster, tmp_path, operator) as here:
+        async with webhook_world(cluster, tmp_path, operator) as here:
             pages, pages_v2 = Resource(here.client, Page), Resource(here.client, PageV2)
             for name in ("a", "b"):
                 metadata = Metadata(name=name, namespace=here.namespace, labels={"x": name})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from tests.samples import configmap
+
 from .api import CONFIGMAPS
-from .clusters import Cluster, configmap
+from .clusters import Cluster
 
 
 async def test_each_event_is_a_message(cluster: Cluster) -> None:

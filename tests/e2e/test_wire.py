@@ -15,7 +15,7 @@ from ..client.wire import (
     line,
     whole,
 )
-from .wire import A_AND_B, BOTH, DEEP, NESTED, TABLE, Script, informed
+from .wire import A_AND_B, BOTH, DEEP, NESTED, TABLE, Script, wire_informer
 from .witness import Log
 
 pytestmark = pytest.mark.usefixtures("soon_again")
@@ -52,7 +52,7 @@ OBJECTS: dict[str, bytes] = {
 @pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS.keys())
 async def test_an_item_of_a_list_that_is_no_object(obj: bytes, log: Log) -> None:
     body = A_AND_B.replace(b'"items":[', b'"items":[%s,' % obj).replace(b"]}\n", b",%s]}\n" % obj)
-    async with informed(Script([[whole(body)]])) as subject:
+    async with wire_informer(Script([[whole(body)]])) as subject:
         await subject.until_cached(BOTH)
         assert subject.state.rejected == 2
         assert len(log.with_words("ERROR", "configmaps", "dropped an object")) == 2
@@ -71,7 +71,7 @@ async def test_an_event_whose_object_is_none(obj: bytes, how: str, log: Log) -> 
         events = OK + line("ADDED", configmap("a", 1)) + event + line("ADDED", configmap("b", 2))
         script = Script(streams=[[events + bookmark(5, closing=True), None]])
         expected = BOTH
-    async with informed(script) as subject:
+    async with wire_informer(script) as subject:
         await subject.until_cached(expected)
         assert subject.state.rejected == (2 if how == "watch" else 1)
         assert log.with_words("ERROR", "configmaps", "dropped an object")
@@ -102,7 +102,7 @@ LINES: dict[str, bytes] = {
 @pytest.mark.parametrize("bad", LINES.values(), ids=LINES.keys())
 async def test_meaningless_watch_lines(bad: bytes, log: Log) -> None:
     good = line("ADDED", configmap("c", 8)), line("ADDED", configmap("d", 9))
-    async with informed(Script(watches=[[OK + good[0] + bad + good[1], None]])) as subject:
+    async with wire_informer(Script(watches=[[OK + good[0] + bad + good[1], None]])) as subject:
         await subject.until_cached(BOTH | {"default/c": "8", "default/d": "9"})
         assert subject.state.rejected == 1
         assert subject.informer.last_sync_resource_version == "9"
@@ -134,7 +134,7 @@ HARMLESS: dict[str, tuple[bytes, dict[str, str]]] = {
 
 @pytest.mark.parametrize(("sent", "more"), HARMLESS.values(), ids=HARMLESS.keys())
 async def test_odd_but_valid_answers(sent: bytes, more: dict[str, str], log: Log) -> None:
-    async with informed(
+    async with wire_informer(
         Script(watches=[[OK + sent + line("ADDED", configmap("last", 99)), None]])
     ) as subject:
         await subject.until_cached(BOTH | more | {"default/last": "99"})

@@ -22,7 +22,7 @@ from ..client.wire import (
     whole,
 )
 from ..listwatch.replay import refusal
-from .wire import A_AND_B, BOTH, DEEP, TABLE, Script, informed
+from .wire import A_AND_B, BOTH, DEEP, TABLE, Script, wire_informer
 from .witness import Log
 
 pytestmark = pytest.mark.usefixtures("soon_again")
@@ -63,7 +63,7 @@ async def test_invalid_list_replaces_nothing(answer: bytes, said: str, log: Log)
     """Neither at the start nor with a full cache."""
     gone = [OK + line("ADDED", configmap("c", 8)) + line("ERROR", failure(410, "Gone"))]
     lists = [[answer], [whole(A_AND_B)], [answer], [whole(body_of([configmap("e", 20)], 21))]]
-    async with informed(Script(lists, [gone, [OK, None]])) as subject:
+    async with wire_informer(Script(lists, [gone, [OK, None]])) as subject:
         logged = await log.until("configmaps", said)
         assert len(logged) < 3000
         await subject.until_cached({"default/e": "20"})
@@ -91,7 +91,7 @@ WATCHES: dict[str, tuple[bytes, str]] = {
 async def test_watch_ends_do_not_stop_the_informer(answer: bytes, said: str, log: Log) -> None:
     lists = [[whole(A_AND_B)], [whole(body_of([configmap("a", 1), configmap("b", 2), configmap("e", 9)], 9))]]
     events = OK + line("ADDED", configmap("e", 9))
-    async with informed(Script(lists, [[answer], [events, None]])) as subject:
+    async with wire_informer(Script(lists, [[answer], [events, None]])) as subject:
         await log.until("configmaps", said)
         await subject.until_cached(BOTH | {"default/e": "9"})
 
@@ -99,7 +99,7 @@ async def test_watch_ends_do_not_stop_the_informer(answer: bytes, said: str, log
 @pytest.mark.parametrize("seconds", ["inf", "1e999", "99999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
 async def test_a_server_that_asks_to_wait_for_ever_is_asked_again_all_the_same(seconds: str) -> None:
     head = f"HTTP/1.1 503 No\r\nConnection: close\r\nRetry-After: {seconds}\r\nContent-Length: 0\r\n\r\n"
-    async with informed(Script([[head.encode()]])) as subject:
+    async with wire_informer(Script([[head.encode()]])) as subject:
         await subject.witness.until(lambda: 500 < (subject.state.retry_seconds or 0) <= 600)
 
 
@@ -108,13 +108,13 @@ async def test_a_wait_of_four_hundred_digits() -> None:
     status = dumps(failure(429, "TooManyRequests")).replace(
         b'"code"', b'"details":{"retryAfterSeconds":1%s},"code"' % (b"0" * 400)
     )
-    async with informed(Script(watches=[[OK + b'{"type":"ERROR","object":%s}\n' % status]])) as subject:
+    async with wire_informer(Script(watches=[[OK + b'{"type":"ERROR","object":%s}\n' % status]])) as subject:
         await subject.witness.until(lambda: 500 < (subject.state.retry_seconds or 0) <= 600)
 
 
 async def test_empty_content_encoding_is_none() -> None:
     plain = HEAD + b"Content-Encoding: identity\r\n\r\n"
-    async with informed(
+    async with wire_informer(
         Script([[plain + A_AND_B]], [[plain + line("ADDED", configmap("c", 8))], [OK, None]])
     ) as subject:
         await subject.until_cached(BOTH | {"default/c": "8"})
@@ -137,7 +137,7 @@ async def test_version_of_a_damaged_event_is_dropped() -> None:
             yield OK
             await asyncio.Event().wait()
 
-    async with informed(answer) as subject:
+    async with wire_informer(answer) as subject:
         await subject.until_cached({"default/a": "1", "default/e": "9"})
         versions = [each.query.get("resourceVersion") for each in subject.server.asked if not each.is_stream]
         assert versions[:5] == ["0", "5", "5O", "5O", None]

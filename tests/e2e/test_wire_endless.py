@@ -24,7 +24,7 @@ from ..client.wire import (
     whole,
 )
 from ..listwatch.replay import refusal
-from .wire import A_AND_B, BOTH, DEEP, Bytes, Script, informed
+from .wire import A_AND_B, BOTH, DEEP, Bytes, Script, wire_informer
 from .witness import Log, cached
 
 pytestmark = pytest.mark.usefixtures("soon_again")
@@ -45,7 +45,7 @@ class TestWithoutEnd:
                 while True:
                     yield data
 
-        async with informed(answer, longest_object=1_000_000) as subject:
+        async with wire_informer(answer, longest_object=1_000_000) as subject:
             await log.until("configmaps", "more than 1000000 bytes have come, and no object has ended")
             await subject.witness.until(lambda: "default/b" in subject.witness.shadow)
             assert subject.state.last_error is not None
@@ -94,14 +94,14 @@ class TestWithoutEnd:
             else:
                 yield whole(A_AND_B)
 
-        async with informed(answer, longest_object=1_000_000) as subject:
+        async with wire_informer(answer, longest_object=1_000_000) as subject:
             await log.until("WARNING", "configmaps", said)
             await subject.until_cached(BOTH)
 
     async def test_the_same_page_again_and_again(self, log: Log) -> None:
         """Even without a limit nothing is cached, and the informer retries with back-off."""
         script = Script([[whole(body_of([configmap("a", 1)], 5, token="more"))]])
-        async with informed(script) as subject:
+        async with wire_informer(script) as subject:
             await log.until("WARNING", "configmaps", "the server sent the same continue token twice")
             assert not cached(subject.informer)
             assert len(subject.server.asked) < 100
@@ -112,7 +112,7 @@ class TestWithoutEnd:
             [whole(body_of([configmap("a", 1)], 5, token="more"))],
             [whole(body_of([configmap("b", 2)], 9))],
         ]
-        async with informed(Script(pages)) as subject:
+        async with wire_informer(Script(pages)) as subject:
             await subject.until_cached(BOTH)
             assert subject.informer.last_sync_resource_version == "5"
 
@@ -131,7 +131,7 @@ class TestWithoutEnd:
                 obj = configmap(f"n{number}", 1, pad="x" * 5000)
                 yield line("ADDED", obj) if asked.is_watch else b"," + dumps(obj)
 
-        async with informed(answer) as subject:
+        async with wire_informer(answer) as subject:
             await subject.witness.until(lambda: subject.state.listed >= 1000)
             assert subject.informer.state.phase is Phase.LISTING
             assert f", {subject.state.listed} objects so far" in str(subject.state)
@@ -147,7 +147,7 @@ async def test_everything_cut_at_every_byte(size: int) -> None:
         "DELETED", configmap("a", 9)
     )
     listed = [CHUNKED, *pieces(A_AND_B), LAST_CHUNK]
-    async with informed(Script([listed], [[CHUNKED, *pieces(events), None]])) as subject:
+    async with wire_informer(Script([listed], [[CHUNKED, *pieces(events), None]])) as subject:
         await subject.until_cached({"default/b": "2", "default/c": "8"})
         assert subject.state.rejected == 0
 
@@ -158,7 +158,7 @@ async def test_three_megabytes_in_tiny_pieces(how: str) -> None:
     data = body_of([large, configmap("a", 1)], 8) if how == "list" else line("ADDED", large)
     pieces: list[Bytes] = [OK, *(data[at : at + 1400] for at in range(0, len(data), 1400))]
     script = Script([pieces]) if how == "list" else Script(watches=[[*pieces, None]])
-    async with informed(script, longest_object=4_000_000) as subject:
+    async with wire_informer(script, longest_object=4_000_000) as subject:
         await subject.witness.until(lambda: "default/large" in subject.witness.shadow)
         stored = subject.informer.store.get_by_key("default/large")
         assert stored is not None

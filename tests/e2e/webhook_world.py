@@ -74,7 +74,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(
+async def webhook_world(
     cluster: Cluster, folder: Path, operator: Operator, *, expired: bool = False
 ) -> AsyncIterator[World]:
     """Serve an operator's webhooks, and register them at a server until the block ends."""

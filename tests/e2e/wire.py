@@ -70,7 +70,7 @@ class Subject(NamedTuple):
 
 
 @asynccontextmanager
-async def informed(
+async def wire_informer(
     answer: Answer, *, longest_object: int = 1 << 20, **options: Any
 ) -> AsyncIterator[Subject]:
     async with wired(answer) as server, Client.from_url(server.url) as client:

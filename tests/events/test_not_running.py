@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
-from .worlds import CONTROLLER, about, events, idle, recorder, simulated
+from .worlds import CONTROLLER, about, events, idle, recorder
 
 
 def warnings_of(world: Simulation) -> list[str]:

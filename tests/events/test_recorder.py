@@ -15,9 +15,10 @@ from aioinformer.errors import AlreadyStartedError, ClientClosedError, WrongEven
 from aioinformer.events import series
 from aioinformer.events.series import FINISH_TIME, REFRESH_TIME
 from aioinformer.testing import Simulation, simulate
+from tests.virtual_time import simulated
 
 from ..leaderelection.world import Link
-from .worlds import CONTROLLER, about, events, idle, recorder, simulated, verbs
+from .worlds import CONTROLLER, about, events, idle, recorder, verbs
 
 
 @simulated

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aioinformer import EventRecorder, KubeObject
-from aioinformer.testing import Simulation, simulate
+from aioinformer.testing import Simulation
 
 CONTROLLER = "example.com/cave-controller"
-
-
-def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
-    """Turn a scenario into a test."""
-
-    def test() -> None:
-        simulate(scenario, seed=2, shrink=False)
-
-    test.__name__, test.__doc__ = getattr(scenario, "__name__", ""), scenario.__doc__
-    return test
 
 
 def recorder(world: Simulation, **options: Any) -> EventRecorder:

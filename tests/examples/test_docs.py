@@ -21,7 +21,7 @@ from aioinformer.cache import Phase, ReflectorOptions
 from aioinformer.testing import Faults
 
 from ..docs_tables import API_PAGE as REFERENCE
-from ..docs_tables import PUBLIC, ROOMS, summary
+from ..docs_tables import PUBLIC, ROOMS, first_paragraph
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -116,7 +116,7 @@ def test_the_reference_has_every_public_name_in_the_words_of_its_docstring() -> 
             value = getattr(room, name)
             if rooms.setdefault((name, id(value)), room.__name__) == room.__name__:
                 listed = room.__name__, name
-                wanted[listed] = summary(value) or said.get(listed, "missing")
+                wanted[listed] = first_paragraph(value) or said.get(listed, "missing")
     assert said == wanted, "run `make docs-tables`; add or remove names by hand"
 
 
@@ -155,7 +155,7 @@ def test_every_error_and_phase_is_explained() -> None:
 
 
 def test_every_option_is_explained() -> None:
-    text = (ROOT / "docs" / "tuning.md").read_text()
+    text = (ROOT / "docs" / "informers.md").read_text()
     assert [name for name in ReflectorOptions.__annotations__ if f"| `{name}` |" not in text] == []
 
 

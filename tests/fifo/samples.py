@@ -56,7 +56,14 @@ def by_default(**options: Any) -> RealFIFO:
     return real(emit_delta_type_bookmark=True, unlock_while_processing=True, **options)
 
 
-def summary(deltas: Deltas) -> list[str]:
+async def filled(*names: str, **options: Any) -> RealFIFO:
+    """Return such a RealFIFO with an addition of each object."""
+    fifo = by_default(**options)
+    await fifo.apply([Delta(ADDED, obj(name)) for name in names])
+    return fifo
+
+
+def describe(deltas: Deltas) -> list[str]:
     """Return a short text for each delta, such as ``"Added a 1"``."""
     return [f"{delta.type} {_summary(delta.object)}" for delta in deltas]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DeltaFIFO, RealFIFO, Store, meta_namespace_key_func
+from aioinformer import DeltaFIFO, RealFIFO, Store
 from aioinformer._core.tasks import finish
 from aioinformer.cache import Delta, DeltaType
 from aioinformer.errors import FIFOClosedError, QueueHeldError, RequeueError, TransformError
@@ -356,61 +356,6 @@ class TestCancelling:
     """A cancelled verb has no effect, and a cancelled pop puts its item back."""
 
     @pytest.mark.parametrize("count", range(8))
-    @pytest.mark.parametrize("is_contended", [False, True])
-    async def test_cancelled_apply_adds_all_or_nothing(self, count: int, is_contended: bool) -> None:
-        fifo, gate = await filled("a"), Gate()
-        processing = asyncio.create_task(fifo.pop(gate)) if is_contended else None
-        if is_contended:
-            await gate.entered.wait()
-        task = asyncio.create_task(fifo.apply([Delta(ADDED, pod("b")), Delta(ADDED, pod("c"))]))
-        await turns(count // 2)
-        gate.release.set()
-        await turns(count - count // 2)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        if processing is not None:
-            await processing
-        assert ("ns/b" in keys(fifo)) == ("ns/c" in keys(fifo)) == (not task.cancelled())
-        assert await is_free(fifo)
-
-    @pytest.mark.parametrize("count", range(12))
-    async def test_cancelled_replace_does_all_or_nothing(
-        self, count: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
-        store: Store[Any] = Store(meta_namespace_key_func)
-        store.replace([pod("x"), pod("a")])
-        fifo = new_fifo(known_objects=store)
-        task = asyncio.create_task(fifo.replace([pod("a"), pod("b"), pod("c")], "1"))
-        await turns(count)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        if task.cancelled():
-            assert keys(fifo) == []
-        else:
-            assert sorted(keys(fifo)) == ["ns/a", "ns/b", "ns/c", "ns/x"]
-        assert not fifo.has_synced()
-        await fifo.replace([pod("a")], "2")
-        while len(fifo):
-            await fifo.pop(ignore)
-        assert fifo.has_synced()
-        assert await is_free(fifo)
-
-    @pytest.mark.parametrize("count", range(6))
-    async def test_cancelled_resync_does_all_or_nothing(
-        self, count: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        store: Store[Any] = Store(meta_namespace_key_func)
-        store.replace([pod(name) for name in "abc"])
-        fifo = new_fifo(known_objects=store)
-        task = asyncio.create_task(fifo.resync())
-        await turns(count)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert len(fifo) == (0 if task.cancelled() else 3)
-
-    @pytest.mark.parametrize("count", range(8))
     @pytest.mark.parametrize("verb", ["pop", "pop_batch"])
     async def test_cancelled_pop_loses_no_item(self, verb: str, count: int) -> None:
         fifo = new_fifo()
@@ -430,13 +375,6 @@ class TestCancelling:
         while len(fifo):
             await fifo.pop(ignore)
         assert fifo.has_synced()
-
-    @pytest.mark.parametrize("count", range(4))
-    async def test_cancelled_wait_leaves_the_queue_unlocked(self, count: int) -> None:
-        fifo = new_fifo()
-        await cancel_after(count, fifo.pop(ignore))
-        await cancel_after(count, fifo.wait_synced())
-        assert await is_free(fifo)
 
     async def test_process_may_raise_cancelled_error_itself(self) -> None:
         fifo = await filled("a")

@@ -14,7 +14,7 @@ from aioinformer.cache import Delta
 from aioinformer.errors import FIFOClosedError, RequeueError
 
 from ..steps import cancel_after, turns
-from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, known, obj, real, summary
+from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, describe, filled, known, obj, real
 
 
 class Processed:
@@ -24,22 +24,16 @@ class Processed:
         self.calls: list[tuple[str, list[str], bool]] = []
 
     def single(self, deltas: Deltas, initial: bool) -> None:
-        self.calls.append(("single", summary(deltas), initial))
+        self.calls.append(("single", describe(deltas), initial))
 
     def batch(self, deltas: Deltas, initial: bool) -> None:
-        self.calls.append(("batch", summary(deltas), initial))
+        self.calls.append(("batch", describe(deltas), initial))
 
     async def all_of(self, fifo: RealFIFO) -> list[tuple[str, list[str], bool]]:
         while len(fifo):
             before = len(fifo)
             assert await fifo.pop_batch(self.single, self.batch) == before - len(fifo)
         return self.calls
-
-
-async def filled(*names: str, **options: Any) -> RealFIFO:
-    fifo = by_default(**options)
-    await fifo.apply([Delta(ADDED, obj(name)) for name in names])
-    return fifo
 
 
 class TestBatchLimits:
@@ -148,7 +142,7 @@ class TestProcessBatch:
 
         with pytest.raises(KeyError):
             await fifo.pop_batch(refuse, refuse)
-        assert summary(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1", "Added d 1"]
+        assert describe(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1", "Added d 1"]
 
     async def test_error_drops_the_batch(self) -> None:
         fifo = real(known())
@@ -184,10 +178,10 @@ class TestProcessBatch:
 
         async def process(deltas: Deltas, initial: bool) -> None:
             await turns(3)
-            done.extend(summary(deltas))
+            done.extend(describe(deltas))
 
         await cancel_after(count, fifo.pop_batch(process, process))
-        assert done + summary(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1"]
+        assert done + describe(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1"]
         assert len(done) in (0, 3)
         await fifo.add(obj("free"))
 

@@ -18,12 +18,12 @@ from .samples import (
     DELETED,
     Deltas,
     by_default,
+    describe,
     drained,
     known,
     obj,
     raising,
     real,
-    summary,
     tombstone,
 )
 
@@ -38,7 +38,7 @@ async def test_deltas_are_not_merged_and_keep_their_order_c16() -> None:
     await fifo.add(obj("a", 5))
     popped = await drained(fifo)
     assert [len(deltas) for deltas in popped] == [1] * 5
-    assert summary([delta for deltas in popped for delta in deltas]) == [
+    assert describe([delta for deltas in popped for delta in deltas]) == [
         "Added a 1", "Added b 2", "Updated a 3", "Deleted a 4", "Added a 5",
     ]  # fmt: skip
 
@@ -61,11 +61,11 @@ async def test_add_if_not_present() -> None:
     await fifo.bookmark("1")
     await fifo.add(obj("b", 2))
     await fifo.add_if_not_present(tuple(deltas))  # any sequence of them
-    assert summary(fifo.queued) == ["Bookmark 1", "Added b 2", "Added a 1"]
+    assert describe(fifo.queued) == ["Bookmark 1", "Added b 2", "Added a 1"]
     await fifo.add_if_not_present([Delta(DELETED, obj("b", 1))])
     await fifo.replace([obj("c", 3)], "3")
     await fifo.add_if_not_present([Delta(ADDED, obj("d", 1))])  # not in the list
-    assert summary(fifo.queued) == ["Bookmark 1", "Added b 2", "Added a 1", "ReplacedAll 3 [c 3]"]
+    assert describe(fifo.queued) == ["Bookmark 1", "Added b 2", "Added a 1", "ReplacedAll 3 [c 3]"]
     for wrong in ([], [Delta(ADDED, {})], fifo.queued[:1]):
         with pytest.raises(KeyFuncError):
             await fifo.add_if_not_present(wrong)
@@ -118,7 +118,7 @@ async def test_objects_without_key_do_not_stop_others() -> None:
             [Delta(ADDED, {}), Delta(ADDED, obj("a")), Delta(DELETED, None), Delta(ADDED, obj("b"))]
         )
     assert len(caught.value.all()) == 2
-    assert summary(fifo.queued) == ["Added a 1", "Added b 1"]
+    assert describe(fifo.queued) == ["Added a 1", "Added b 1"]
 
 
 async def test_tombstones_and_resyncs_are_not_transformed() -> None:
@@ -137,7 +137,7 @@ async def test_tombstones_and_resyncs_are_not_transformed() -> None:
     await fifo.delete(obj("b"))
     await fifo.delete(tombstone("b", obj("b")))
     assert calls == ["a", "synced", "b", "b", "b"]
-    assert summary(fifo.queued) == [
+    assert describe(fifo.queued) == [
         "Sync gone 1", "Sync synced 1", "Deleted tombstone gone 1", "Replaced a T", "Replaced synced T",
         "Added b T", "Updated b T", "Deleted b T", "Deleted tombstone b 1",
     ]  # fmt: skip
@@ -154,7 +154,7 @@ async def test_failing_transformer_keeps_deletions_and_other_objects(wrong: str)
     with pytest.raises(TransformError, match="transforming ns/bad at 2 failed") as caught:
         await fifo.apply([Delta(ADDED, obj("bad", 2)), Delta(ADDED, obj("a")), Delta(DELETED, obj("bad", 3))])
     assert len(caught.value.all()) == 2
-    assert summary(fifo.queued) == ["Added a 1", "Deleted bad 3"]
+    assert describe(fifo.queued) == ["Added a 1", "Deleted bad 3"]
 
 
 class TestRequeue:
@@ -169,9 +169,9 @@ class TestRequeue:
             raise RequeueError
 
         for _ in range(3):
-            assert summary(await fifo.pop(process)) == ["Added a 1"]
+            assert describe(await fifo.pop(process)) == ["Added a 1"]
         assert await fifo.pop_batch(process) == 1
-        assert summary(fifo.queued) == ["Added a 1", "Added b 2", "Added a 3"]
+        assert describe(fifo.queued) == ["Added a 1", "Added b 2", "Added a 3"]
 
     async def test_deltas_added_meanwhile_follow_the_requeued_one(self) -> None:
         fifo = by_default()
@@ -183,11 +183,11 @@ class TestRequeue:
 
         with pytest.raises(KeyError):
             await fifo.pop(process)
-        assert summary(fifo.queued) == ["Added a 1", "Updated a 2"]
+        assert describe(fifo.queued) == ["Added a 1", "Updated a 2"]
 
     async def test_error_drops_the_delta(self) -> None:
         fifo = by_default()
         await fifo.apply([Delta(ADDED, obj("a")), Delta(ADDED, obj("b"))])
         with pytest.raises(ValueError):
             await fifo.pop(raising(ValueError()))
-        assert summary(fifo.queued) == ["Added b 1"]
+        assert describe(fifo.queued) == ["Added b 1"]

@@ -19,11 +19,11 @@ from .samples import (
     SYNC_ALL,
     UPDATED,
     by_default,
+    describe,
     drained,
     known,
     obj,
     real,
-    summary,
     tombstone,
 )
 
@@ -34,7 +34,7 @@ class TestOneByOne:
         fifo = real(known(obj("x", 1), obj("a", 1)))
         await fifo.add(obj("queued", 2))
         await fifo.replace([obj("b", 5), obj("a", 6)], "10")
-        assert summary(fifo.queued) == [
+        assert describe(fifo.queued) == [
             "Added queued 2",
             "Deleted tombstone queued 2", "Deleted tombstone x 1", "Replaced b 5", "Replaced a 6",
         ]  # fmt: skip
@@ -44,7 +44,7 @@ class TestOneByOne:
         await fifo.update(obj("a", 2))
         await fifo.update(obj("a", 3))
         await fifo.replace([], "4")
-        assert summary(fifo.queued)[2:] == ["Deleted tombstone a 3"]
+        assert describe(fifo.queued)[2:] == ["Deleted tombstone a 3"]
 
     async def test_key_with_queued_deletion_gets_no_tombstone_c19(self) -> None:
         """C19 TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue."""
@@ -53,21 +53,21 @@ class TestOneByOne:
         await fifo.delete(tombstone("b", obj("b", 1)))
         for version in ("3", "4"):
             await fifo.replace([], version)
-        assert summary(fifo.queued) == ["Deleted a 2", "Deleted tombstone b 1"]
+        assert describe(fifo.queued) == ["Deleted a 2", "Deleted tombstone b 1"]
 
     async def test_key_added_after_queued_deletion_gets_a_tombstone_c19(self) -> None:
         fifo = real(known(obj("a", 1)))
         await fifo.delete(obj("a", 2))
         await fifo.add(obj("a", 3))
         await fifo.replace([], "4")
-        assert summary(fifo.queued) == ["Deleted a 2", "Added a 3", "Deleted tombstone a 3"]
+        assert describe(fifo.queued) == ["Deleted a 2", "Added a 3", "Deleted tombstone a 3"]
 
     async def test_replace_queues_an_object_after_its_queued_deletion(self) -> None:
         """TestRealFIFO_replaceWithDeleteDeltaIn."""
         fifo = real(known(obj("a", 1)))
         await fifo.delete(obj("a", 2))
         await fifo.replace([obj("a", 3)], "3")
-        assert summary(fifo.queued) == ["Deleted a 2", "Replaced a 3"]
+        assert describe(fifo.queued) == ["Deleted a 2", "Replaced a 3"]
 
     @pytest.mark.parametrize("error", [None, ConnectionError()], ids=["misses", "raises"])
     async def test_tombstone_is_empty_if_known_objects_miss_or_raise(self, error: Any) -> None:
@@ -92,14 +92,14 @@ class TestOneByOne:
         await fifo.delete(obj("b", 2))
         await fifo.resync()
         await fifo.resync()
-        assert summary(fifo.queued) == ["Updated a 2", "Deleted b 2", "Sync c 1"]
+        assert describe(fifo.queued) == ["Updated a 2", "Deleted b 2", "Sync c 1"]
 
     async def test_failing_objects_do_not_stop_others_and_are_not_deleted(self) -> None:
         fifo = real(known(obj("bad", 1), obj("x", 1), obj("kept", 1)), transformer=bad_fails)
         with pytest.raises(KeyFuncError) as caught:
             await fifo.replace([{}, obj("a"), obj("bad", 2), ExplicitKey("ns/kept"), obj("b")], "3")
         assert [type(error) for error in caught.value.all()] == [KeyFuncError, TransformError]
-        assert summary(fifo.queued) == ["Deleted tombstone x 1", "Replaced a 1", "Replaced b 1"]
+        assert describe(fifo.queued) == ["Deleted tombstone x 1", "Replaced a 1", "Replaced b 1"]
         await drained(fifo)
         assert fifo.has_synced()
 
@@ -116,7 +116,7 @@ class TestOneByOne:
         forgotten.add("a")
         await fifo.resync()
         await fifo.replace([obj("b", 2)], "2")
-        assert summary(fifo.queued) == ["Added a 1", "Sync x 1", "Deleted tombstone x 1", "Replaced b 2"]
+        assert describe(fifo.queued) == ["Added a 1", "Sync x 1", "Deleted tombstone x 1", "Replaced b 2"]
 
 
 class TestWhole:
@@ -134,14 +134,14 @@ class TestWhole:
         with pytest.raises(KeyFuncError) as caught:
             await fifo.replace([{}, obj("a"), obj("bad", 2), ExplicitKey("ns/kept")], "3")
         assert [type(error) for error in caught.value.all()] == [KeyFuncError, TransformError]
-        assert summary(fifo.queued) == ["ReplacedAll 3 [a 1, key ns/bad, key ns/kept]"]
+        assert describe(fifo.queued) == ["ReplacedAll 3 [a 1, key ns/bad, key ns/kept]"]
 
     async def test_queue_copies_the_given_list_c20(self) -> None:
         objects = [obj("a")]
         fifo = real()
         await fifo.replace(objects, "1")
         objects.clear()
-        assert summary(fifo.queued) == ["ReplacedAll 1 [a 1]"]
+        assert describe(fifo.queued) == ["ReplacedAll 1 [a 1]"]
 
     async def test_resync_is_one_delta_in_order_c24(self) -> None:
         """C24 TestRealFIFO_ResyncAtomic: the order makes it safe, so no key is skipped."""

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from aioinformer import RealFIFO
-from aioinformer.cache import Delta
 from aioinformer.errors import QueueHeldError, RequeueError
 
 from ..steps import cancel_after, turns, until
 from .queues import Gate
-from .samples import ADDED, Deltas, by_default, known, obj, real, summary
-
-
-async def filled(*names: str, **options: Any) -> RealFIFO:
-    fifo = by_default(**options)
-    await fifo.apply([Delta(ADDED, obj(name)) for name in names])
-    return fifo
+from .samples import Deltas, describe, filled, known, obj, real
 
 
 @pytest.mark.parametrize(
@@ -30,7 +22,7 @@ async def test_other_tasks_may_add_during_processing_c29(
     pop: Callable[[RealFIFO, Gate], Awaitable[object]],
 ) -> None:
     """C29 BenchmarkAddWithSlowHandlers."""
-    fifo, gate = await filled("a"), Gate(summary)
+    fifo, gate = await filled("a"), Gate(describe)
     popping = asyncio.ensure_future(pop(fifo, gate))
     await gate.entered.wait()
     async with asyncio.timeout(5):
@@ -50,7 +42,7 @@ async def test_other_tasks_may_add_during_processing_c29(
 async def test_without_the_option_the_queue_is_locked_c29() -> None:
     for fifo in (real(), real(known())):
         await fifo.add(obj("a"))
-        gate = Gate(summary)
+        gate = Gate(describe)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         adding = asyncio.create_task(fifo.add(obj("b")))
@@ -62,7 +54,7 @@ async def test_without_the_option_the_queue_is_locked_c29() -> None:
 
 
 async def test_add_waits_at_twice_the_batch_size_c29() -> None:
-    fifo, gate = await filled("a", batch_size=2), Gate(summary)
+    fifo, gate = await filled("a", batch_size=2), Gate(describe)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
     adding = [asyncio.create_task(fifo.add(obj(f"b{number}"))) for number in range(7)]
@@ -74,7 +66,7 @@ async def test_add_waits_at_twice_the_batch_size_c29() -> None:
     await asyncio.gather(*adding)
     assert len(fifo) == fifo.high_water == 7
     # Full from the start: adding waits until the delta was processed.
-    gate = Gate(summary)
+    gate = Gate(describe)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
     late = asyncio.create_task(fifo.add(obj("late")))
@@ -125,7 +117,7 @@ async def test_deltas_are_processed_one_at_a_time_with_many_poppers() -> None:
         assert running == 1
         await turns(3)
         running -= 1
-        seen.extend(summary(deltas))
+        seen.extend(describe(deltas))
 
     await asyncio.gather(*(fifo.pop(process) for _ in range(8)))
     assert seen == [f"Added {name} 1" for name in "abcdefgh"]
@@ -145,7 +137,7 @@ class TestFromInsideProcess:
 
         await fifo.pop(process)
         assert refused == [2, 3]
-        assert summary(fifo.queued) == ["Added b0 1", "Added b1 1"]
+        assert describe(fifo.queued) == ["Added b0 1", "Added b1 1"]
 
     async def test_add_from_inside_process_is_refused_if_others_fill_the_queue(
         self, monkeypatch: pytest.MonkeyPatch
@@ -163,7 +155,7 @@ class TestFromInsideProcess:
             await others
 
         await fifo.pop(process)
-        assert summary(fifo.queued) == ["Added b 1", "ReplacedAll 1 [c 1, d 1]"]
+        assert describe(fifo.queued) == ["Added b 1", "ReplacedAll 1 [c 1, d 1]"]
 
     @pytest.mark.parametrize("verb", ["pop", "pop_batch"])
     async def test_pop_from_inside_process_is_refused(self, verb: str) -> None:
@@ -174,7 +166,7 @@ class TestFromInsideProcess:
                 await getattr(fifo, verb)(process)
 
         await fifo.pop(process)
-        assert summary(fifo.queued) == ["Added b 1"]
+        assert describe(fifo.queued) == ["Added b 1"]
 
 
 class TestCancelling:
@@ -193,7 +185,7 @@ class TestCancelling:
             await turns(2)
             if ends == "requeue":
                 raise RequeueError
-            done.extend(summary(deltas))
+            done.extend(describe(deltas))
             if ends == "error":
                 raise ValueError
 
@@ -205,7 +197,7 @@ class TestCancelling:
         popping.cancel()
         await asyncio.wait({popping})
         await replacing
-        remaining = summary(fifo.queued)
+        remaining = describe(fifo.queued)
         assert remaining.pop().startswith("ReplacedAll 9")
         assert done + remaining == ["Added a 1", "Added b 1"]
         await fifo.add(obj("free"))
@@ -213,11 +205,11 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(8))
     async def test_cancelled_waiting_add_adds_nothing(self, count: int) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(summary)
+        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(describe)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         await cancel_after(count, fifo.add(obj("d")))
-        assert summary(fifo.queued) == ["Added b 1", "Added c 1"]
+        assert describe(fifo.queued) == ["Added b 1", "Added c 1"]
         gate.release.set()
         await popping
         await fifo.add(obj("free"))
@@ -243,7 +235,7 @@ class TestCancelling:
         await asyncio.wait({popping})
         assert popping.cancelled()
         await asyncio.gather(*replacing)
-        assert summary(fifo.queued)[0] == "Added a 1"
+        assert describe(fifo.queued)[0] == "Added a 1"
 
 
 class TestClosing:
@@ -257,7 +249,7 @@ class TestClosing:
             if not seen:
                 seen.append("refused")
                 raise RequeueError
-            seen.extend(summary(deltas))
+            seen.extend(describe(deltas))
 
         seen: list[str] = []
         popping = asyncio.create_task(fifo.pop(refuse_once))
@@ -271,7 +263,7 @@ class TestClosing:
         assert sorted(type(result).__name__ for result in results) == ["FIFOClosedError", "list"]
 
     async def test_waiting_add_still_adds_after_close(self) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(summary)
+        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(describe)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         adding = asyncio.create_task(fifo.add(obj("d")))
@@ -280,4 +272,4 @@ class TestClosing:
         gate.release.set()
         await popping
         await adding
-        await until(lambda: summary(fifo.queued) == ["Added b 1", "Added c 1", "Added d 1"])
+        await until(lambda: describe(fifo.queued) == ["Added b 1", "Added c 1", "Added d 1"])

@@ -14,7 +14,7 @@ from aioinformer import (
 )
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import Scripted, Step, page, pod
+from ..reflector.scripted import Scripted, Step, page, raw_pod
 
 KEPT: dict[str, Any] = {}
 """The default storage options, which the fixture ``kept`` sets."""
@@ -36,7 +36,7 @@ def informer(server: Scripted, **options: Any) -> SharedIndexInformer[KubeObject
 
 def informer_of(*names: str, watch: list[Step] | None = None) -> SharedIndexInformer[KubeObject]:
     watches = [] if watch is None else [watch]
-    items = [pod(name, version) for version, name in enumerate(names, 1)]
+    items = [raw_pod(name, version) for version, name in enumerate(names, 1)]
     return SharedIndexInformer(Scripted([page(*items, version=10)], watches), KubeObject)
 
 

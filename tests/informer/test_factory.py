@@ -569,7 +569,10 @@ class TestMistakes:
         pods = subject.for_resource("v1", "pods")
         async with subject:
             assert await asyncio.to_thread(subject.for_resource, "v1", "pods") is pods
-            with pytest.raises(WrongEventLoopError, match="<SharedInformerFactory of pods> runs in an event loop, and none is running here"):
+            with pytest.raises(
+                WrongEventLoopError,
+                match="<SharedInformerFactory of pods> runs in an event loop, and none is running here",
+            ):
                 await asyncio.to_thread(subject.for_resource, "v1", "secrets")
             assert subject.informers == [pods]
 

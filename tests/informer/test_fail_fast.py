@@ -24,7 +24,7 @@ from aioinformer import (
 )
 from aioinformer.testing import APIServer
 
-from ..reflector.scripted import FOREVER, ListAnswer, Scripted, error_event, page, pod
+from ..reflector.scripted import FOREVER, ListAnswer, Scripted, error_event, page, raw_pod
 from ..virtual_time import settled, virtual_time
 from .handlers import Follower
 
@@ -39,7 +39,7 @@ def informer(*lists: ListAnswer) -> SharedIndexInformer[KubeObject]:
 async def test_permanent_refusal_ends_the_wait_and_the_informer_continues() -> None:
     loop = asyncio.get_running_loop()
     for error in (*(ApiError(status, "No", "no") for status in (400, 401, 403, 404, 405)), ConfigError("no")):
-        subject = informer(error, page(pod("a"), version=1))
+        subject = informer(error, page(raw_pod("a"), version=1))
         async with subject:
             started = loop.time()
             with pytest.raises(type(error)) as caught:
@@ -79,7 +79,7 @@ async def test_later_wait_fails_at_once_until_the_next_try() -> None:
 @virtual_time
 async def test_errors_after_the_first_list_do_not_end_a_handlers_wait() -> None:
     server = Scripted(
-        [FORBIDDEN, page(pod("a"), version=1), *[FORBIDDEN] * 10], [[error_event(403, "Forbidden")]]
+        [FORBIDDEN, page(raw_pod("a"), version=1), *[FORBIDDEN] * 10], [[error_event(403, "Forbidden")]]
     )
     subject = SharedIndexInformer(server, KubeObject)
     registration = subject.add_event_handler(Follower(seconds=30.0))

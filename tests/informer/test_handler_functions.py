@@ -8,7 +8,7 @@ import pytest
 
 from aioinformer import ConfigError, DeletedFinalStateUnknown, KubeObject, ResourceEventHandlerFuncs
 
-from ..reflector.scripted import Scripted, added, deleted, expired, modified, page, pod
+from ..reflector.scripted import Scripted, added, deleted, expired, modified, page, raw_pod
 from ..virtual_time import virtual_time
 from .subject import informer
 
@@ -22,7 +22,8 @@ async def test_functions_are_called_for_each_change() -> None:
 
     subject = informer(
         Scripted(
-            [page(pod("a", 1), version=10)], [[added("b", 11), 0.1, modified("b", 12), 0.1, deleted("b", 13)]]
+            [page(raw_pod("a", 1), version=10)],
+            [[added("b", 11), 0.1, modified("b", 12), 0.1, deleted("b", 13)]],
         )
     )
     registration = subject.add_event_handler(
@@ -43,7 +44,7 @@ async def test_on_delete_object_gets_the_cached_object_of_a_missed_deletion() ->
     def record(pod: KubeObject) -> None:
         gone.append(f"{pod.name} {pod.resource_version}")
 
-    lists = [page(pod("a", 1), version=10), page(version=20)]
+    lists = [page(raw_pod("a", 1), version=10), page(version=20)]
     subject = informer(Scripted(lists, [[expired()]]))
     tombstones: list[object] = []
     subject.add_event_handler(on_delete_object=record)

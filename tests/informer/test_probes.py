@@ -8,9 +8,9 @@ import pytest
 
 from aioinformer import Client, ConfigError, Health, SharedInformerFactory
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
 from ..narrow import Narrow
-from ..operator.worlds import simulated
 
 
 @simulated

@@ -17,13 +17,13 @@ from aioinformer.objects.protobuf import ProtobufForm
 from ..listwatch.streams import FakeServer, serving
 from ..listwatch.test_frames import event, frame
 from ..listwatch.test_protobuf_body import listed
-from ..objects.protobuf.samples import WHOLE, WHOLE_JSON, pod
+from ..objects.protobuf.samples import WHOLE, WHOLE_JSON, pod_protobuf
 from ..samples import SMALL
 from ..steps import until
 from .handlers import Follower
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-BAD = pod("bad", "ns", "5") + b"\x1a\x05"
+BAD = pod_protobuf("bad", "ns", "5") + b"\x1a\x05"
 
 
 class Pods:
@@ -79,14 +79,16 @@ async def watching(
 
 
 async def test_objects_are_stored_as_protobuf() -> None:
-    pods, follower = Pods(pod("a"), WHOLE), Follower()
+    pods, follower = Pods(pod_protobuf("a"), WHOLE), Follower()
     async with watching(
         pods, follower, indexers={"node": "spec.nodeName", "app": "metadata.labels['app']"}
     ) as informer:
         assert informer.indexer.by_index("node", "node-1") == informer.indexer.by_index("app", "web")
         assert [each.name for each in informer.lister.list("app=web")] == ["web-1"]
-        pods.events.put_nowait(event("MODIFIED", pod("a", "ns", "20")) + event("ADDED", pod("b", "ns", "21")))
-        pods.events.put_nowait(event("DELETED", pod("a", "ns", "22")))
+        pods.events.put_nowait(
+            event("MODIFIED", pod_protobuf("a", "ns", "20")) + event("ADDED", pod_protobuf("b", "ns", "21"))
+        )
+        pods.events.put_nowait(event("DELETED", pod_protobuf("a", "ns", "22")))
         await until(lambda: follower.copy == {"default/web-1": "42", "ns/b": "21"})
         assert follower.wrong == []
         assert informer.store.get_by_key("default/web-1") == {"kind": "Pod", "apiVersion": "v1", **WHOLE_JSON}
@@ -96,15 +98,15 @@ async def test_objects_are_stored_as_protobuf() -> None:
 
 
 async def test_bookmarks_set_the_version() -> None:
-    pods = Pods(pod("a"))
+    pods = Pods(pod_protobuf("a"))
     async with watching(pods) as informer:
-        pods.events.put_nowait(event("BOOKMARK", pod("", "", "77")))
+        pods.events.put_nowait(event("BOOKMARK", pod_protobuf("", "", "77")))
         await until(lambda: informer.last_sync_resource_version == "77")
 
 
 @pytest.mark.parametrize("drops", [False, True])
 async def test_objects_can_be_compressed_without_managed_fields(drops: bool) -> None:
-    pods = Pods(*(pod(f"a{number}") for number in range(20)), WHOLE)
+    pods = Pods(*(pod_protobuf(f"a{number}") for number in range(20)), WHOLE)
     async with watching(pods, compress=SMALL, drop_managed_fields=drops) as informer:
         pods.events.put_nowait(event("MODIFIED", WHOLE.replace(b"42", b"43", 1)))
         await until(lambda: informer.last_sync_resource_version == "43")
@@ -118,9 +120,11 @@ async def test_objects_can_be_compressed_without_managed_fields(drops: bool) -> 
 
 
 async def test_invalid_objects_do_not_stop_others() -> None:
-    pods, follower = Pods(pod("a"), BAD), Follower()
+    pods, follower = Pods(pod_protobuf("a"), BAD), Follower()
     async with watching(pods, follower) as informer:
-        pods.events.put_nowait(event("MODIFIED", BAD) + frame(b"noise") + event("ADDED", pod("b", "ns", "9")))
+        pods.events.put_nowait(
+            event("MODIFIED", BAD) + frame(b"noise") + event("ADDED", pod_protobuf("b", "ns", "9"))
+        )
         await until(lambda: "add b 9" in follower.calls)
         assert informer.state.reflectors[0].rejected == 3
         assert set(follower.copy) == {"ns/a", "ns/b"}

@@ -12,7 +12,7 @@ from aioinformer.cache import CacheMutationDetector, Delta, DeltaType, ReplacedA
 from aioinformer.errors import CacheMutatedError
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, pod
+from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, raw_pod
 from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
 from .subject import cached, informer
@@ -63,7 +63,7 @@ async def test_store_version_follows_list_events_and_bookmarks_c38() -> None:
         seen.append(subject.store.last_store_sync_resource_version)
 
     server = Scripted(
-        [page(pod("a", 7), pod("b", 3), version=10), page(version=20)],
+        [page(raw_pod("a", 7), raw_pod("b", 3), version=10), page(version=20)],
         [[1.0, added("c", 11), 1.0, bookmark(12), 4.0, GONE]],
     )
     subject = informer(server)
@@ -91,8 +91,8 @@ def test_handler_added_at_any_step_of_a_relist_misses_and_repeats_nothing(
     """C40, while the list is processed in slices."""
     monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     lists = [
-        page(pod("a", 1), pod("b", 2), pod("c", 3), version=10),
-        page(pod("b", 15), pod("d", 16), pod("e", 17), version=20),
+        page(raw_pod("a", 1), raw_pod("b", 2), raw_pod("c", 3), version=10),
+        page(raw_pod("b", 15), raw_pod("d", 16), raw_pod("e", 17), version=20),
     ]
     kinds = set()
     for steps in range(70):
@@ -120,7 +120,7 @@ def test_handler_added_at_any_step_of_a_relist_misses_and_repeats_nothing(
 @virtual_time
 async def test_long_list_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aioinformer._core.coop.SLICE", 0.0005)
-    subject = informer(Scripted([page(*(pod(str(number)) for number in range(20_000)), version=10)]))
+    subject = informer(Scripted([page(*(raw_pod(str(number)) for number in range(20_000)), version=10)]))
     follower = Follower()
     registration = subject.add_event_handler(follower)
     progress: set[int] = set()
@@ -139,7 +139,7 @@ class TestNamespaces:
     ) -> None:
         """Each namespace has its own queue, and its list replaces its part of the store."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        red = [pod(f"r{number}", number, "red") for number in range(50)]
+        red = [raw_pod(f"r{number}", number, "red") for number in range(50)]
         blue = [added(f"b{number}", 100 + number, namespace="blue") for number in range(200)]
         servers = {
             "red": Scripted([page(*red, version=90), page(*red[25:], version=95)], [[6.0, GONE]]),
@@ -165,7 +165,7 @@ class TestNamespaces:
     @virtual_time
     async def test_missed_deletions_come_in_the_order_of_the_adds(self) -> None:
         """As with a single namespace: sorting all keys would block the event loop."""
-        red = [pod(name, 1, "red") for name in "cab"]
+        red = [raw_pod(name, 1, "red") for name in "cab"]
         servers = {
             "red": Scripted([page(*red, version=90), page(version=95)], [[GONE]]),
             "blue": Scripted([page(version=99)]),
@@ -179,7 +179,7 @@ class TestNamespaces:
 
     @virtual_time
     async def test_resync_reaches_each_object_once_per_period(self) -> None:
-        servers = {name: Scripted([page(pod("a", 1, name), version=10)]) for name in ("red", "blue")}
+        servers = {name: Scripted([page(raw_pod("a", 1, name), version=10)]) for name in ("red", "blue")}
         subject = SharedIndexInformer(servers, KubeObject, 10.0)
         follower = Follower()
         subject.add_event_handler(follower)
@@ -194,7 +194,7 @@ class TestBackPressure:
         """C29: the queue is bounded, and it does not merge events."""
         events = [modified("a", version) for version in range(11, 10_011)]
         stream = [events[start : start + 100] for start in range(0, 10_000, 100)]
-        subject = informer(Scripted([page(pod("a", 1), version=10)], [[*stream, FOREVER]]))
+        subject = informer(Scripted([page(raw_pod("a", 1), version=10)], [[*stream, FOREVER]]))
         slow = Follower(seconds=1.0)
         subject.add_event_handler(slow, backlog="block", backlog_limit=5)
         async with subject:
@@ -209,7 +209,7 @@ class TestBackPressure:
     async def test_blocking_handler_delays_a_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is checked after each slice, which here is each notification."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        subject = informer(Scripted([page(*(pod(str(number)) for number in range(100)), version=10)]))
+        subject = informer(Scripted([page(*(raw_pod(str(number)) for number in range(100)), version=10)]))
         slow = Follower(seconds=1.0)
         registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)
         async with subject:
@@ -223,7 +223,7 @@ class TestBackPressure:
 @virtual_time
 async def test_mutation_detector_checks_listed_objects() -> None:
     subject = SharedIndexInformer(
-        Scripted([page(pod("a", 1), version=10)]),
+        Scripted([page(raw_pod("a", 1), version=10)]),
         dict[str, Any],
         mutation_detector=CacheMutationDetector(1.0),
     )
@@ -236,7 +236,7 @@ async def test_mutation_detector_checks_listed_objects() -> None:
 
 def test_handle_deltas_accepts_replaced_all() -> None:
     subject = informer(Scripted())
-    first = KubeObject.from_bytes(pod("a", 1))
+    first = KubeObject.from_bytes(raw_pod("a", 1))
     subject.handle_deltas([Delta(DeltaType.REPLACED_ALL, ReplacedAllInfo("7", [first]))])
     assert subject.store.list() == [first]
     assert subject.store.last_store_sync_resource_version == "7"

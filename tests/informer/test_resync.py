@@ -15,7 +15,7 @@ from ..reflector.scripted import (
     GONE,
     Scripted,
     page,
-    pod,
+    raw_pod,
 )
 from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
@@ -28,7 +28,10 @@ class TestRelistsAndResyncs:
     async def test_unchanged_objects_of_a_relist_are_not_notified(self, resync: float) -> None:
         """C43, C44: difference from upstream, which notifies every handler of every object if resync is off."""
         server = Scripted(
-            [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 1), pod("b", 15), version=20)],
+            [
+                page(raw_pod("a", 1), raw_pod("b", 2), version=10),
+                page(raw_pod("a", 1), raw_pod("b", 15), version=20),
+            ],
             [[6.0, GONE]],
         )
         subject = SharedIndexInformer(server, KubeObject, resync, random=NoJitter())
@@ -41,7 +44,9 @@ class TestRelistsAndResyncs:
     @virtual_time
     async def test_unchanged_objects_of_a_relist_reach_handlers_whose_resync_is_due(self) -> None:
         """C43."""
-        server = Scripted([page(pod("a", 1), version=10), page(pod("a", 1), version=20)], [[12.0, GONE]])
+        server = Scripted(
+            [page(raw_pod("a", 1), version=10), page(raw_pod("a", 1), version=20)], [[12.0, GONE]]
+        )
         subject = SharedIndexInformer(server, KubeObject, 10.0, random=NoJitter())
         often, never = Follower(), Follower()
         subject.add_event_handler(often)
@@ -67,7 +72,7 @@ class TestRelistsAndResyncs:
 
     @virtual_time
     async def test_repeated_object_without_version_is_an_update(self) -> None:
-        unnumbered = pod("a", "")
+        unnumbered = raw_pod("a", "")
         server = Scripted(
             [page(unnumbered, version=10), page(unnumbered, version=20)],
             [[6.0, WatchEvent("MODIFIED", unnumbered), GONE]],
@@ -85,7 +90,7 @@ class TestRelistsAndResyncs:
     @virtual_time
     async def test_each_handler_has_its_own_period(self) -> None:
         """C46 (the shortest before the start is the check period), C48, C49 (rounded up to a multiple of it)."""
-        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 100.0)
+        subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 100.0)
         periods = {2.0: 50, 3.0: 25, 5.0: 16, 100.0: 1, 0.0: 0}
         followers = {period: Follower() for period in periods}
         for period, follower in followers.items():
@@ -96,7 +101,7 @@ class TestRelistsAndResyncs:
 
     def test_period_of_handler_added_without_event_loop(self) -> None:
         """The period counts from the start."""
-        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 2.0)
+        subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 2.0)
         follower = Follower()
         subject.add_event_handler(follower, 5.0)
 
@@ -112,7 +117,7 @@ class TestRelistsAndResyncs:
     @virtual_time
     async def test_period_of_handler_added_before_start_counts_from_registration(self) -> None:
         """C49: also if the informer starts much later."""
-        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 1.0)
+        subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 1.0)
         follower = Follower()
         subject.add_event_handler(follower, 7.0)
         await asyncio.sleep(30)
@@ -127,7 +132,7 @@ class TestRelistsAndResyncs:
     @virtual_time
     async def test_period_of_handler_added_while_running_counts_from_registration(self) -> None:
         """C49."""
-        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0)
+        subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 10.0)
         follower = Follower()
         async with subject:
             await asyncio.sleep(5)
@@ -149,7 +154,7 @@ class TestRelistsAndResyncs:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """C45."""
-        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 100.0)
+        subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 100.0)
         follower = Follower()
         subject.add_event_handler(follower, 0.1)
         async with subject:
@@ -162,7 +167,7 @@ class TestRelistsAndResyncs:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """C46."""
-        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 20.0)
+        subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 20.0)
         follower = Follower()
         async with subject:
             await settled()
@@ -176,7 +181,7 @@ class TestRelistsAndResyncs:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """C47."""
-        subject = informer(Scripted([page(pod("a", 1), version=10)]))
+        subject = informer(Scripted([page(raw_pod("a", 1), version=10)]))
         follower = Follower()
         subject.add_event_handler(follower, 5.0)
         async with subject:
@@ -189,7 +194,7 @@ class TestRelistsAndResyncs:
     )
     @virtual_time
     async def test_refused_handler_does_not_change_the_check_period(self, wrong: dict[str, Any]) -> None:
-        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 20.0)
+        subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 20.0)
         with pytest.raises(ConfigError):
             subject.add_event_handler(**{"handler": Follower(), "resync_period": 1.0, **wrong})
         async with subject:
@@ -201,7 +206,7 @@ class TestRelistsAndResyncs:
     @virtual_time
     async def test_relists_do_not_delay_resyncs(self) -> None:
         """C50: difference from upstream."""
-        server = Scripted([page(pod("a", 1), version=10)] * 50, [[6.0, GONE]] * 50)
+        server = Scripted([page(raw_pod("a", 1), version=10)] * 50, [[6.0, GONE]] * 50)
         subject = SharedIndexInformer(server, KubeObject, 10.0, random=NoJitter())
         calls = 0
 
@@ -216,7 +221,9 @@ class TestRelistsAndResyncs:
 
     @virtual_time
     async def test_outage_does_not_delay_resyncs(self) -> None:
-        server = Scripted([page(pod("a", 1), version=10)], [[6.0, OSError("cut")], *[OSError("down")] * 50])
+        server = Scripted(
+            [page(raw_pod("a", 1), version=10)], [[6.0, OSError("cut")], *[OSError("down")] * 50]
+        )
         subject = SharedIndexInformer(server, KubeObject, 10.0)
         follower = Follower()
         subject.add_event_handler(follower)

@@ -20,7 +20,7 @@ from aioinformer.controller import QueueName
 from aioinformer.errors import IndexerConflictError, KeyFuncError
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, pod
+from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, raw_pod
 from ..steps import until
 from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
@@ -35,7 +35,10 @@ class TestDataFlow:
         """C56: in the store's order; C33: a relist is not the initial list; C9, C32: the order of a relist's
         notifications."""
         server = Scripted(
-            [page(pod("a", 1), pod("b", 2), version=10), page(pod("c", 11), pod("d", 19), version=20)],
+            [
+                page(raw_pod("a", 1), raw_pod("b", 2), version=10),
+                page(raw_pod("c", 11), raw_pod("d", 19), version=20),
+            ],
             [[1.0, added("c", 11), modified("a", 12), deleted("b", 13), 6.0, GONE]],
         )
         subject = informer(server)
@@ -64,7 +67,7 @@ class TestDataFlow:
             stored = subject.store.get_by_key(obj.key)
             seen.append(None if stored is None else stored.resource_version)
 
-        subject = informer(Scripted([page(pod("a", 1), version=10)], [[deleted("a", 11), FOREVER]]))
+        subject = informer(Scripted([page(raw_pod("a", 1), version=10)], [[deleted("a", 11), FOREVER]]))
         subject.add_event_handler(ResourceEventHandlerFuncs(on_add=record, on_delete=record))
         async with subject:
             await asyncio.sleep(1)
@@ -73,7 +76,7 @@ class TestDataFlow:
     @virtual_time
     async def test_has_synced_after_the_last_initial_object(self) -> None:
         """W2: difference from upstream."""
-        server = Scripted([page(*(pod(str(n)) for n in range(5000)), version=10)])
+        server = Scripted([page(*(raw_pod(str(n)) for n in range(5000)), version=10)])
         async with informer(server) as subject:
             await subject.wait_synced()
             assert len(subject.store) == 5000
@@ -86,7 +89,7 @@ class TestDataFlow:
         async def stall(obj: KubeObject, is_in_initial_list: bool) -> None:
             await asyncio.sleep(1000)
 
-        subject = informer(Scripted([page(*(pod(str(n)) for n in range(2000)), version=10)]))
+        subject = informer(Scripted([page(*(raw_pod(str(n)) for n in range(2000)), version=10)]))
         slow = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=stall))
         follower = Follower()
         subject.add_event_handler(follower)
@@ -103,7 +106,7 @@ class TestDataFlow:
     ) -> None:
         """C42, W16: difference from upstream, where such a handler never syncs and pauses for a second."""
         loop = asyncio.get_running_loop()
-        subject = informer(Scripted([page(pod("a", 7), pod("b", 8), version=10)]))
+        subject = informer(Scripted([page(raw_pod("a", 7), raw_pod("b", 8), version=10)]))
         follower = Follower(raises=1)
         registration = subject.add_event_handler(follower)
         async with subject:
@@ -117,7 +120,7 @@ class TestDataFlow:
     @virtual_time
     async def test_object_without_name_does_not_stop_others(self, caplog: pytest.LogCaptureFixture) -> None:
         nameless = b'{"metadata": {"resourceVersion": "3"}}'
-        async with informer(Scripted([page(nameless, pod("a", 1), version=10)])) as subject:
+        async with informer(Scripted([page(nameless, raw_pod("a", 1), version=10)])) as subject:
             await subject.wait_synced()
             assert cached(subject) == {"default/a": "1"}
             assert subject.state.reflectors[0].rejected == 1
@@ -130,7 +133,7 @@ class TestDataFlow:
             return obj.uid
 
         server = Scripted(
-            [page(pod("a", 1), pod("bad", 2), version=10), page(pod("b", 11), version=20)],
+            [page(raw_pod("a", 1), raw_pod("bad", 2), version=10), page(raw_pod("b", 11), version=20)],
             [[6.0, GONE]],
         )
         subject = informer(server, key_func=key)
@@ -152,7 +155,8 @@ class TestDataFlow:
             return KubeObject.from_bytes(obj.raw.replace(b'"big": 1', b'"big": 0'))
 
         server = Scripted(
-            [page(pod("a", 1, big=1), pod("bad", 2), version=10)], [[0.5, deleted("a", 11, big=1), FOREVER]]
+            [page(raw_pod("a", 1, big=1), raw_pod("bad", 2), version=10)],
+            [[0.5, deleted("a", 11, big=1), FOREVER]],
         )
         subject = informer(server)
         subject.set_transform(strip)
@@ -168,7 +172,7 @@ class TestDataFlow:
 
     def test_handle_deltas_works_without_running(self) -> None:
         subject = informer(Scripted())
-        first, nameless = KubeObject.from_bytes(pod("a", 1)), KubeObject.from_bytes(b'{"metadata": {}}')
+        first, nameless = KubeObject.from_bytes(raw_pod("a", 1)), KubeObject.from_bytes(b'{"metadata": {}}')
         with pytest.raises(KeyFuncError):
             subject.handle_deltas([Delta(DeltaType.ADDED, nameless), Delta(DeltaType.ADDED, first)])
         assert subject.store.list() == [first]
@@ -177,7 +181,7 @@ class TestDataFlow:
     async def test_indexes_and_lister(self) -> None:
         """C39: indexers added while running index stored objects."""
         subject = informer(
-            Scripted([page(pod("a", 1, node="n1"), pod("b", 2, node="n2"), version=10)]),
+            Scripted([page(raw_pod("a", 1, node="n1"), raw_pod("b", 2, node="n2"), version=10)]),
             indexers={"node": lambda obj: [obj["spec"]["node"]]},
         )
         async with subject:
@@ -195,11 +199,15 @@ class TestDataFlow:
 
 class TestNamespaces:
     def servers(self) -> dict[str, Scripted]:
-        red = [page(pod("a", 1, "red"), pod("b", 2, "red"), version=10), page(pod("b", 2, "red"), version=20)]
+        red = [
+            page(raw_pod("a", 1, "red"), raw_pod("b", 2, "red"), version=10),
+            page(raw_pod("b", 2, "red"), version=20),
+        ]
         return {
             "red": Scripted(red, [[6.0, GONE]]),
             "blue": Scripted(
-                [page(pod("a", 3, "blue"), version=11)], [[1.0, added("c", 12, namespace="blue"), FOREVER]]
+                [page(raw_pod("a", 3, "blue"), version=11)],
+                [[1.0, added("c", 12, namespace="blue"), FOREVER]],
             ),
         }
 
@@ -238,9 +246,9 @@ class TestNamespaces:
     async def test_all_namespaces_resync_each_period(self) -> None:
         """Each reflector's clock asks; one that cannot list delays nothing."""
         servers = {
-            "red": Scripted([page(pod("a", 1, "red"), version=10)]),
-            "blue": Scripted([3.0, page(pod("a", 2, "blue"), version=10)]),
-            "green": Scripted([7.0, page(pod("a", 3, "green"), version=10)]),
+            "red": Scripted([page(raw_pod("a", 1, "red"), version=10)]),
+            "blue": Scripted([3.0, page(raw_pod("a", 2, "blue"), version=10)]),
+            "green": Scripted([7.0, page(raw_pod("a", 3, "green"), version=10)]),
             "away": Scripted([OSError("down")] * 50),
         }
         subject = SharedIndexInformer(servers, KubeObject, 10.0)
@@ -285,7 +293,7 @@ class TestState:
     @virtual_time
     async def test_state_from_start_to_stop(self) -> None:
         server = Scripted(
-            [OSError("refused"), page(pod("a", 1), version=10)], [[20.0, bookmark(12), FOREVER]]
+            [OSError("refused"), page(raw_pod("a", 1), version=10)], [[20.0, bookmark(12), FOREVER]]
         )
         subject = informer(server)
         async with subject:
@@ -320,7 +328,7 @@ class TestState:
 
 
 async def test_runs_on_both_event_loops() -> None:
-    server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), deleted("a", 12), FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[added("b", 11), deleted("a", 12), FOREVER]])
     subject = informer(server)
     follower = Follower()
     registration = subject.add_event_handler(follower)

@@ -25,7 +25,7 @@ from ..reflector.scripted import (
     deleted,
     modified,
     page,
-    pod,
+    raw_pod,
 )
 from ..virtual_time import virtual_time
 from .handlers import Follower
@@ -58,7 +58,7 @@ class CountingTransform:
 
 
 def by_list() -> Scripted:
-    return Scripted([page(pod("a", 1), pod("bad", 2), pod("c", 3), version=10)])
+    return Scripted([page(raw_pod("a", 1), raw_pod("bad", 2), raw_pod("c", 3), version=10)])
 
 
 def by_watch_list() -> Scripted:
@@ -112,7 +112,10 @@ async def test_each_object_is_transformed_once_c78(server: Any) -> None:
 async def test_cached_object_stays_when_its_newer_state_fails() -> None:
     transform = CountingTransform()
     server = Scripted(
-        [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 21), pod("b", 2), version=30)],
+        [
+            page(raw_pod("a", 1), raw_pod("b", 2), version=10),
+            page(raw_pod("a", 21), raw_pod("b", 2), version=30),
+        ],
         [[1.0, modified("a", 11), 6.0, GONE]],
     )
     subject = informer(server)
@@ -136,7 +139,7 @@ async def test_cached_object_stays_when_its_newer_state_fails() -> None:
 async def test_failure_does_not_lose_a_deletion(by_a_list: bool) -> None:
     transform = CountingTransform()
     steps: list[Step] = [6.0, GONE] if by_a_list else [6.0, deleted("a", 11), FOREVER]
-    subject = informer(Scripted([page(pod("a", 1), version=10), page(version=20)], [steps]))
+    subject = informer(Scripted([page(raw_pod("a", 1), version=10), page(version=20)], [steps]))
     subject.set_transform(transform)
     subject.add_event_handler(follower := Follower())
     async with subject:
@@ -204,7 +207,11 @@ async def test_object_with_another_key_is_dropped_and_logged(
     """Otherwise deleted objects would stay in the cache, and the next list would delete all objects."""
     events: list[Step] = [1.0, added("new", 11), modified("a", 12), deleted("b", 13), 6.0, GONE]
     server = Scripted(
-        [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 12), pod("new", 11), version=20)], [events]
+        [
+            page(raw_pod("a", 1), raw_pod("b", 2), version=10),
+            page(raw_pod("a", 12), raw_pod("new", 11), version=20),
+        ],
+        [events],
     )
     changes = False
     subject = informer(server, queue=queue)

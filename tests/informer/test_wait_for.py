@@ -41,7 +41,7 @@ from ..reflector.scripted import (
     error_event,
     modified,
     page,
-    pod,
+    raw_pod,
 )
 from ..virtual_time import cancel_after, run, settled, virtual_time
 from .handlers import Follower
@@ -52,13 +52,13 @@ pytestmark = pytest.mark.usefixtures("kept")
 
 def written(name: str, version: int, namespace: str = "default") -> dict[str, Any]:
     """Return an object as a write returns it."""
-    obj: dict[str, Any] = json.loads(pod(name, version, namespace))
+    obj: dict[str, Any] = json.loads(raw_pod(name, version, namespace))
     return obj
 
 
-def running(*steps: Step) -> SharedIndexInformer[KubeObject]:
+def informer_of_steps(*steps: Step) -> SharedIndexInformer[KubeObject]:
     """Return an informer with object a at version 10, and these watch steps."""
-    return informer(Scripted([page(pod("a", 1), version=10)], [[*steps, FOREVER]]))
+    return informer(Scripted([page(raw_pod("a", 1), version=10)], [[*steps, FOREVER]]))
 
 
 decode = codec_for(KubeObject).decode
@@ -84,8 +84,8 @@ class TestRestore:
     def restored(self) -> SharedIndexInformer[KubeObject]:
         """Return an informer that has seen version 12, and relists at version 5 after ten seconds."""
         watch: list[Step] = [modified("a", 11), deleted("b", 12), 10.0, error_event(410, "Gone")]
-        first = page(pod("a", 1), pod("b", 2), version=10)
-        then = page(pod("a", 1), pod("b", 2), version=5)
+        first = page(raw_pod("a", 1), raw_pod("b", 2), version=10)
+        then = page(raw_pod("a", 1), raw_pod("b", 2), version=5)
         return informer(Scripted([first, then], [watch, [9.0, modified("a", 6), FOREVER]]))
 
     @virtual_time
@@ -110,7 +110,7 @@ class TestRestore:
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
-            maps._record_written(decode(pod("a", 11)))
+            maps._record_written(decode(raw_pod("a", 11)))
             maps._record_removed("default/b", "", "")
             await subject.wait_for("12")
             await asyncio.sleep(15)
@@ -144,11 +144,11 @@ class TestRestore:
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
-            maps._record_written(decode(pod("a", 13)))
+            maps._record_written(decode(raw_pod("a", 13)))
             await subject.wait_for("12")
             await asyncio.sleep(15)
             assert subject.last_sync_resource_version == "5"
-            maps._record_written(decode(pod("a", 6)))
+            maps._record_written(decode(raw_pod("a", 6)))
             assert (await maps.get("default/a")).resource_version == "6"
 
 
@@ -156,7 +156,7 @@ class TestDeletion:
     """The deletion's version may never arrive."""
 
     async def seen_after(self, key: str, *watch: Step) -> float:
-        subject = running(*watch)
+        subject = informer_of_steps(*watch)
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
@@ -178,7 +178,7 @@ class TestObject:
     @pytest.mark.parametrize("version", [1, 5, 10])
     @virtual_time
     async def test_returns_at_once_if_cached_at_the_version_or_newer(self, version: int) -> None:
-        subject = informer(Scripted([page(pod("a", 10), version=10)]))
+        subject = informer(Scripted([page(raw_pod("a", 10), version=10)]))
         async with subject:
             await subject.wait_synced()
             found = await subject.wait_for(written("a", version), timeout=0)
@@ -187,7 +187,7 @@ class TestObject:
 
     @virtual_time
     async def test_waits_for_a_later_event(self) -> None:
-        subject = running(3.0, modified("a", 11), 4.0, modified("a", 12))
+        subject = informer_of_steps(3.0, modified("a", 11), 4.0, modified("a", 12))
         async with subject:
             await subject.wait_synced()
             started = now()
@@ -205,7 +205,7 @@ class TestObject:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause after each notification
-        subject = informer(Scripted([page(*(pod(str(number)) for number in range(20)), version=10)]))
+        subject = informer(Scripted([page(*(raw_pod(str(number)) for number in range(20)), version=10)]))
         registration = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
         async with subject:
             started = now()
@@ -217,7 +217,8 @@ class TestObject:
     async def test_newer_version_of_the_object_is_enough(self) -> None:
         """Two writes in a row may arrive as one, by a list."""
         server = Scripted(
-            [page(pod("a", 1), version=10), page(pod("a", 14), version=15)], [[6.0, error_event(410, "Gone")]]
+            [page(raw_pod("a", 1), version=10), page(raw_pod("a", 14), version=15)],
+            [[6.0, error_event(410, "Gone")]],
         )
         subject = informer(server)
         async with subject:
@@ -228,7 +229,7 @@ class TestObject:
 
     @virtual_time
     async def test_versions_are_compared_as_numbers(self) -> None:
-        subject = informer(Scripted([page(pod("a", 9), version=9)], [[2.0, modified("a", 10), FOREVER]]))
+        subject = informer(Scripted([page(raw_pod("a", 9), version=9)], [[2.0, modified("a", 10), FOREVER]]))
         async with subject:
             await subject.wait_synced()
             started = now()
@@ -237,7 +238,7 @@ class TestObject:
 
     @virtual_time
     async def test_returns_none_if_deleted_since(self) -> None:
-        subject = running(3.0, deleted("a", 12))
+        subject = informer_of_steps(3.0, deleted("a", 12))
         async with subject:
             await subject.wait_synced()
             assert await subject.wait_for(written("a", 11)) is None
@@ -254,7 +255,7 @@ class TestObject:
 
     @virtual_time
     async def test_bookmark_ends_the_wait_for_an_unselected_object(self) -> None:
-        subject = running(50.0, bookmark(12))
+        subject = informer_of_steps(50.0, bookmark(12))
         async with subject:
             await subject.wait_synced()
             started = now()
@@ -264,7 +265,7 @@ class TestObject:
     @virtual_time
     async def test_events_of_other_objects_at_lower_versions_do_not_end_the_wait(self) -> None:
         """Version 11 of another object does not imply version 13."""
-        subject = running(3.0, modified("a", 11), 3.0, added("b", 13))
+        subject = informer_of_steps(3.0, modified("a", 11), 3.0, added("b", 13))
         async with subject:
             await subject.wait_synced()
             started = now()
@@ -274,7 +275,7 @@ class TestObject:
 
     @virtual_time
     async def test_accepts_any_object_type(self) -> None:
-        subject = running(modified("a", 11))
+        subject = informer_of_steps(modified("a", 11))
         async with subject:
             for form in (
                 written("a", 11),
@@ -285,7 +286,7 @@ class TestObject:
 
     @virtual_time
     async def test_wait_may_start_before_the_informer(self) -> None:
-        subject = informer(Scripted([5.0, page(pod("a", 10), version=10)]))
+        subject = informer(Scripted([5.0, page(raw_pod("a", 10), version=10)]))
         waiting = asyncio.create_task(subject.wait_for(written("a", 10)))
         await settled()
         async with subject:
@@ -298,7 +299,7 @@ class TestObject:
 class TestVersion:
     @virtual_time
     async def test_version_of_the_list(self) -> None:
-        subject = informer(Scripted([5.0, page(pod("a", 1), pod("b", 2), version=10)]))
+        subject = informer(Scripted([5.0, page(raw_pod("a", 1), raw_pod("b", 2), version=10)]))
         async with subject:
             assert await subject.wait_for("10") is None
             assert cached(subject) == {"default/a": "1", "default/b": "2"}
@@ -307,7 +308,7 @@ class TestVersion:
     @pytest.mark.parametrize("step", [modified("a", 12), added("b", 12), deleted("a", 12), bookmark(12)])
     @virtual_time
     async def test_any_event_reaches_the_version(self, step: Any) -> None:
-        subject = running(3.0, bookmark(11), 3.0, step)
+        subject = informer_of_steps(3.0, bookmark(11), 3.0, step)
         async with subject:
             await subject.wait_synced()
             started = now()
@@ -320,7 +321,7 @@ class TestVersion:
 
         async def main(steps: int) -> None:
             events = [modified("a", 11), *(added(str(n), 12 + n) for n in range(600)), modified("a", 612)]
-            subject = running([events[0]], events[1:])
+            subject = informer_of_steps([events[0]], events[1:])
             async with subject:
                 await settled(steps)
                 await subject.wait_for("612")
@@ -336,7 +337,7 @@ class TestVersion:
     @virtual_time
     async def test_invalid_version_is_refused(self, version: str) -> None:
         with pytest.raises(ConfigError, match="must be a resourceVersion that the server gave"):
-            await running().wait_for(version)
+            await informer_of_steps().wait_for(version)
 
 
 class TestSeveralNamespaces:
@@ -383,7 +384,7 @@ class TestSeveralNamespaces:
 class TestEndOfWait:
     @virtual_time
     async def test_timeout_has_wanted_and_reached_versions(self) -> None:
-        async with running() as subject:
+        async with informer_of_steps() as subject:
             await subject.wait_synced()
             with pytest.raises(VersionTimeout) as caught:
                 await subject.wait_for(written("b", 12), timeout=5)
@@ -410,7 +411,7 @@ class TestEndOfWait:
 
     @virtual_time
     async def test_outer_timeout_is_no_sync_timeout(self) -> None:
-        async with running() as subject:
+        async with informer_of_steps() as subject:
             with pytest.raises(TimeoutError) as caught:
                 async with asyncio.timeout(1):
                     await subject.wait_for("12", timeout=5)
@@ -419,7 +420,7 @@ class TestEndOfWait:
     @pytest.mark.parametrize("wanted", ["12", written("b", 12)])
     @virtual_time
     async def test_stop_of_the_informer_ends_the_wait(self, wanted: Any) -> None:
-        async with running() as subject:
+        async with informer_of_steps() as subject:
             await subject.wait_synced()
             waiting = asyncio.create_task(subject.wait_for(wanted))
             await settled()
@@ -431,7 +432,7 @@ class TestEndOfWait:
 
     @virtual_time
     async def test_cancel_before_the_informer_ran_ends_the_wait(self) -> None:
-        subject = running()
+        subject = informer_of_steps()
         waiting = asyncio.create_task(subject.wait_for("12"))
         await settled()
         task = subject.begin()
@@ -441,7 +442,7 @@ class TestEndOfWait:
 
     @virtual_time
     async def test_object_without_version_or_name_is_refused(self) -> None:
-        async with running() as subject:
+        async with informer_of_steps() as subject:
             with pytest.raises(ConfigError, match=r"metadata.resourceVersion of default/a must be"):
                 await subject.wait_for({"metadata": {"name": "a", "namespace": "default"}})
             with pytest.raises(KeyFuncError):
@@ -471,7 +472,7 @@ def lines_run(function: Callable[[], object]) -> int:
 class TestCost:
     @virtual_time
     async def test_cancelled_waits_are_removed(self) -> None:
-        async with running() as subject:
+        async with informer_of_steps() as subject:
             await subject.wait_synced()
             for steps in range(6):
                 for wanted in ("12", written("b", 12)):
@@ -483,14 +484,14 @@ class TestCost:
 
     @virtual_time
     async def test_many_waits_for_different_versions(self) -> None:
-        subject = running(*(modified("a", 11 + n) for n in range(100)))
+        subject = informer_of_steps(*(modified("a", 11 + n) for n in range(100)))
         async with subject:
             await asyncio.gather(*(subject.wait_for(str(11 + n)) for n in range(100)))
             assert len(subject._version_waits) == 0
 
     @virtual_time
     async def test_cost_of_progress_does_not_depend_on_waits_for_later_versions(self) -> None:
-        async with running() as subject:
+        async with informer_of_steps() as subject:
             await subject.wait_synced()
 
             async def cost(waiters: int) -> int:
@@ -554,7 +555,7 @@ class TestCost:
     async def test_wait_does_not_poll(self) -> None:
         """The event loop runs as many iterations with a wait as without."""
         loop: Any = asyncio.get_running_loop()
-        async with running() as subject:
+        async with informer_of_steps() as subject:
             await subject.wait_synced()
             await asyncio.sleep(1)
             begun = loop.steps
@@ -566,7 +567,7 @@ class TestCost:
 
 
 async def test_runs_on_both_event_loops() -> None:
-    subject = running(0.01, modified("a", 11), 0.01, bookmark(13))
+    subject = informer_of_steps(0.01, modified("a", 11), 0.01, bookmark(13))
     async with subject:
         began = time.monotonic()
         assert await subject.wait_for(written("a", 11), timeout=30) is not None

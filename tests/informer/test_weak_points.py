@@ -35,7 +35,7 @@ from ..reflector.scripted import (
     error_event,
     modified,
     page,
-    pod,
+    raw_pod,
 )
 from ..steps import until
 from ..virtual_time import settled, virtual_time
@@ -62,8 +62,8 @@ async def test_processing_errors_are_logged_and_counted_w7(caplog: pytest.LogCap
     names = ("untransformed", "keyless", "unindexed", "good")
     server = Scripted(
         [
-            page(*(pod(name, 1) for name in names), version=10),
-            page(*(pod(name, 2) for name in names), version=30),
+            page(*(raw_pod(name, 1) for name in names), version=10),
+            page(*(raw_pod(name, 2) for name in names), version=30),
         ],
         [[*(added(name, 20) for name in names), 6.0, GONE]],
     )
@@ -89,7 +89,7 @@ async def test_processing_errors_are_logged_and_counted_w7(caplog: pytest.LogCap
 async def test_index_that_fails_for_all_objects_does_not_flood_the_log(
     queue: QueueName, caplog: pytest.LogCaptureFixture
 ) -> None:
-    objects = [pod(f"p{number}", number) for number in range(1, 51)]
+    objects = [raw_pod(f"p{number}", number) for number in range(1, 51)]
     subject = informer(
         Scripted([page(*objects, version=100), page(objects[0], version=200)], [[6.0, GONE]]),
         indexers={"broken": lambda obj: int("x")},
@@ -118,7 +118,7 @@ async def test_backlogs_are_visible_and_shrink_w8() -> None:
     async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
         await release.wait()
 
-    subject = informer(Scripted([page(*(pod(str(n), n) for n in range(3000)), version=3000)]))
+    subject = informer(Scripted([page(*(raw_pod(str(n), n) for n in range(3000)), version=3000)]))
     subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
     async with subject:
         await subject.wait_synced()
@@ -136,7 +136,7 @@ async def test_backlogs_are_visible_and_shrink_w8() -> None:
 async def test_lists_watches_events_and_versions_are_counted_w9() -> None:
     """Upstream never writes its reflector metrics."""
     server = Scripted(
-        [page(pod("a", 1), version=10), page(pod("a", 1), version=20)],
+        [page(raw_pod("a", 1), version=10), page(raw_pod("a", 1), version=20)],
         [[added("b", 11), bookmark(12), 10.0], [modified("b", 13), GONE], [deleted("a", 21), FOREVER]],
     )
     async with informer(server) as subject:
@@ -155,7 +155,7 @@ async def test_real_queue_keeps_the_order_of_all_events_w10() -> None:
     calls = {}
     for queue in ("real", "delta"):
         follower = Follower()
-        server = Scripted([page(pod("a", 1), version=10)], [[events, FOREVER]])
+        server = Scripted([page(raw_pod("a", 1), version=10)], [[events, FOREVER]])
         subject = informer(server, queue=queue)
         subject.add_event_handler(follower)
         async with subject:
@@ -172,7 +172,7 @@ async def test_large_list_does_not_delay_other_calls_w11(
     """Upstream locks until the list is processed. Here handlers are added and removed, and states read, meanwhile."""
     monkeypatch.setattr("aioinformer._core.coop.SLICE", 0.0005)
     count = 20_000
-    subject = informer(Scripted([page(*(pod(str(n), n + 1) for n in range(count)), version=count)]))
+    subject = informer(Scripted([page(*(raw_pod(str(n), n + 1) for n in range(count)), version=count)]))
     rounds = 0
     async with subject:
         while not subject.has_synced():
@@ -200,7 +200,7 @@ async def test_changes_by_a_handler_do_not_reach_others_w13() -> None:
         with pytest.raises(AttributeError):
             obj.resource_version = "99"  # type: ignore[misc]
 
-    subject = informer(Scripted([page(pod("a", 1, node="n1"), version=10)]))
+    subject = informer(Scripted([page(raw_pod("a", 1, node="n1"), version=10)]))
     subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
     subject.add_event_handler(ResourceEventHandlerFuncs(on_add=lambda obj, initial: seen.append(obj)))
     async with subject:
@@ -281,8 +281,8 @@ async def test_server_without_streaming_lists_is_not_asked_each_time_w20() -> No
 @virtual_time
 async def test_recreation_between_two_lists_is_one_update_w23() -> None:
     """C59: one update, as upstream; a handler can compare the uids."""
-    again = pod("a", 15).replace(b"uid-a", b"uid-b")
-    server = Scripted([page(pod("a", 1), version=10), page(again, version=20)], [[6.0, GONE]])
+    again = raw_pod("a", 15).replace(b"uid-a", b"uid-b")
+    server = Scripted([page(raw_pod("a", 1), version=10), page(again, version=20)], [[6.0, GONE]])
     pairs: list[tuple[str, str]] = []
     gone: list[KubeObject | DeletedFinalStateUnknown[Any]] = []
     subject = informer(server)
@@ -303,7 +303,7 @@ async def test_minimum_period_applies_to_the_informers_default_w24(
     """Upstream documents it, but does not do it."""
     caplog.set_level(logging.WARNING)
     subject = SharedIndexInformer(
-        Scripted([page(pod("a", 1), version=10)]), KubeObject, 0.4, random=NoJitter()
+        Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 0.4, random=NoJitter()
     )
     follower = Follower()
     subject.add_event_handler(follower)

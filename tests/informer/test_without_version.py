@@ -36,7 +36,7 @@ from ..reflector.scripted import (
     error_event,
     modified,
     page,
-    pod,
+    raw_pod,
 )
 from ..virtual_time import virtual_time
 
@@ -96,7 +96,7 @@ async def test_handler_gets_changes_of_named_fields_only(queue: Any, streamed: b
     if streamed:
         subject, recorder = informer([], [added("a", 1, node="x"), closing_bookmark(10), 5.0, *EVENTS], queue)
     else:
-        subject, recorder = informer([page(pod("a", 1, node="x"), version=10)], [5.0, *EVENTS], queue)
+        subject, recorder = informer([page(raw_pod("a", 1, node="x"), version=10)], [5.0, *EVENTS], queue)
     async with subject:
         await subject.wait_synced()
         assert (recorder.calls, subject.last_sync_resource_version) == (["add a x"], "10")
@@ -110,8 +110,8 @@ async def test_handler_gets_changes_of_named_fields_only(queue: Any, streamed: b
 @virtual_time
 async def test_relist_notifies_changes_of_named_fields_only(queue: Any) -> None:
     lists = [
-        page(pod("a", 1, node="x"), pod("b", 2, node="x"), pod("c", 3, node="x"), version=10),
-        page(pod("a", 11, node="x"), pod("b", 12, node="y"), version=20),
+        page(raw_pod("a", 1, node="x"), raw_pod("b", 2, node="x"), raw_pod("c", 3, node="x"), version=10),
+        page(raw_pod("a", 11, node="x"), raw_pod("b", 12, node="y"), version=20),
     ]
     subject, recorder = informer(lists, [5.0, error_event(410, "Gone")], queue)
     async with subject:
@@ -125,7 +125,7 @@ async def test_relist_notifies_changes_of_named_fields_only(queue: Any) -> None:
 @QUEUES
 @virtual_time
 async def test_resyncs_reach_only_handlers_with_a_period(queue: Any) -> None:
-    subject, recorder = informer([page(pod("a", 1, node="x"), version=10)], [5.0], queue, period=10.0)
+    subject, recorder = informer([page(raw_pod("a", 1, node="x"), version=10)], [5.0], queue, period=10.0)
     never = Recorder()
     subject.add_event_handler(never, resync_period=0.0)
     async with subject:
@@ -147,7 +147,7 @@ async def test_object_that_cannot_be_compared_is_an_update_and_others_continue(
     monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     others = [str(number) for number in range(5)]
     changes = [modified("a", 11, value="sNaN"), *(added(name, 12, value="1") for name in others)]
-    server = Scripted([page(pod("a", 1, value="sNaN"), version=10)], [[changes, FOREVER]])
+    server = Scripted([page(raw_pod("a", 1, value="sNaN"), version=10)], [[changes, FOREVER]])
     subject = SharedIndexInformer(server, Amount, queue=queue, random=NoJitter())
     names: list[str] = []
     subject.add_event_handler(
@@ -166,7 +166,7 @@ async def test_object_that_cannot_be_compared_is_an_update_and_others_continue(
 @virtual_time
 async def test_reflector_follows_versions_with_a_store() -> None:
     store = Store[Pod]()
-    server = Scripted([page(pod("a", 1), version=10)], [[*EVENTS[:3], 9.0, error_event(500, "x")]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[*EVENTS[:3], 9.0, error_event(500, "x")]])
     subject = Reflector(server, Pod, store, random=NoJitter())
     await run_for(subject, 5)
     assert store.list_keys() == ["default/a", "default/b"]
@@ -184,17 +184,17 @@ async def test_retry_watcher_resumes_after_its_last_event() -> None:
 
 @virtual_time
 async def test_wait_for_uses_the_version_of_the_collection() -> None:
-    subject, _ = informer([page(pod("a", 1), version=10)], [5.0, modified("a", 11, node="y")])
+    subject, _ = informer([page(raw_pod("a", 1), version=10)], [5.0, modified("a", 11, node="y")])
     async with subject:
         await subject.wait_synced()
-        found = await subject.wait_for(json.loads(pod("a", 11)), timeout=10)
+        found = await subject.wait_for(json.loads(raw_pod("a", 11)), timeout=10)
         assert found is not None
         assert found.spec.node == "y"
 
 
 @virtual_time
 async def test_wait_for_refuses_an_object_without_version() -> None:
-    subject, _ = informer([page(pod("a", 1), version=10)], [])
+    subject, _ = informer([page(raw_pod("a", 1), version=10)], [])
     async with subject:
         await subject.wait_synced()
         (found,) = subject.store.list()

@@ -15,8 +15,9 @@ from aioinformer._core.tasks import finish
 from aioinformer.errors import AlreadyStartedError, ClientClosedError, LeadershipLostError
 from aioinformer.leaderelection.elector import WARN_EVERY
 from aioinformer.testing import Simulation, simulate
+from tests.virtual_time import simulated
 
-from .world import LEASE, Candidate, never_two, simulated, spec, verbs
+from .world import LEASE, Candidate, never_two, spec, verbs
 
 
 @simulated
@@ -238,7 +239,7 @@ async def test_silent_connection_does_not_end_the_leadership(world: Simulation) 
     one = Candidate(world, "one")
     async with one.elector:
         for _ in range(20):
-            await asyncio.sleep(world.random.uniform(3, 9))
+            await asyncio.sleep(world.random.uniform(9, 15))
             one.link.there = False
             await asyncio.sleep(2.5)
             one.link.there = True

@@ -13,8 +13,9 @@ from aioinformer import LeaderElector, TransportError
 from aioinformer._core.tasks import finish
 from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
-from .world import Candidate, simulated, spec, verbs
+from .world import Candidate, spec, verbs
 
 
 @simulated

@@ -11,8 +11,9 @@ from aioinformer import Client, LeaderElector
 from aioinformer._core.tasks import finish
 from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import APIServer, Simulation
+from tests.virtual_time import simulated
 
-from .world import Candidate, simulated, spec
+from .world import Candidate, spec
 
 
 @simulated

@@ -10,8 +10,9 @@ import pytest
 from aioinformer import LeaderElector
 from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
-from .world import LEASE, Candidate, simulated, spec
+from .world import LEASE, Candidate, spec
 
 
 @simulated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from aioinformer import ApiError, Client, LeaderElector, Transport, TransportError
@@ -15,7 +15,7 @@ from aioinformer.client.transport import (
     Query,
 )
 from aioinformer.errors import LeadershipLostError
-from aioinformer.testing import Simulation, simulate
+from aioinformer.testing import Simulation
 
 from ..transports import Forwarding
 
@@ -138,16 +138,6 @@ def spec(world: Simulation) -> dict[str, Any]:
     """Return the Lease's spec."""
     found: dict[str, Any] = world.server.get(*LEASE)["spec"]
     return found
-
-
-def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
-    """Turn a scenario into a test."""
-
-    def test() -> None:
-        simulate(scenario, seed=1, shrink=False)
-
-    test.__name__, test.__doc__ = getattr(scenario, "__name__", ""), scenario.__doc__
-    return test
 
 
 def verbs(world: Simulation) -> list[str]:

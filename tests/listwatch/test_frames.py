@@ -21,13 +21,13 @@ from aioinformer.objects.meta import NO_EVENT
 from aioinformer.reflector.event_decoder import EventDecoder
 
 from ..objects.protobuf import samples
-from ..objects.protobuf.samples import entry, envelope, field, message, pod
+from ..objects.protobuf.samples import entry, envelope, field, message, pod_protobuf
 from ..objects.protobuf.test_envelope import STATUS, STATUS_JSON
 from .streams import EVENT, Chunks
 
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "DRAINED"])
 PODS = st.builds(
-    pod,
+    pod_protobuf,
     st.text("abc", min_size=1, max_size=200),
     st.text("abc", max_size=5),
     st.just("1"),
@@ -88,7 +88,7 @@ def test_kinds_may_change() -> None:
     frames = Frames()
     partial = TypeMeta("meta.k8s.io/v1", "PartialObjectMetadata")
     for type_meta in (samples.POD, partial, samples.POD, TypeMeta("v1", "Node"), partial):
-        [found] = decoded(event("ADDED", pod(), type_meta), frames)
+        [found] = decoded(event("ADDED", pod_protobuf(), type_meta), frames)
         assert (found.object.api_version, found.object.kind) == type_meta
 
 
@@ -116,22 +116,22 @@ def test_the_status_of_an_error_is_decoded() -> None:
         b"not protobuf",
         message((1, "ADDED")),
         message((1, "ADDED"), (2, field(1, b"no envelope"))),
-        message((1, "ADDED"), (2, field(1, envelope(pod())[:-9]))),
-        message((1, "ERROR"), (2, field(1, envelope(pod())))),
-        message((1, b"\xff"), (2, field(1, envelope(pod())))),
+        message((1, "ADDED"), (2, field(1, envelope(pod_protobuf())[:-9]))),
+        message((1, "ERROR"), (2, field(1, envelope(pod_protobuf())))),
+        message((1, b"\xff"), (2, field(1, envelope(pod_protobuf())))),
     ],
 )
 def test_frame_without_an_event_does_not_stop_the_others(body: bytes) -> None:
-    stream = event("ADDED", pod("a")) + frame(body) + event("ADDED", pod("b"))
+    stream = event("ADDED", pod_protobuf("a")) + frame(body) + event("ADDED", pod_protobuf("b"))
     assert [(each.type, each.object) for each in decoded(stream)] == [
-        ("ADDED", samples.kube_object(pod("a"))),
+        ("ADDED", samples.kube_object(pod_protobuf("a"))),
         (NO_EVENT, body),
-        ("ADDED", samples.kube_object(pod("b"))),
+        ("ADDED", samples.kube_object(pod_protobuf("b"))),
     ]
 
 
 def test_unreadable_object_is_replaced_by_its_error() -> None:
-    bad = pod() + b"\x1a\x05"
+    bad = pod_protobuf() + b"\x1a\x05"
     frames = Frames()
     for _ in range(2):
         [found] = decoded(event("MODIFIED", bad), frames)
@@ -154,7 +154,7 @@ def test_unreadable_objects_are_freed() -> None:
     )
     before = errors()
     for _ in range(3):
-        intake.changes_of(decoded(event("MODIFIED", pod() + b"\x1a\x05")), from_any=False)
+        intake.changes_of(decoded(event("MODIFIED", pod_protobuf() + b"\x1a\x05")), from_any=False)
     assert len(rejected) == 3
     assert errors() <= before
 
@@ -162,13 +162,15 @@ def test_unreadable_objects_are_freed() -> None:
 def test_unknown_kind_ends_the_stream() -> None:
     """The request did not ask for it."""
     with pytest.raises(DecodeError, match=r"Cave of example\.com/v1 cannot be read as protobuf"):
-        decoded(event("ADDED", pod(), TypeMeta("example.com/v1", "Cave")))
+        decoded(event("ADDED", pod_protobuf(), TypeMeta("example.com/v1", "Cave")))
 
 
 @given(st.data())
 def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> None:
     stream = bytearray(
-        event("ADDED", pod("a")) + event("MODIFIED", samples.WHOLE) + event("DELETED", pod("b"))
+        event("ADDED", pod_protobuf("a"))
+        + event("MODIFIED", samples.WHOLE)
+        + event("DELETED", pod_protobuf("b"))
     )
     for _ in range(data.draw(st.integers(1, 3))):
         stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 255))
@@ -201,22 +203,24 @@ def test_a_frame_has_its_limit() -> None:
 
 
 async def test_first_byte_decides_between_protobuf_and_json() -> None:
-    assert await streamed(event("ADDED", pod("a")), event("DELETED", pod("a"))) == [
-        [WatchEvent("ADDED", samples.kube_object(pod("a")))],
-        [WatchEvent("DELETED", samples.kube_object(pod("a")))],
+    assert await streamed(event("ADDED", pod_protobuf("a")), event("DELETED", pod_protobuf("a"))) == [
+        [WatchEvent("ADDED", samples.kube_object(pod_protobuf("a")))],
+        [WatchEvent("DELETED", samples.kube_object(pod_protobuf("a")))],
     ]
     assert [each.type for [each] in await streamed(EVENT, EVENT)] == ["ADDED", "ADDED"]
     assert await streamed() == []
 
 
 async def test_batches_have_their_limit() -> None:
-    batches = await streamed(event("ADDED", pod()) * (LONGEST_BATCH + 1))
+    batches = await streamed(event("ADDED", pod_protobuf()) * (LONGEST_BATCH + 1))
     assert [len(batch) for batch in batches] == [LONGEST_BATCH, 1]
 
 
 @pytest.mark.parametrize("left", [1, 3, 4, 5, 60])
 async def test_stream_cut_inside_an_event_is_a_transport_error(left: int) -> None:
-    stream = EventStream(Chunks([event("ADDED", pod("a")) + event("ADDED", pod("b"))[:left]]))
+    stream = EventStream(
+        Chunks([event("ADDED", pod_protobuf("a")) + event("ADDED", pod_protobuf("b"))[:left]])
+    )
     assert [each.object.name for each in await anext(stream)] == ["a"]
     with pytest.raises(TransportError, match=f"in the middle of an event, after {left} bytes"):
         await anext(stream)
@@ -226,6 +230,6 @@ async def test_stream_cut_inside_an_event_is_a_transport_error(left: int) -> Non
 
 def test_objects_are_copies() -> None:
     """A cached object does not keep a chunk alive."""
-    stream = event("ADDED", pod()) + event("ADDED", pod())
+    stream = event("ADDED", pod_protobuf()) + event("ADDED", pod_protobuf())
     found: list[Any] = [each.object._kept for each in decoded(stream)]
-    assert all(type(kept) is bytes and len(kept) == len(pod()) for kept in found)
+    assert all(type(kept) is bytes and len(kept) == len(pod_protobuf()) for kept in found)

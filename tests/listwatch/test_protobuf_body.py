@@ -22,12 +22,12 @@ from ..objects.protobuf.samples import (
     envelope,
     field,
     message,
-    pod,
+    pod_protobuf,
 )
 from ..objects.protobuf.test_envelope import STATUS
 
 PODS = st.builds(
-    pod,
+    pod_protobuf,
     st.text("abc", min_size=1, max_size=200),
     st.text("abc", max_size=5),
     st.just("1"),
@@ -72,8 +72,8 @@ def test_in_any_chunks_it_gives_the_same_items(
 
 
 def test_item_is_returned_when_it_is_complete() -> None:
-    body = listed(pod("a"), pod("b"))
-    splitter, end = ProtobufListSplitter(), body.index(pod("a")) + len(pod("a"))
+    body = listed(pod_protobuf("a"), pod_protobuf("b"))
+    splitter, end = ProtobufListSplitter(), body.index(pod_protobuf("a")) + len(pod_protobuf("a"))
     assert splitter.feed(body[: end - 1]) is None
     piece = splitter.feed(body[end - 1 : end])
     assert piece is not None
@@ -90,7 +90,9 @@ def test_metadata_only_list_has_its_own_kind() -> None:
 
 
 def test_unreadable_item_is_replaced_by_its_error() -> None:
-    [a, error, c] = items_of(split(listed(pod("a"), pod("b") + b"\x1a\x05", pod("c")), 40))
+    [a, error, c] = items_of(
+        split(listed(pod_protobuf("a"), pod_protobuf("b") + b"\x1a\x05", pod_protobuf("c")), 40)
+    )
     assert (a.name, c.name) == ("a", "c")
     with pytest.raises(DecodeError, match="not a Kubernetes object"):
         codec_for(KubeObject).decode(error, samples.POD)
@@ -98,14 +100,14 @@ def test_unreadable_item_is_replaced_by_its_error() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_incomplete_body_is_a_transport_error(size: int) -> None:
-    body = listed(pod("a"), pod("b"))
+    body = listed(pod_protobuf("a"), pod_protobuf("b"))
     for end in range(1, len(body) - 4):  # the last four are empty fields behind the list
         with pytest.raises(TransportError, match=f"the answer breaks off after {end} bytes"):
             split(body[:end], size)
 
 
 def test_list_without_a_version_is_a_list() -> None:
-    pieces = split(listed(pod(), meta=b""), 10_000)
+    pieces = split(listed(pod_protobuf(), meta=b""), 10_000)
     assert (len(items_of(pieces)), pieces[-1].resource_version) == (1, "")
 
 
@@ -119,15 +121,18 @@ def test_status_is_raised_as_its_error() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (envelope(pod()), "the answer is a Pod, not a list"),
+        (envelope(pod_protobuf()), "the answer is a Pod, not a list"),
         (envelope(bytes(5000)), "the answer is a Pod, not a list"),
         (
             b"knock, knock",
             "the answer is not a list: it does not begin as Kubernetes' protobuf does, but with b'knock",
         ),
         (listed(kind="CaveList"), "Cave of v1 cannot be read as protobuf"),
-        (envelope(field(1, 5) + field(2, pod()), TypeMeta("v1", "PodList")), "it has no such field"),
-        (envelope(field(1, META) + b"\x12\x7f" + pod(), TypeMeta("v1", "PodList")), "it has no such field"),
+        (envelope(field(1, 5) + field(2, pod_protobuf()), TypeMeta("v1", "PodList")), "it has no such field"),
+        (
+            envelope(field(1, META) + b"\x12\x7f" + pod_protobuf(), TypeMeta("v1", "PodList")),
+            "it has no such field",
+        ),
         (
             envelope(field(1, b"\x12\x7f"), TypeMeta("v1", "PodList")),
             "the answer is not a list: a piece of 127 bytes",
@@ -143,7 +148,7 @@ def test_other_answer_is_an_error_with_its_kind(body: bytes, message: str, size:
 
 @given(st.data())
 def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> None:
-    body = bytearray(listed(pod("a"), samples.WHOLE, pod("b")))
+    body = bytearray(listed(pod_protobuf("a"), samples.WHOLE, pod_protobuf("b")))
     for _ in range(data.draw(st.integers(1, 3))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     try:
@@ -154,20 +159,20 @@ def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> No
 
 
 def test_an_item_has_its_limit() -> None:
-    assert len(items_of(split(listed(pod("a")), 10, longest=len(pod("a"))))) == 1
+    assert len(items_of(split(listed(pod_protobuf("a")), 10, longest=len(pod_protobuf("a"))))) == 1
     with pytest.raises(DecodeError, match="no object has ended"):
-        split(listed(pod("ab")), 10, longest=len(pod("a")))
+        split(listed(pod_protobuf("ab")), 10, longest=len(pod_protobuf("a")))
 
 
 def test_body_without_a_kind_has_its_limit() -> None:
     splitter = ProtobufListSplitter(longest_object=1000)
     with pytest.raises(DecodeError, match=f"more than {HEAD + 1000} bytes have come"):
         for _ in range(100):
-            splitter.feed(envelope(pod()) + bytes(100))
+            splitter.feed(envelope(pod_protobuf()) + bytes(100))
 
 
 def test_an_item_that_spans_many_chunks_is_joined_once() -> None:
-    body = listed(pod("a", "ns", "1", (12, entry("note", "x" * 8_000_000))))
+    body = listed(pod_protobuf("a", "ns", "1", (12, entry("note", "x" * 8_000_000))))
     started = time.perf_counter()
     assert [item.name for item in items_of(split(body, 4096))] == ["a"]
     assert time.perf_counter() - started < 30  # quadratic joining takes minutes
@@ -175,6 +180,6 @@ def test_an_item_that_spans_many_chunks_is_joined_once() -> None:
 
 def test_items_are_copies() -> None:
     """A cached object does not keep a body alive."""
-    for item in items_of(split(listed(pod("a"), pod("b")), 10_000)):
+    for item in items_of(split(listed(pod_protobuf("a"), pod_protobuf("b")), 10_000)):
         assert type(item._kept) is bytes
-        assert len(item._kept) == len(pod("a"))
+        assert len(item._kept) == len(pod_protobuf("a"))

@@ -68,7 +68,7 @@ class Subject:
 
 
 @asynccontextmanager
-async def informed(replay: Replay, **options: Any) -> AsyncIterator[Subject]:
+async def replay_informer(replay: Replay, **options: Any) -> AsyncIterator[Subject]:
     async with wired(replay) as server, Client.from_url(server.url) as client:
         list_watch = ListWatch.for_resource(client, "v1", "configmaps")
         informer = SharedIndexInformer(list_watch, KubeObject, random=Random(0), **options)
@@ -139,7 +139,7 @@ SIZES = st.sampled_from([1, 7, 100, 1000, 1 << 20])
 
 async def play(kind: str, damaged: bytes, original: bytes, goes_on: bool, size: int) -> None:
     replay = Replay(kind, lambda data: damaged if data == original else data, goes_on=goes_on, size=size)
-    async with informed(replay, initial_events_timeout=0.3) as subject:
+    async with replay_informer(replay, initial_events_timeout=0.3) as subject:
         await subject.until(lambda: replay.is_done)
         replay.honest.set()
         await subject.until(lambda: subject.cached == versions_in(LATER))
@@ -200,7 +200,7 @@ async def test_damaged_lines_do_not_lose_whole_lines(damaged: tuple[bytes, list[
     """The reflector relists the lost ones, without help from the server."""
     data, intact = damaged
     replay = Replay("watch", lambda body: data if body == WATCH else body, size=size)
-    async with informed(replay, min_watch_timeout=0.05) as subject:
+    async with replay_informer(replay, min_watch_timeout=0.05) as subject:
         informer = subject.informer
         await subject.until(
             lambda: (

@@ -13,13 +13,14 @@ from pathlib import Path
 from aioinformer.testing import APIServer
 from tests.chaos.proxy import Proxy
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Resource
-from tests.e2e.clusters import configmap, pod
+from tests.e2e.clusters import pod_manifest
 from tests.kubernetes.controlplane import ControlPlane
+from tests.samples import configmap
 
 
 def _pod(name: str) -> Object:
     """Return a pod as KubeSpawner and Airflow select them."""
-    made = pod(name, labels={"component": "singleuser-server", "airflow-worker": "1"})
+    made = pod_manifest(name, labels={"component": "singleuser-server", "airflow-worker": "1"})
     made["metadata"]["annotations"] = {"dag_id": "d", "task_id": "t", "run_id": "r", "try_number": "1"}
     return made
 

@@ -22,8 +22,7 @@ from aioinformer.objects.undecodable import undecodable
 from aioinformer.operator.metadata import owners_of
 
 from ..narrow import fit, raw, unfit
-from .protobuf.samples import kube_object
-from .protobuf.samples import pod as encoded
+from .protobuf.samples import kube_object, pod_protobuf
 
 
 def test_metadata_and_fields_of_an_undecodable_object_can_be_read() -> None:
@@ -82,7 +81,7 @@ def test_copies_of_an_undecodable_object_have_its_error(copied: object) -> None:
 
 
 def test_undecodable_object_keeps_the_form_of_its_bytes() -> None:
-    whole = kube_object(encoded("a", "ns", "5"))
+    whole = kube_object(pod_protobuf("a", "ns", "5"))
     obj = undecodable(whole, None, "it does not fit")
     assert (obj.key, obj.uid, obj.resource_version) == (whole.key, whole.uid, whole.resource_version)
     assert obj["metadata"] == whole["metadata"]

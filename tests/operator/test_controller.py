@@ -16,9 +16,10 @@ from aioinformer.operator import Controller, Request, Result
 from aioinformer.operator import Reconciler as ReconcilerClass
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import ItemExponentialFailureRateLimiter
+from tests.virtual_time import simulated
 
 from ..virtual_time import settled
-from .worlds import Reconciler, Stubborn, change, create, feeding, operating, quiet, simulated
+from .worlds import Reconciler, StubbornReconcile, change, create, feeding, operating, quiet
 
 SOME_WORK = 0.01
 """Seconds that the simulation adds for work, in pieces of 3 ms, depending on the seed."""
@@ -408,7 +409,7 @@ class TestStopping:
     @simulated
     async def test_reconcile_that_ignores_cancellation_does_not_block_stopping(world: Simulation) -> None:
         create(world, "a")
-        stubborn = Stubborn()
+        stubborn = StubbornReconcile()
         async with operating(world, Reconciler(stubborn), grace_period=20.0) as controller:
             await asyncio.sleep(5)
             began = world.now

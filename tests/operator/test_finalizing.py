@@ -16,8 +16,9 @@ from aioinformer.operator import Controller, LabelsMatch, Manager, Reconciler, R
 from aioinformer.resources import CachedResource
 from aioinformer.testing import Simulation
 from aioinformer.testing.errors import StatusError
+from tests.virtual_time import simulated
 
-from .worlds import change, create, quiet, simulated
+from .worlds import change, create, quiet
 
 OURS = "example.com/ours"
 THEIRS = "example.com/theirs"

@@ -26,8 +26,18 @@ from aioinformer.operator import (
     Watch,
 )
 from aioinformer.testing import Simulation, simulate
+from tests.virtual_time import simulated
 
-from .worlds import CONTAINERS, Reconciler, Stubborn, change, create, operating, quiet, simulated, trigger
+from .worlds import (
+    CONTAINERS,
+    Reconciler,
+    StubbornReconcile,
+    change,
+    create,
+    operating,
+    quiet,
+    trigger,
+)
 
 
 class TestPrimary:
@@ -305,7 +315,7 @@ class TestWatch:
 
         @simulated
         async def scenario(world: Simulation) -> None:
-            stubborn = Stubborn()
+            stubborn = StubbornReconcile()
 
             def map_func(obj: KubeObject) -> Awaitable[None]:
                 if awaits == "it":
@@ -395,7 +405,7 @@ class TestWatch:
     @staticmethod
     @simulated
     async def test_all_stubborn_functions_share_the_same_ten_seconds(world: Simulation) -> None:
-        stubborn = Stubborn()
+        stubborn = StubbornReconcile()
 
         async def source() -> AsyncIterator[Request[Any]]:
             await stubborn(Request("default", "a"))
@@ -431,7 +441,7 @@ class TestWatch:
     @staticmethod
     @simulated
     async def test_abandoned_map_function_hides_no_failure_of_another_informer(world: Simulation) -> None:
-        stubborn = Stubborn()
+        stubborn = StubbornReconcile()
 
         async def change_it(obj: dict[str, Any]) -> None:
             obj["changed"] = True

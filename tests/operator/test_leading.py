@@ -15,8 +15,9 @@ from aioinformer.errors import AlreadyStartedError
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, informer_triggers
 from aioinformer.testing import ResourceType, Simulation
+from tests.virtual_time import simulated
 
-from .worlds import Reconciler, Stubborn, create, elector, ending_with, managed, simulated
+from .worlds import Reconciler, StubbornReconcile, create, elector, ending_with, managed
 
 
 def holder(world: Simulation) -> str:
@@ -256,7 +257,7 @@ def test_interrupted_reconcile_is_queued_again_whatever_it_returned(made_of_it: 
 @simulated
 async def test_reconcile_that_outlives_the_leadership_is_not_replaced(world: Simulation) -> None:
     create(world, "a")
-    stubborn = Stubborn()
+    stubborn = StubbornReconcile()
     reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
     manager = Manager(world.client, leader_election=elector(world.client))
     maps = manager.for_resource("v1", "configmaps")
@@ -342,7 +343,7 @@ def test_lease_is_not_given_back_while_a_reconcile_runs(timeout: float | None) -
     @simulated
     async def scenario(world: Simulation) -> None:
         create(world, "a")
-        stubborn, election = Stubborn(), elector(world.client)
+        stubborn, election = StubbornReconcile(), elector(world.client)
         manager = Manager(world.client, leader_election=election, grace_period=1)
         maps = manager.for_resource("v1", "configmaps")
         manager.add(Controller("tests", Reconciler(stubborn), maps, timeout=timeout))
@@ -382,7 +383,7 @@ class Wrapped:
 @simulated
 async def test_custom_election_is_called_with_reconciles_that_still_run(world: Simulation) -> None:
     create(world, "a")
-    stubborn, election = Stubborn(), Wrapped(elector(world.client))
+    stubborn, election = StubbornReconcile(), Wrapped(elector(world.client))
     manager, _ = managed(world.client, Reconciler(stubborn), leader_election=election, grace_period=1)
     async with manager:
         await asyncio.sleep(100)
@@ -395,7 +396,7 @@ async def test_custom_election_is_called_with_reconciles_that_still_run(world: S
 async def test_lease_is_given_back_after_abandoned_reconciles_have_ended(world: Simulation) -> None:
     """A reconcile outlived an earlier leadership, and ends during the next one."""
     create(world, "a")
-    stubborn, election = Stubborn(), elector(world.client)
+    stubborn, election = StubbornReconcile(), elector(world.client)
     manager, controller = managed(world.client, Reconciler(stubborn), leader_election=election)
     async with manager:
         await asyncio.sleep(5)

@@ -32,9 +32,10 @@ from aioinformer._core.tasks import finish
 from aioinformer.errors import AlreadyStartedError, ClientClosedError
 from aioinformer.operator import Controller, Manager, Request, Result, Watch
 from aioinformer.testing import APIServer, Simulation
+from tests.virtual_time import simulated
 
 from ..steps import until
-from .worlds import Reconciler, create, elector, managed, run_until_a_worker_dies, simulated
+from .worlds import Reconciler, create, elector, managed, run_until_a_worker_dies
 
 
 def warnings_of(world: Simulation) -> list[str]:
@@ -480,12 +481,6 @@ class TestState:
 
 
 # -- on real loops, over sockets ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[APIServer]:
-    async with APIServer() as server:
-        yield server
 
 
 def app_of(manager: Manager) -> FastAPI:

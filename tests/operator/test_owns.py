@@ -13,8 +13,9 @@ import pytest
 
 from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, informer_triggers
 from aioinformer.testing import Simulation, simulate
+from tests.virtual_time import simulated
 
-from .worlds import CONTAINERS, Reconciler, change, create, quiet, simulated, trigger
+from .worlds import CONTAINERS, Reconciler, change, create, quiet, trigger
 
 LONG = "x" * 500_000
 

@@ -12,9 +12,10 @@ from aioinformer import ConfigError, KubeObject, ListWatch, SharedIndexInformer,
 from aioinformer.cache import Phase
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
 from .test_manager import warnings_of
-from .worlds import Reconciler, Stubborn, create, managed, quiet, run_until_a_worker_dies, simulated
+from .worlds import Reconciler, StubbornReconcile, create, managed, quiet, run_until_a_worker_dies
 
 
 @simulated
@@ -95,7 +96,7 @@ async def test_unreachable_server_keeps_liveness_but_not_readiness(
 @simulated
 async def test_reconcile_that_ignores_cancellation_is_not_live(world: Simulation) -> None:
     create(world, "a")
-    stubborn = Stubborn()
+    stubborn = StubbornReconcile()
     manager = Manager(world.client)
     manager.add(
         Controller("tests", Reconciler(stubborn), manager.for_resource("v1", "configmaps"), timeout=60)
@@ -113,7 +114,7 @@ async def test_reconcile_that_ignores_cancellation_is_not_live(world: Simulation
 @simulated
 async def test_stuck_reconcile_gets_no_grace_period(world: Simulation) -> None:
     create(world, "a")
-    stubborn = Stubborn()
+    stubborn = StubbornReconcile()
     manager = Manager(world.client, grace_period=1000)
     manager.add(Controller("tests", stubborn, manager.for_resource("v1", "configmaps"), timeout=60))
     async with manager:

@@ -17,7 +17,7 @@ Begin = Callable[..., asyncio.Task[None]]
 
 
 @asynccontextmanager
-async def running(timeout: float | None) -> AsyncIterator[tuple[Runs, Begin, dict[str, float]]]:
+async def long_runs(timeout: float | None) -> AsyncIterator[tuple[Runs, Begin, dict[str, float]]]:
     """Runs, a function that starts a very long one, and the seconds after which each was cancelled."""
     runs = Runs(timeout, lambda run: None)
     took: dict[str, float] = {}
@@ -53,7 +53,7 @@ async def running(timeout: float | None) -> AsyncIterator[tuple[Runs, Begin, dic
 @virtual_time
 async def test_each_run_is_cancelled_at_its_deadline() -> None:
     """Including a run that starts just after another was cancelled, whose grace period is far longer."""
-    async with running(1.0) as (_, begin, took):
+    async with long_runs(1.0) as (_, begin, took):
         for number in range(5):
             await asyncio.wait({begin(f"in-turn-{number}")})
         for number in range(5):
@@ -65,7 +65,7 @@ async def test_each_run_is_cancelled_at_its_deadline() -> None:
 
 @virtual_time
 async def test_run_that_ignores_cancellation_is_stuck_after_the_grace_period() -> None:
-    async with running(1.0) as (runs, begin, took):
+    async with long_runs(1.0) as (runs, begin, took):
         begin("stubborn", ends_in=100.0)
         await asyncio.sleep(CANCEL_GRACE - 0.5)
         for number in range(3):
@@ -77,7 +77,7 @@ async def test_run_that_ignores_cancellation_is_stuck_after_the_grace_period() -
 @virtual_time
 async def test_grace_period_starts_with_the_cancellation() -> None:
     """Even if the cancellation is late."""
-    async with running(1.0) as (runs, begin, took):
+    async with long_runs(1.0) as (runs, begin, took):
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
         begin("late", ends_in=CANCEL_GRACE / 2)
@@ -92,7 +92,7 @@ async def test_grace_period_starts_with_the_cancellation() -> None:
 
 @virtual_time
 async def test_run_without_a_timeout_is_not_cancelled() -> None:
-    async with running(None) as (runs, begin, took):
+    async with long_runs(None) as (runs, begin, took):
         begin("long")
         await asyncio.sleep(1000)
         assert (len(runs), took) == (1, {})
@@ -100,7 +100,7 @@ async def test_run_without_a_timeout_is_not_cancelled() -> None:
 
 async def test_tiny_timeouts_are_accepted() -> None:
     """uvloop has no timer for them; its handle does not know when it is due."""
-    async with running(0.0004) as (runs, begin, took):
+    async with long_runs(0.0004) as (runs, begin, took):
         for number in range(20):
             await asyncio.wait({begin(str(number))})
         assert len(took) == 20

@@ -14,9 +14,10 @@ from aioinformer.operator import Controller, Manager, Request, TriggerState
 from aioinformer.operator.source_trigger import SourceTrigger
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import WorkQueue
+from tests.virtual_time import simulated
 
 from ..virtual_time import virtual_time
-from .worlds import Reconciler, elector, feeding, operating, quiet, simulated
+from .worlds import Reconciler, elector, feeding, operating, quiet
 
 
 def lister_watcher_of(controller: Controller[Any], number: int = 0) -> TriggerState:

@@ -10,8 +10,9 @@ import pytest
 from aioinformer import KubeObject
 from aioinformer.operator import ReconcileTimeout, Request, Result
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
-from .worlds import Reconciler, Stubborn, change, create, ending_with, operating, quiet, simulated
+from .worlds import Reconciler, StubbornReconcile, change, create, ending_with, operating, quiet
 
 
 @simulated
@@ -88,7 +89,7 @@ def test_timed_out_reconcile_fails_whatever_it_returns(made_of_it: Any) -> None:
 @simulated
 async def test_reconcile_that_ignores_its_timeout_is_replaced_and_logged(world: Simulation) -> None:
     create(world, "a")
-    stubborn = Stubborn()
+    stubborn = StubbornReconcile()
     reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
     async with operating(world, reconciler, timeout=60) as controller:
         await asyncio.sleep(65)

@@ -12,9 +12,10 @@ from aioinformer import CachedResource, UndecodableObject
 from aioinformer.errors import DecodeError, UndecodableError
 from aioinformer.operator import Controller, LabelsChanged, Manager, Owns, Request, Watch
 from aioinformer.testing import Simulation
+from tests.virtual_time import simulated
 
 from ..narrow import Metadata
-from .worlds import Reconciler, change, create, quiet, simulated, trigger
+from .worlds import Reconciler, change, create, quiet, trigger
 
 FINALIZER = "example.com/f"
 

@@ -16,9 +16,19 @@ from aioinformer.operator import workers as workers_module
 from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import ItemExponentialFailureRateLimiter
+from tests.virtual_time import simulated
 
 from ..steps import running, until
-from .worlds import Reconciler, Stubborn, change, create, ending_with, feeding, operating, quiet, simulated
+from .worlds import (
+    Reconciler,
+    StubbornReconcile,
+    change,
+    create,
+    ending_with,
+    feeding,
+    operating,
+    quiet,
+)
 
 
 @pytest.fixture
@@ -118,7 +128,7 @@ async def test_source_that_fails_as_the_leadership_is_lost_is_raised_on_standby(
 
 @simulated
 async def test_other_workers_end_when_a_reconcile_is_abandoned(world: Simulation) -> None:
-    reconcile = Stubborn()
+    reconcile = StubbornReconcile()
     maps = Manager(world.client).for_resource("v1", "configmaps")
     controller = Controller("tests", reconcile, maps)
     async with maps, feeding(controller):

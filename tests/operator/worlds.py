@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from functools import wraps
 from typing import Any, TypeVar
 
 from aioinformer import Client, KubeObject
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.objects.keys import resource_version_of
 from aioinformer.operator import Controller, Manager, Request, Result, TriggerState
-from aioinformer.testing import Simulation, simulate
+from aioinformer.testing import Simulation
 
 T = TypeVar("T")
 
-SEEDS = 3
 
 CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"}]}}
 """The minimum of a Pod."""
@@ -24,19 +22,7 @@ CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"
 Reconcile = Callable[[Request[KubeObject]], Coroutine[Any, Any, Result | None]]
 
 
-def simulated(scenario: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Turn a scenario into a test that runs it in several orders."""
-
-    @wraps(scenario)
-    def test() -> None:
-        for seed in range(SEEDS):
-            simulate(scenario, seed=seed, shrink=False)
-
-    del test.__wrapped__  # pytest would look for a fixture named world
-    return test
-
-
-class Stubborn:
+class StubbornReconcile:
     """A reconcile or map function that ignores its cancellation until the test lets it end."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from aioinformer.errors import CacheMutatedError
 from aioinformer.objects.codec import codec_for
 
 from ..samples import LoosePod, Meta, Pod, pod, pod_dict
-from ..steps import cancel_after, turns
+from ..steps import turns
 
 
 def mutate(obj: Any) -> None:
@@ -229,10 +229,3 @@ def test_invalid_durations_are_refused(option: str, value: Any) -> None:
     """It would check nothing, or keep all objects."""
     with pytest.raises(ConfigError, match=f"{option} must be a number of seconds, 0 or more, not {value!r}"):
         CacheMutationDetector(**{option: value})
-
-
-@pytest.mark.parametrize("count", range(4))
-async def test_cancel_at_any_step_ends_run(count: int) -> None:
-    detector = CacheMutationDetector(interval=0.0)
-    detector.add_object(pod_dict())
-    await cancel_after(count, detector.run())

@@ -15,7 +15,7 @@ from aioinformer.objects.meta import (
     WatchEvent,
 )
 
-from .scripted import bookmark, closing_bookmark, error_event, expired, pod
+from .scripted import bookmark, closing_bookmark, error_event, expired, raw_pod
 
 
 class Change(NamedTuple):
@@ -51,14 +51,14 @@ class History:
         self.version += 1
         kind = MODIFIED if key in self.objects else ADDED
         self.objects[key] = self.version
-        self._note(namespace, WatchEvent(kind, pod(name, self.version, namespace)))
+        self._note(namespace, WatchEvent(kind, raw_pod(name, self.version, namespace)))
 
     def delete(self, namespace: str, name: str) -> None:
         """Delete an object, if it is there."""
         key = f"{namespace}/{name}"
         if self.objects.pop(key, None) is not None:
             self.version += 1
-            self._note(namespace, WatchEvent(DELETED, pod(name, self.version, namespace)))
+            self._note(namespace, WatchEvent(DELETED, raw_pod(name, self.version, namespace)))
 
     def compact(self) -> None:
         """Forget how it all came about."""
@@ -79,7 +79,7 @@ class History:
         for key, version in self.objects.items():
             where, name = key.split("/")
             if namespace in ("", where):
-                found.append(pod(name, version, where))
+                found.append(raw_pod(name, version, where))
         return found
 
     def _note(self, namespace: str, event: WatchEvent) -> None:

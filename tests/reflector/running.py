@@ -12,7 +12,7 @@ from aioinformer.reflector import Phase, Reflector, ReflectorOptions
 from aioinformer.store import Store
 
 from .scripted import (
-    Recorder,
+    RecordingStore,
     Scripted,
 )
 
@@ -29,7 +29,9 @@ def reflector(
     server: Scripted, store: Any = None, resync_period: float = 0.0, **options: Any
 ) -> Reflector[KubeObject]:
     chosen: ReflectorOptions = {"random": NoJitter(), "max_silence": SILENT, **options}  # type: ignore[typeddict-item]
-    return Reflector(server, KubeObject, Recorder() if store is None else store, resync_period, **chosen)
+    return Reflector(
+        server, KubeObject, RecordingStore() if store is None else store, resync_period, **chosen
+    )
 
 
 async def run_for(reflector: Reflector[Any], seconds: float) -> None:

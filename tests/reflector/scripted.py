@@ -31,7 +31,7 @@ ListAnswer = ListResult | Sequence[ListResult] | Exception | float | None
 """A page, a page in pieces, an error, seconds to wait before the next answer, or FOREVER."""
 
 
-def pod(name: str, version: int | str = 1, namespace: str = "default", **fields: Any) -> bytes:
+def raw_pod(name: str, version: int | str = 1, namespace: str = "default", **fields: Any) -> bytes:
     """A pod as the server sends it; further fields go into its spec."""
     metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": str(version)}
     return json.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": fields}).encode()
@@ -42,15 +42,15 @@ def page(*items: bytes, version: int | str, token: str = "") -> ListResult:
 
 
 def added(name: str, version: int | str, **fields: Any) -> WatchEvent:
-    return WatchEvent(ADDED, pod(name, version, **fields))
+    return WatchEvent(ADDED, raw_pod(name, version, **fields))
 
 
 def modified(name: str, version: int | str, **fields: Any) -> WatchEvent:
-    return WatchEvent(MODIFIED, pod(name, version, **fields))
+    return WatchEvent(MODIFIED, raw_pod(name, version, **fields))
 
 
 def deleted(name: str, version: int | str, **fields: Any) -> WatchEvent:
-    return WatchEvent(DELETED, pod(name, version, **fields))
+    return WatchEvent(DELETED, raw_pod(name, version, **fields))
 
 
 def bookmark(version: int | str, initial_events_end: str | None = None) -> WatchEvent:
@@ -209,7 +209,7 @@ class Scripted:
         self.calls.append((verb, options.resource_version, asyncio.get_running_loop().time()))
 
 
-class Recorder:
+class RecordingStore:
     """A store that remembers what it was given; verbs are async, as a queue's are."""
 
     def __init__(self) -> None:

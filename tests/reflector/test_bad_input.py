@@ -20,7 +20,7 @@ from ..virtual_time import virtual_time
 from .running import Errors, NoJitter, content, plain_store, reflector, run_for
 from .scripted import (
     FOREVER,
-    Recorder,
+    RecordingStore,
     Scripted,
     Step,
     added,
@@ -28,7 +28,7 @@ from .scripted import (
     closing_bookmark,
     error_event,
     page,
-    pod,
+    raw_pod,
 )
 
 
@@ -48,7 +48,7 @@ class Narrow(msgspec.Struct):
 
 
 def narrow(kind: str, name: str, version: int, **fields: Any) -> WatchEvent:
-    return WatchEvent(kind, pod(name, version, **fields))
+    return WatchEvent(kind, raw_pod(name, version, **fields))
 
 
 class TestBadInput:
@@ -66,11 +66,11 @@ class TestBadInput:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = self.store()
-        good, bad = pod("a", 1, node="n1"), pod("a", 5)
+        good, bad = raw_pod("a", 1, node="n1"), raw_pod("a", 5)
         server = Scripted(
             [
-                page(good, pod("gone", 2, node="n1"), version=3),
-                page(bad, pod("b", 4, node="n2"), b"{", version=5),
+                page(good, raw_pod("gone", 2, node="n1"), version=3),
+                page(bad, raw_pod("b", 4, node="n2"), b"{", version=5),
             ],
             [[6.0, error_event(410, "Gone")]],
         )
@@ -87,7 +87,7 @@ class TestBadInput:
         """The item may be an object that the cache had and has now lost."""
         store = self.store()
         server = Scripted(
-            [page(pod("a", 1, node="n1"), b"{", version=3), page(pod("a", 1, node="n1"), version=3)],
+            [page(raw_pod("a", 1, node="n1"), b"{", version=3), page(raw_pod("a", 1, node="n1"), version=3)],
             [[bookmark(4), 30.0, bookmark(5), 30.0, bookmark(6), FOREVER], [FOREVER]],
         )
         await run_for(Reflector(server, Narrow, store, random=NoJitter(), min_watch_timeout=45.0), 300)
@@ -153,9 +153,9 @@ class TestBadInput:
     async def test_undecodable_deletion_passes_through_a_queue(self) -> None:
         known = self.store()
         queue = DeltaFIFO(known_objects=known)
-        await queue.add(msgspec.json.decode(pod("a", 11, node="n1"), type=Narrow))
+        await queue.add(msgspec.json.decode(raw_pod("a", 11, node="n1"), type=Narrow))
         server = Scripted(
-            [page(pod("a", 11, node="n1"), version=10)], [[narrow("DELETED", "a", 12), FOREVER]]
+            [page(raw_pod("a", 11, node="n1"), version=10)], [[narrow("DELETED", "a", 12), FOREVER]]
         )
         await run_for(Reflector(server, Narrow, queue), 10)
         deltas = queue.get_by_key("default/a")
@@ -168,8 +168,8 @@ class TestBadInput:
     async def test_unknown_event_types_are_dropped_and_counted(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        store = Recorder()
-        events = [WatchEvent("DRAINED", pod("a", 11)), added("b", 12), FOREVER]
+        store = RecordingStore()
+        events = [WatchEvent("DRAINED", raw_pod("a", 11)), added("b", 12), FOREVER]
         subject = reflector(Scripted([page(version=10)], [events]), store)
         await run_for(subject, 10)
         assert store.verbs[1:] == [("add", "default/b")]
@@ -178,8 +178,8 @@ class TestBadInput:
 
     @virtual_time
     async def test_unknown_event_types_in_a_streamed_list(self) -> None:
-        store = Recorder()
-        events = [WatchEvent("DRAINED", pod("a", 11)), closing_bookmark(12), FOREVER]
+        store = RecordingStore()
+        events = [WatchEvent("DRAINED", raw_pod("a", 11)), closing_bookmark(12), FOREVER]
         subject = reflector(Scripted([], [events], watch_list_semantics=True), store)
         await run_for(subject, 10)
         assert store.verbs == [("replace", ([], "12"))]
@@ -191,7 +191,7 @@ class TestBadInput:
         nameless = b'{"metadata": {"resourceVersion": "12"}}'
         subject = reflector(
             Scripted(
-                [page(nameless, pod("a", 1), version=10)],
+                [page(nameless, raw_pod("a", 1), version=10)],
                 [[WatchEvent("ADDED", nameless), added("b", 13), FOREVER]],
             ),
             store,
@@ -204,7 +204,7 @@ class TestBadInput:
     async def test_line_without_an_event_is_dropped_and_counted(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        store = Recorder()
+        store = RecordingStore()
         events = [added("a", 11), WatchEvent(NO_EVENT, b"x y " * 25), added("b", 12)]
         subject = reflector(Scripted([page(version=10)], [[events, FOREVER]]), store)
         await run_for(subject, 10)
@@ -232,7 +232,7 @@ class TestBadInput:
         """The lost event may be a deletion: without a relist its object would stay cached forever."""
         store = plain_store()
         server = Scripted(
-            [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 1), version=20)],
+            [page(raw_pod("a", 1), raw_pod("b", 2), version=10), page(raw_pod("a", 1), version=20)],
             [[100.0, lost, 100.0, added("c", 30), 150.0, added("d", 31), FOREVER]],
         )
         subject = reflector(server, store)
@@ -289,12 +289,14 @@ class Nameless(msgspec.Struct):
 async def test_undecodable_objects_of_a_type_without_a_namespace_replace_only_their_own_state() -> None:
     store: Store[Nameless] = Store(deletion_handling_meta_namespace_key_func)
     events = [
-        WatchEvent("MODIFIED", pod("b", 11, namespace="other")),  # not that of the first object's namespace
-        WatchEvent("ADDED", pod("a", 12, namespace="other", node="n1")),
-        WatchEvent("MODIFIED", pod("a", 13)),
-        WatchEvent("DELETED", pod("b", 14, namespace="other")),
+        WatchEvent(
+            "MODIFIED", raw_pod("b", 11, namespace="other")
+        ),  # not that of the first object's namespace
+        WatchEvent("ADDED", raw_pod("a", 12, namespace="other", node="n1")),
+        WatchEvent("MODIFIED", raw_pod("a", 13)),
+        WatchEvent("DELETED", raw_pod("b", 14, namespace="other")),
     ]
-    listed = page(pod("a", 1, node="n1"), pod("b", 2, node="n2"), version=10)
+    listed = page(raw_pod("a", 1, node="n1"), raw_pod("b", 2, node="n2"), version=10)
     subject = Reflector(Scripted([listed], [[events, FOREVER]]), Nameless, store)
     await run_for(subject, 10)
     assert [obj.metadata.name for obj in store.list()] == ["b"]
@@ -306,9 +308,9 @@ async def test_undecodable_objects_of_a_type_without_a_namespace_replace_only_th
 @virtual_time
 async def test_object_nested_deeply_reaches_the_cache(kind: str) -> None:
     nested = b'{"a":' * 5000 + b"1" + b"}" * 5000
-    hiding = pod("a", 12).replace(b'"spec"', b'"x": ' + nested + b', "spec"')
+    hiding = raw_pod("a", 12).replace(b'"spec"', b'"x": ' + nested + b', "spec"')
     store: Store[KubeObject] = Store(deletion_handling_meta_namespace_key_func)
-    listed = page(*([pod("a", 1)] if kind == "MODIFIED" else []), version=10)
+    listed = page(*([raw_pod("a", 1)] if kind == "MODIFIED" else []), version=10)
     subject = Reflector(Scripted([listed], [[WatchEvent(kind, hiding), FOREVER]]), KubeObject, store)
     await run_for(subject, 10)
     assert [obj.resource_version for obj in store.list()] == ["12"]

@@ -15,7 +15,7 @@ from ..virtual_time import virtual_time
 from .running import content, plain_store, reflector, run_for
 from .scripted import (
     FOREVER,
-    Recorder,
+    RecordingStore,
     Scripted,
     added,
     bookmark,
@@ -23,11 +23,11 @@ from .scripted import (
     deleted,
     modified,
     page,
-    pod,
+    raw_pod,
 )
 
 
-class WithBookmarks(Recorder):
+class WithBookmarks(RecordingStore):
     """A store with an async bookmark verb."""
 
     async def bookmark(self, resource_version: str) -> None:
@@ -54,7 +54,7 @@ async def test_bookmarks_keep_their_place_among_the_events(batched: bool) -> Non
 
 @virtual_time
 async def test_store_without_the_verb_gets_no_bookmarks() -> None:
-    store = Recorder()
+    store = RecordingStore()
     await run_for(reflector(Scripted([page(version=10)], [[*EVENTS, FOREVER]]), store), 5)
     assert [verb for verb, _ in store.verbs] == ["replace", "add", "update", "delete"]
 
@@ -62,7 +62,7 @@ async def test_store_without_the_verb_gets_no_bookmarks() -> None:
 @virtual_time
 async def test_plain_store_knows_its_version() -> None:
     store: Store[KubeObject] = plain_store()
-    server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), bookmark(12), FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[added("b", 11), bookmark(12), FOREVER]])
     await run_for(reflector(server, store), 5)
     assert content(store) == {"default/a": "1", "default/b": "11"}
     assert store.last_store_sync_resource_version == "12"
@@ -118,7 +118,7 @@ async def test_bookmark_may_have_the_object_type(object_type: type[Typed] | None
     assert (len(server.lists), subject.state.rejected) == (0 if streamed else 1, 0)
 
 
-class Updated(Recorder):
+class Updated(RecordingStore):
     def update_resource_version(self, resource_version: str) -> None:
         self.verbs.append(("version", resource_version))
 

@@ -63,7 +63,7 @@ def no_garbage_collection() -> Iterator[None]:
     gc.enable()
 
 
-def reflector(server: Scripted, store: Any = None) -> Reflector[Any]:
+def queue_reflector(server: Scripted, store: Any = None) -> Reflector[Any]:
     return Reflector(server, None, DeltaFIFO() if store is None else store, random=NoJitter())
 
 
@@ -89,7 +89,7 @@ class TestLists:
                 lambda: FOREVER,
             )
         )
-        subject = reflector(server)
+        subject = queue_reflector(server)
         task = await begin(subject)
         assert str(subject.state.last_error) == "gone"
         assert len(server.lists) == 3
@@ -100,7 +100,7 @@ class TestLists:
     @virtual_time
     async def test_expired_pages_are_freed(self, second: Any, pods: Pods) -> None:
         server = Scripted(made(lambda: ListResult([pods("a")], "5", "more"), lambda: second, lambda: FOREVER))
-        task = await begin(reflector(server))
+        task = await begin(queue_reflector(server))
         assert [options.limit for options in server.lists] == [500, 500, 0]
         assert pods.held() == []
         await end(task)
@@ -115,7 +115,7 @@ class TestLists:
             )
 
         server = Scripted(watches=made(broken, broken, broken), watch_list_semantics=True)
-        subject = reflector(server)
+        subject = queue_reflector(server)
         task = await begin(subject)
         await asyncio.sleep(10)
         assert str(subject.state.last_error) == "gone"
@@ -137,7 +137,7 @@ async def test_next_watch_does_not_keep_the_last_error(pods: Pods) -> None:
         return error
 
     server = Scripted([ListResult([], "5")], [stream(lambda: bookmark(6), broken), stream(lambda: FOREVER)])
-    subject = reflector(server)
+    subject = queue_reflector(server)
     task = await begin(subject)
     assert len(server.watches) == 2
     subject._stats.recovered()
@@ -163,7 +163,7 @@ async def test_reflector_keeps_no_objects_that_the_store_has(streamed: bool, pod
     else:
         server = Scripted(made(lambda: ListResult([pods("a")], "5")))
     store = Forgetful()
-    task = await begin(reflector(server, store))
+    task = await begin(queue_reflector(server, store))
     assert store.given == 1
     assert pods.held() == []
     await end(task)
@@ -181,7 +181,7 @@ async def test_a_store_may_keep_what_it_was_given(
         async def replace(self, objects: Any, resource_version: str = "") -> None:
             kept.append(objects)
 
-    task = await begin(reflector(Scripted([ListResult([pods("a"), pods("b")], "5")]), Keeping()))
+    task = await begin(queue_reflector(Scripted([ListResult([pods("a"), pods("b")], "5")]), Keeping()))
     (objects,) = kept
     assert [each["metadata"]["name"] for each in objects] == ["a", "b"]
     assert isinstance(objects, list) is (many == 10)

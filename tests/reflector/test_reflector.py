@@ -23,7 +23,7 @@ from ..virtual_time import virtual_time
 from .running import Errors, content, plain_store, reflector, run_for
 from .scripted import (
     FOREVER,
-    Recorder,
+    RecordingStore,
     Scripted,
     Step,
     added,
@@ -34,7 +34,7 @@ from .scripted import (
     expired,
     modified,
     page,
-    pod,
+    raw_pod,
     too_large,
     too_many_requests,
 )
@@ -42,7 +42,7 @@ from .scripted import (
 
 @virtual_time
 async def test_second_run_at_the_same_time_is_an_error() -> None:
-    server = Scripted([page(pod("a"), version=10), page(pod("b"), version=20)])
+    server = Scripted([page(raw_pod("a"), version=10), page(raw_pod("b"), version=20)])
     subject = reflector(server, store := plain_store())
     async with subject:
         await until(lambda: subject.state.phase is Phase.WATCHING)
@@ -57,8 +57,8 @@ class TestListing:
     @virtual_time
     async def test_first_list_and_the_watch_after_it(self) -> None:
         """C61: a list at "0" in pages of 500, then a watch from its version, with bookmarks and a random timeout."""
-        server = Scripted([page(pod("a"), version=10)])
-        store = Recorder()
+        server = Scripted([page(raw_pod("a"), version=10)])
+        store = RecordingStore()
         await run_for(reflector(server, store, random=Random(1)), 60)
         assert server.lists == [ListOptions(resource_version="0", limit=500)]
         (watch,) = server.watches
@@ -85,8 +85,8 @@ class TestListing:
     async def test_expired_page_relists_in_full_at_the_same_version_c63(self) -> None:
         """C63, TestReflectorFullListIfExpired: "0", "10", "", "10"; the version is kept."""
         server = Scripted(
-            [page(pod("a", 1), version=10), page(pod("a", 1), version=12, token="more"), expired(),
-             page(pod("a", 1), pod("b", 11), version=13), page(version=14)],
+            [page(raw_pod("a", 1), version=10), page(raw_pod("a", 1), version=12, token="more"), expired(),
+             page(raw_pod("a", 1), raw_pod("b", 11), version=13), page(version=14)],
             [[6.0, error_event(410, "Gone")], [6.0, error_event(410, "Gone")]],
         )  # fmt: skip
         store = plain_store()
@@ -203,7 +203,7 @@ class TestListing:
                 cancelled.append(here)
                 raise asyncio.CancelledError
 
-        class Cancelling(Recorder):
+        class Cancelling(RecordingStore):
             async def add(self, obj: Any) -> None:
                 cancel_first("store")
                 await super().add(obj)
@@ -253,8 +253,8 @@ class TestListing:
     async def test_list_that_stops_between_pages_replaces_nothing(self) -> None:
         """The cache keeps its objects."""
         store = plain_store()
-        store.add(KubeObject.from_bytes(pod("kept", 3)))
-        server = Scripted([page(pod("a"), version=10, token="more"), TransportError("cut"), FOREVER])
+        store.add(KubeObject.from_bytes(raw_pod("kept", 3)))
+        server = Scripted([page(raw_pod("a"), version=10, token="more"), TransportError("cut"), FOREVER])
         await run_for(reflector(server, store), 30)
         assert content(store) == {"default/kept": "3"}
 
@@ -293,7 +293,7 @@ class TestVersions:
     @virtual_time
     async def test_bookmark_advances_the_version_and_writes_nothing(self) -> None:
         """C66."""
-        store = Recorder()
+        store = RecordingStore()
         server = Scripted([page(version=10)], [[bookmark(20), 10.0]])
         subject = reflector(server, store)
         await run_for(subject, 30)
@@ -313,7 +313,7 @@ class TestVersions:
     async def test_version_is_never_ahead_of_the_store(self) -> None:
         """After the store fails, the same events arrive again."""
 
-        class Failing(Recorder):
+        class Failing(RecordingStore):
             failing = True
 
             async def update(self, obj: Any) -> None:
@@ -343,7 +343,9 @@ class TestTargets:
     async def test_writes_to_a_plain_store(self) -> None:
         store = plain_store()
         events = [added("b", 11), modified("a", 12), deleted("c", 13), FOREVER]
-        await run_for(reflector(Scripted([page(pod("a", 1), pod("c", 2), version=10)], [events]), store), 10)
+        await run_for(
+            reflector(Scripted([page(raw_pod("a", 1), raw_pod("c", 2), version=10)], [events]), store), 10
+        )
         assert content(store) == {"default/a": "12", "default/b": "11"}
 
     @virtual_time
@@ -361,7 +363,7 @@ class TestTargets:
     async def test_list_function_may_change_its_list_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The watch reports changes made while the list is read."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
-        objects = [pod("a", 1), pod("b", 2), pod("c", 3), pod("d", 4)]
+        objects = [raw_pod("a", 1), raw_pod("b", 2), raw_pod("c", 3), raw_pod("d", 4)]
 
         async def listed(options: ListOptions) -> ListResult:
             asyncio.get_running_loop().call_soon(objects.pop, 0)
@@ -379,7 +381,7 @@ class TestTargets:
     async def test_a_bare_queue_without_known_objects_loses_deletions_missed(self) -> None:
         queue = DeltaFIFO()
         server = Scripted(
-            [page(pod("a", 1), pod("b", 2), version=10), page(pod("b", 2), version=20)],
+            [page(raw_pod("a", 1), raw_pod("b", 2), version=10), page(raw_pod("b", 2), version=20)],
             [[6.0, error_event(410, "Gone")]],
         )
         task = asyncio.create_task(reflector(server, queue).run())
@@ -397,7 +399,7 @@ class TestTargets:
         known = plain_store()
         queue = DeltaFIFO(known_objects=known)
         server = Scripted(
-            [page(pod("a", 1), pod("b", 2), version=10), page(pod("b", 2), version=20)],
+            [page(raw_pod("a", 1), raw_pod("b", 2), version=10), page(raw_pod("b", 2), version=20)],
             [[6.0, error_event(410, "Gone")]],
         )
         task = asyncio.create_task(reflector(server, queue).run())
@@ -427,7 +429,7 @@ class TestTargets:
         unsafe = error_event(
             500, "StorageReadError", "failed to prepare current and previous objects: corrupt object"
         )
-        first, then = [pod("corrupt", 1), pod("kept", 2)], [pod("kept", 2)]
+        first, then = [raw_pod("corrupt", 1), raw_pod("kept", 2)], [raw_pod("kept", 2)]
         if watch_list:
             begin: list[Step] = [*[WatchEvent("ADDED", item) for item in first], closing_bookmark(10)]
             again: list[Step] = [WatchEvent("ADDED", then[0]), closing_bookmark(20), FOREVER]
@@ -463,7 +465,7 @@ class TestTargets:
 
         queue = DeltaFIFO(transformer=transform)
         server = Scripted(
-            [page(pod("bad"), pod("good"), version=10)], [[added("bad", 11), added("b", 12), FOREVER]]
+            [page(raw_pod("bad"), raw_pod("good"), version=10)], [[added("bad", 11), added("b", 12), FOREVER]]
         )
         subject = reflector(server, queue)
         await run_for(subject, 10)
@@ -475,19 +477,19 @@ class TestTargets:
 class TestResync:
     @virtual_time
     async def test_resync_each_period(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         await run_for(reflector(Scripted([page(version=1)]), store, 10.0), 35)
         assert store.resyncs == 3
 
     @virtual_time
     async def test_first_list_that_takes_longer_than_the_period_is_not_followed_by_a_resync(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         await run_for(reflector(Scripted([13.0, page(version=1)]), store, 10.0), 25)
         assert store.resyncs == 1, "13 + 10 s, not 13 s"
 
     @virtual_time
     async def test_should_resync_decides(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         answers = iter([True, False, True])
         await run_for(
             reflector(Scripted([page(version=1)]), store, 10.0, should_resync=lambda: next(answers)), 35
@@ -505,26 +507,26 @@ class TestResync:
         def fail() -> bool:
             raise failure("full")
 
-        class Failing(Recorder):
+        class Failing(RecordingStore):
             async def resync(self) -> None:
                 fail()
 
         server = Scripted([page(version=1)] * 9)
-        store = Recorder() if asks else Failing()
+        store = RecordingStore() if asks else Failing()
         await run_for(reflector(server, store, 10.0, should_resync=fail if asks else None), 35)
         assert len(server.lists) == 4
 
     @virtual_time
     async def test_relists_do_not_delay_a_resync(self) -> None:
         """C50: upstream's timer restarts with each list."""
-        store = Recorder()
+        store = RecordingStore()
         watches: list[Sequence[Step]] = [[6.0, error_event(410, "Gone")]] * 20
         await run_for(reflector(Scripted([page(version=1)] * 20, watches), store, 10.0), 65)
         assert store.resyncs >= 5
 
     @virtual_time
     async def test_second_run_does_an_overdue_resync(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         subject = reflector(Scripted([page(version=1)] * 2), store, 10.0)
         await run_for(subject, 15)
         await asyncio.sleep(20)
@@ -535,7 +537,7 @@ class TestResync:
     async def test_failed_resync_ends_list_and_watch_without_an_error_c83(self) -> None:
         """C83, TestReflectorResync: it returns after exactly two."""
 
-        class Failing(Recorder):
+        class Failing(RecordingStore):
             async def resync(self) -> None:
                 await super().resync()
                 if self.resyncs == 2:
@@ -551,7 +553,7 @@ class TestResync:
     async def test_failed_resync_ends_the_watch(self) -> None:
         """C83: the reflector relists and reports the errors."""
 
-        class Failing(Recorder):
+        class Failing(RecordingStore):
             async def resync(self) -> None:
                 await super().resync()
                 if self.resyncs == 2:
@@ -569,7 +571,7 @@ class TestResync:
 
 async def test_list_and_watch_on_real_loops() -> None:
     store = plain_store()
-    server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[added("b", 11), FOREVER]])
     task = asyncio.create_task(Reflector(server, KubeObject, store, 0.01).run())
     async with asyncio.timeout(10):
         await until(lambda: len(store) == 2)

@@ -15,7 +15,7 @@ from ..virtual_time import virtual_time
 from .running import Errors, reflector, run_for
 from .scripted import (
     FOREVER,
-    Recorder,
+    RecordingStore,
     Scripted,
     Step,
     added,
@@ -106,7 +106,7 @@ class TestEndsOfWatches:
 
     @virtual_time
     async def test_events_before_the_error_are_stored(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         server = Scripted([page(version=10)], [[[added("a", 11), error_event(410, "Gone"), added("b", 12)]]])
         subject = reflector(server, store)
         await run_for(subject, 1)

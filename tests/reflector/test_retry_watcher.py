@@ -36,10 +36,10 @@ from ..reflector.scripted import (
     error_event,
     expired,
     modified,
-    pod,
+    raw_pod,
     too_many_requests,
 )
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import settled, virtual_time
 
 
 def watcher(server: Scripted, version: str = "10", **options: Any) -> RetryWatcher[KubeObject]:
@@ -316,7 +316,7 @@ class TestTheEnd:
             (added("a", ""), "without a resourceVersion"),
             (bookmark(""), "without a resourceVersion"),
             (WatchEvent("ADDED", b"[]"), "not a Kubernetes object"),
-            (WatchEvent("DRAINED", pod("a", 11)), "unknown type 'DRAINED'"),
+            (WatchEvent("DRAINED", raw_pod("a", 11)), "unknown type 'DRAINED'"),
         ],
     )
     @virtual_time
@@ -438,28 +438,6 @@ class TestClosing:
             break
         await settled()
         server.assert_closed()
-
-    def test_cancellation_at_any_step_closes_the_watch_and_loses_no_event(self) -> None:
-        for steps in range(12):
-
-            async def main(steps: int = steps) -> None:
-                server = watching(*[[added("a", 11), added("b", 12), FOREVER]] * 2)
-                subject = watcher(server, min_restart_delay=0.0)
-                seen: list[str] = []
-
-                async def follow() -> None:
-                    async for event in subject:
-                        seen.append(told(event))  # noqa: PERF401 - it is cancelled in the middle
-
-                assert await cancel_after(steps, asyncio.create_task(follow()))
-                server.assert_closed()
-                if steps:
-                    version = subject.resource_version
-                    await cancel_after(20, asyncio.create_task(follow()))
-                    server.assert_closed()
-                    assert server.versions()[-1] == ("watch", version)
-
-            run(main())
 
     @virtual_time
     async def test_repeated_reads_with_timeouts_lose_no_event(self) -> None:

@@ -20,7 +20,7 @@ from aioinformer.store import Store
 
 from ..virtual_time import virtual_time
 from .running import NoJitter, plain_store, run_for
-from .scripted import FOREVER, Scripted, added, closing_bookmark, deleted, error_event, page, pod
+from .scripted import FOREVER, Scripted, added, closing_bookmark, deleted, error_event, page, raw_pod
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ def test_types_that_lack_a_namespace_field(object_type: Any, lacks: bool) -> Non
 async def test_same_name_in_another_namespace_is_dropped_and_logged(
     watch_list: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    objects = [pod("a", 1, "red"), pod("b", 2, "red"), pod("a", 3, "blue")]
+    objects = [raw_pod("a", 1, "red"), raw_pod("b", 2, "red"), raw_pod("a", 3, "blue")]
     if watch_list:
         server = Scripted(
             [], [[[WatchEvent("ADDED", each) for each in objects], closing_bookmark(10), FOREVER]],
@@ -116,7 +116,7 @@ async def test_object_without_a_name_is_dropped_alone() -> None:
     nameless = b'{"metadata":{"namespace":"blue"}}'
     last = b'{"metadata":{"name":"b","namespace":"red","resourceVersion":"11"}},"seen":{}'
     server = Scripted(
-        [page(pod("a", 1, "red"), nameless, version=10)], [[WatchEvent("ADDED", last), FOREVER]]
+        [page(raw_pod("a", 1, "red"), nameless, version=10)], [[WatchEvent("ADDED", last), FOREVER]]
     )
     store: Store[Narrow] = plain_store()  # type: ignore[assignment]
     subject = Reflector(server, Narrow, store)
@@ -127,7 +127,7 @@ async def test_object_without_a_name_is_dropped_alone() -> None:
 
 @virtual_time
 async def test_objects_of_one_namespace_and_cluster_scoped_objects_pass() -> None:
-    for first, second in ((pod("a", 1, "red"), added("b", 11, namespace="red")),
+    for first, second in ((raw_pod("a", 1, "red"), added("b", 11, namespace="red")),
                           (unscoped("a", 1), WatchEvent("ADDED", unscoped("b", 11)))):  # fmt: skip
         store: Store[Narrow] = plain_store()  # type: ignore[assignment]
         subject = Reflector(Scripted([page(first, version=10)], [[second, FOREVER]]), Narrow, store)
@@ -139,7 +139,7 @@ async def test_objects_of_one_namespace_and_cluster_scoped_objects_pass() -> Non
 @virtual_time
 async def test_custom_key_function_with_namespace_is_not_checked() -> None:
     store: Store[Narrow] = Store(lambda obj: f"red/{obj.metadata.name}-{obj.metadata.resource_version}")
-    server = Scripted([page(pod("a", 1, "red"), pod("a", 2, "blue"), version=10)])
+    server = Scripted([page(raw_pod("a", 1, "red"), raw_pod("a", 2, "blue"), version=10)])
     subject = Reflector(server, Narrow, store)
     await run_for(subject, 5)
     assert len(store) == 2
@@ -157,7 +157,10 @@ def test_informer_of_several_namespaces_refuses_such_types_at_once() -> None:
 async def test_list_of_one_namespace_deletes_missing_objects(queue: Any) -> None:
     """Even if its objects have no namespace field."""
     server = Scripted(
-        [page(pod("a", 1, "red"), pod("b", 2, "red"), version=10), page(pod("b", 2, "red"), version=20)],
+        [
+            page(raw_pod("a", 1, "red"), raw_pod("b", 2, "red"), version=10),
+            page(raw_pod("b", 2, "red"), version=20),
+        ],
         [[1.0, deleted("x", 11, namespace="red"), 6.0, error_event(410, "Gone")]],
     )
     async with SharedIndexInformer({"red": server}, Narrow, queue=queue, random=NoJitter()) as subject:

@@ -20,7 +20,7 @@ from aioinformer.tracing import Tracer
 from ..steps import until
 from ..virtual_time import virtual_time
 from .running import Errors, reflector, run_for
-from .scripted import FOREVER, Scripted, Stream, added, deleted, modified, page, pod
+from .scripted import FOREVER, Scripted, Stream, added, deleted, modified, page, raw_pod
 
 EVENTS = [added("b", 11), modified("b", 12), deleted("b", 13)]
 
@@ -43,7 +43,7 @@ def counting(base: type[Any], calls: list[str]) -> Any:
 @virtual_time
 async def test_a_subclasss_own_verbs_are_called(base: type[Any]) -> None:
     calls: list[str] = []
-    server = Scripted([page(pod("a"), version=10)], [[EVENTS, FOREVER]])
+    server = Scripted([page(raw_pod("a"), version=10)], [[EVENTS, FOREVER]])
     await run_for(reflector(server, counting(base, calls), resync_period=40), 60)
     assert calls == ["replace", "add", "update", "delete", "resync"]
 
@@ -55,7 +55,7 @@ async def test_exception_of_a_subclasss_replace_is_reported() -> None:
             raise OSError("disk full")
 
     errors = Errors()
-    server = Scripted([page(pod("a"), version=10)])
+    server = Scripted([page(raw_pod("a"), version=10)])
     await run_for(reflector(server, Full(), watch_error_handler=errors), 0.1)
     assert str(errors) == "disk full"
 
@@ -68,7 +68,7 @@ class Own:
 
     async def list(self, options: ListOptions) -> ListResult:
         self.asked.append("list")
-        return page(pod("a"), version=10)
+        return page(raw_pod("a"), version=10)
 
     async def watch(self, options: ListOptions) -> AsyncIterator[WatchEvent]:
         self.asked.append("watch")

@@ -18,7 +18,7 @@ from .scripted import (
     FOREVER,
     GONE,
     ListAnswer,
-    Recorder,
+    RecordingStore,
     Scripted,
     Step,
     added,
@@ -26,7 +26,7 @@ from .scripted import (
     error_event,
     expired,
     page,
-    pod,
+    raw_pod,
 )
 
 
@@ -285,7 +285,7 @@ class TestState:
 
     @virtual_time
     async def test_failed_resync_is_the_last_error(self) -> None:
-        class NoResync(Recorder):
+        class NoResync(RecordingStore):
             async def resync(self) -> None:
                 raise ValueError("no")
 
@@ -308,7 +308,9 @@ class TestState:
 
 @virtual_time
 async def test_abandoned_pages_do_not_count_as_listed() -> None:
-    server = Scripted([page(pod("a"), version=1, token="t"), expired(), page(pod("a"), pod("b"), version=3)])
+    server = Scripted(
+        [page(raw_pod("a"), version=1, token="t"), expired(), page(raw_pod("a"), raw_pod("b"), version=3)]
+    )
     subject = reflector(server, page_size=1)
     await run_for(subject, 5)
     assert subject.state.listed == 2

@@ -20,7 +20,7 @@ from ..virtual_time import virtual_time
 from .running import Errors, content, plain_store, reflector, run_for
 from .scripted import (
     FOREVER,
-    Recorder,
+    RecordingStore,
     Scripted,
     Step,
     added,
@@ -31,7 +31,7 @@ from .scripted import (
     expired,
     modified,
     page,
-    pod,
+    raw_pod,
     too_large,
     too_many_requests,
 )
@@ -44,7 +44,7 @@ class TestWatchList:
     @virtual_time
     async def test_the_stream_is_the_initial_state_and_then_the_watch(self) -> None:
         """C61, C67."""
-        store = Recorder()
+        store = RecordingStore()
         server = self.server(
             [added("a", 1), bookmark(2), [closing_bookmark(9), added("b", 10)], 1.0, added("c", 11), FOREVER]
         )
@@ -65,7 +65,7 @@ class TestWatchList:
 
     @virtual_time
     async def test_a_bookmark_that_says_false_closes_nothing_c67(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         server = self.server([added("a", 1), bookmark(5, "false"), 5.0, closing_bookmark(9), FOREVER])
         subject = reflector(server, store)
         task = asyncio.create_task(subject.run())
@@ -100,7 +100,7 @@ class TestWatchList:
     @virtual_time
     async def test_stream_broken_before_the_bookmark_starts_again(self) -> None:
         """C69: without the objects of the first try. W3: after a backoff."""
-        store = Recorder()
+        store = RecordingStore()
         server = self.server([added("a", 1)], [added("b", 2), closing_bookmark(9), FOREVER])
         await run_for(reflector(server, store), 60)
         assert store.verbs == [("replace", (["default/b"], "9"))]
@@ -112,7 +112,7 @@ class TestWatchList:
         """W20: streams that are always ended early; the next attempt streams again."""
         server = self.server(
             [added("a", 1)], [added("a", 1), TransportError("cut")], [added("a", 1)], [6.0, error_event(410, "Gone")],
-            [closing_bookmark(9), FOREVER], lists=[page(pod("a"), version=5)],
+            [closing_bookmark(9), FOREVER], lists=[page(raw_pod("a"), version=5)],
         )  # fmt: skip
         await run_for(reflector(server), 60)
         assert server.versions() == [*[("watch", "")] * 3, ("list", "0"), ("watch", "5"), ("watch", "5")]
@@ -193,7 +193,7 @@ class TestWatchList:
         server = self.server(
             [added("a", 1), bookmark(3), 4.0, bookmark(4), 4.0, bookmark(5), 4.0, bookmark(6), FOREVER],
             [6.0, error_event(410, "Gone")],
-            lists=[page(pod("a"), version=5), page(pod("a"), version=6)],
+            lists=[page(raw_pod("a"), version=5), page(raw_pod("a"), version=6)],
         )
         await run_for(reflector(server), 100)
         assert server.versions() == [
@@ -253,7 +253,7 @@ class TestWatchList:
         errors, store = Errors(), plain_store()
         server = self.server(
             [added("a", 1), unreadable, closing_bookmark(9), FOREVER],
-            lists=[page(pod("a", 1), pod("b", 2), version=5)],
+            lists=[page(raw_pod("a", 1), raw_pod("b", 2), version=5)],
         )
         subject = reflector(server, store, watch_error_handler=errors)
         await run_for(subject, 10)
@@ -277,7 +277,7 @@ class TestWatchList:
     async def test_a_replace_that_fails_closes_the_stream(self) -> None:
         """W6: upstream leaves it open; C75."""
 
-        class Full(Recorder):
+        class Full(RecordingStore):
             async def replace(self, objects: Sequence[Any], resource_version: str) -> None:
                 raise OSError("disk full")
 
@@ -301,7 +301,7 @@ class TestWatchList:
 
     @virtual_time
     async def test_changes_after_the_bookmark_are_kept_before_an_error(self) -> None:
-        store = Recorder()
+        store = RecordingStore()
         server = self.server(
             [[closing_bookmark(9), added("a", 10), error_event(410, "Gone")]], [closing_bookmark(12), FOREVER]
         )
@@ -314,7 +314,7 @@ class TestWatchList:
         steps: list[Step] = []
         for n in range(10):
             steps += [added(str(n), n), 8.0]
-        store = Recorder()
+        store = RecordingStore()
         server = self.server([*steps, closing_bookmark(20), FOREVER])
         await run_for(reflector(server, store), 200)
         assert len(server.watches) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -27,6 +28,9 @@ from aioinformer.errors import VersionTimeout
 from aioinformer.informer import version_waits
 from aioinformer.resources import cached
 from aioinformer.testing import APIServer, Fault
+from tests import samples
+
+configmap = partial(samples.configmap, namespace="default")
 
 PATIENCE = 20.0
 KEY = "default/a"
@@ -37,10 +41,6 @@ Maps = CachedResource[KubeObject]
 @pytest.fixture(autouse=True)
 def _the_machine_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", PATIENCE)
-
-
-def configmap(name: str = "a", *finalizers: str, namespace: str = "default", **data: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": namespace, "finalizers": list(finalizers)}, "data": data}
 
 
 @asynccontextmanager

@@ -167,12 +167,6 @@ async def test_an_update_keeps_unknown_fields(settings: Resource[Settings]) -> N
     assert whole.metadata.labels == {"x": "y"}
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[APIServer]:
-    async with APIServer() as server:
-        yield server
-
-
 class Toleration(msgspec.Struct):
     key: str
 

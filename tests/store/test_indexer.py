@@ -381,17 +381,6 @@ class TestAddIndexersInTurns:
         assert set(indexer.indexers) == {"colour"}
 
     @virtual_time
-    async def test_cancel_adds_nothing(self) -> None:
-        indexer = self.full(30_000)
-        task = asyncio.create_task(indexer.add_indexers_in_turns({"colour": colours}))
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait({task})
-        assert indexer.indexers == {}
-        indexer.add_indexers({"colour": colours})
-        assert len(keys(indexer, "red")) == 15_000
-
-    @virtual_time
     async def test_failing_object_raises_and_others_are_indexed(self) -> None:
         indexer = self.full(10)
         indexer.add(pod("bad"))

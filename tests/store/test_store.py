@@ -22,8 +22,7 @@ from aioinformer.errors import KeyFuncError
 from aioinformer.objects.kube_object import AS_JSON
 
 from ..reflector.running import reflector
-from ..reflector.scripted import FOREVER, Scripted, page
-from ..reflector.scripted import pod as raw_pod
+from ..reflector.scripted import FOREVER, Scripted, page, raw_pod
 from ..samples import compressed, pod, pod_dict
 from ..steps import running, turns
 from ..virtual_time import virtual_time

@@ -13,12 +13,6 @@ from .client import APIClient
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[APIServer]:
-    async with APIServer(seed=1) as running:
-        yield running
-
-
-@pytest.fixture
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession() as session:
         yield session

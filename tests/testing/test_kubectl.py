@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -74,27 +73,6 @@ async def kubectl(kubernetes_binaries: Path, tmp_path: Path) -> AsyncIterator[Ku
         yield Kubectl(kubernetes_binaries / "kubectl", server, tmp_path)
 
 
-async def test_apply_and_friends(kubectl: Kubectl) -> None:
-    assert await kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web created\n"
-    assert await kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web unchanged\n"
-    changed = DEPLOYMENT.replace("app:1", "app:2")
-    assert await kubectl("apply", "-f", "-", stdin=changed) == "deployment.apps/web configured\n"
-    web = kubectl.server.get("apps/v1", "deployments", "web")
-    assert web["spec"]["template"]["spec"]["containers"][0]["image"] == "app:2"
-    assert web["metadata"]["generation"] == 2
-    await kubectl("scale", "deployment", "web", "--replicas=5")
-    await kubectl("set", "image", "deployment/web", "app=app:3")
-    await kubectl("patch", "deployment", "web", "-p", '{"metadata":{"labels":{"a":"b"}}}')
-    await kubectl("label", "deployment", "web", "c=d")
-    web = kubectl.server.get("apps/v1", "deployments", "web")
-    assert (web["spec"]["replicas"], web["metadata"]["labels"]) == (5, {"a": "b", "c": "d"})
-    assert "app:3" in await kubectl("describe", "deployment", "web")
-    assert await kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.name}") == "web"
-    await kubectl("delete", "deployment", "web")
-    with pytest.raises(KubectlError, match=r'deployments\.apps "web" not found'):
-        await kubectl("get", "deployment", "web")
-
-
 CREATED = """
 create deployment web --image=app --replicas=2
 create job once --image=app
@@ -146,38 +124,6 @@ async def test_a_server_with_tls_that_asks_for_no_token(kubernetes_binaries: Pat
         assert "namespace/default" in await kubectl("get", "namespaces", "-o", "name")
 
 
-async def test_apply_on_the_servers_side(kubectl: Kubectl) -> None:
-    apply = ("apply", "--server-side", "-f", "-")
-    assert "serverside-applied" in await kubectl(*apply, stdin=DEPLOYMENT)
-    with pytest.raises(KubectlError, match=r'conflict with "kubectl": \.spec\.replicas'):
-        await kubectl(*apply, "--field-manager=other", stdin=DEPLOYMENT.replace("replicas: 2", "replicas: 3"))
-    assert kubectl.server.get("apps/v1", "deployments", "web")["spec"]["replicas"] == 2
-
-
-async def test_tables_and_watches(kubectl: Kubectl) -> None:
-    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": "Running"}}
-    kubectl.server.create("v1", "pods", pod)
-    table = (await kubectl("get", "pods")).splitlines()
-    assert table[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
-    assert table[1].split()[:4] == ["a", "0/1", "Running", "0"]
-    watching = await asyncio.create_subprocess_exec(
-        *kubectl.command, "get", "pods", "--watch", stdout=asyncio.subprocess.PIPE
-    )
-    assert watching.stdout is not None
-    try:
-        for _ in range(2):
-            await watching.stdout.readline()
-        while not kubectl.server.count("watch"):
-            await kubectl("version")
-        kubectl.server.patch("v1", "pods", "a", {"status": {"phase": "Succeeded"}})
-        assert (await watching.stdout.readline()).split()[2] == b"Succeeded"
-        kubectl.server.delete("v1", "pods", "a")
-        assert (await watching.stdout.readline()).split()[0] == b"a"
-    finally:
-        watching.terminate()
-        await watching.communicate()
-
-
 async def test_a_custom_resource(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=DEFINITION)
     await kubectl("wait", "--for=condition=established", "crd/caves.example.com", "--timeout=10s")
@@ -222,9 +168,3 @@ async def test_who_may_do_what(kubectl: Kubectl) -> None:
         await kubectl("auth", "can-i", "list", "pods")
     assert "embedded" in await kubectl("auth", "whoami")
     assert "*.*" in await kubectl("auth", "can-i", "--list")
-
-
-async def test_a_refused_token(kubectl: Kubectl) -> None:
-    kubectl.server.tokens.clear()
-    with pytest.raises(KubectlError, match=r"Unauthorized|must be logged in"):
-        await kubectl("get", "pods")

@@ -51,17 +51,6 @@ async def test_watch_sends_changes(api: APIClient, server: APIServer) -> None:
     assert list(events[0]["object"]) == ["kind", "apiVersion", "metadata"]
 
 
-async def test_watch_starts_at_its_version(api: APIClient, server: APIServer) -> None:
-    create(server, "a")
-    version = now(server)
-    create(server, "b")
-    create(server, "c", "other")
-    async with api.watch(ALL, resourceVersion=version) as lines:
-        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b"), ("ADDED", "c")]
-    async with api.watch(CONFIGMAPS, resourceVersion=version) as lines:
-        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b")]
-
-
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}])
 async def test_without_a_version_the_objects_come_first(
     api: APIClient, server: APIServer, query: dict[str, str]
@@ -73,13 +62,6 @@ async def test_without_a_version_the_objects_come_first(
         assert await lines.take(2) == [("ADDED", "a"), ("ADDED", "b")]
         label(server, "b", "x", "other")
         assert await lines.take(1) == [("MODIFIED", "b")]
-
-
-async def test_the_deprecated_path(api: APIClient, server: APIServer) -> None:
-    create(server, "a")
-    create(server, "b")
-    async with api.watch("/api/v1/watch/namespaces/default/configmaps/b") as lines:
-        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b")]
 
 
 async def test_leaving_a_selection_is_deleted_and_entering_is_added(
@@ -191,30 +173,6 @@ async def test_watch_list(api: APIClient, server: APIServer, version: str | None
     }
 
 
-async def test_watch_list_of_nothing_and_without_bookmarks(api: APIClient, server: APIServer) -> None:
-    async with api.watch(ALL, **WATCH_LIST) as lines:
-        assert (await lines.next())["type"] == "BOOKMARK"
-    create(server, "a")
-    query = {**WATCH_LIST, "allowWatchBookmarks": "false"}
-    async with api.watch(ALL, **query) as lines:
-        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "a")]
-    query = {
-        **WATCH_LIST,
-        "sendInitialEvents": "false",
-        "resourceVersion": now(server),
-    }
-    async with api.watch(ALL, **query) as lines:
-        create(server, "b")
-        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b")]
-
-
-async def test_watch_list_from_the_future(api: APIClient) -> None:
-    async with api.watch(ALL, **WATCH_LIST, resourceVersion="99") as lines:
-        (event,) = await lines.rest()
-    assert (event["type"], event["object"]["code"]) == ("ERROR", 504)
-    assert event["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-
-
 async def test_a_plain_watch_from_the_future_waits(api: APIClient, server: APIServer) -> None:
     async with api.watch(ALL, resourceVersion=str(server.resource_version + 2)) as lines:
         for name in "abc":
@@ -234,22 +192,6 @@ async def test_a_server_without_watch_list(http: aiohttp.ClientSession) -> None:
         create(server, "a")
         async with client.watch(ALL, allowWatchBookmarks="true") as lines:
             assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "a")]
-
-
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ({"sendInitialEvents": "true"}, 422),
-        ({"resourceVersionMatch": "NotOlderThan"}, 422),
-        ({"sendInitialEvents": "true", "resourceVersionMatch": "Exact"}, 422),
-        ({**WATCH_LIST, "continue": "x"}, 422),
-        ({"resourceVersion": "abc"}, 500),
-        ({"fieldSelector": "nope=1"}, 400),
-        ({"timeoutSeconds": "x"}, 400),
-    ],
-)
-async def test_watches_that_are_refused(api: APIClient, query: dict[str, str], status: int) -> None:
-    assert (await api.get(ALL, watch="true", **query)).status == status
 
 
 async def expired(api: APIClient, version: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from aioinformer import ApiError, Client, KubeObject, Resource, SharedInformerFa
 from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator, WebhookServer
 from aioinformer.testing import APIServer, StatusError, TestingError, eventually
 from aioinformer.typed import Metadata
+from tests import samples
 from tests.operator.webhooks.certificates import Certificates
 from tests.operator.webhooks.kinds import SpecV1, SpecV2
+
+configmap = partial(samples.configmap, namespace="default")
 
 Object = dict[str, Any]
 ADMISSION = "admissionregistration.k8s.io/v1"
@@ -41,10 +45,6 @@ def refusing(**options: Any) -> Operator:
         raise Denied("no")
 
     return operator
-
-
-def configmap(name: str = "a") -> Object:
-    return {"metadata": {"name": name, "namespace": "default"}}
 
 
 async def test_services_are_reached_by_their_endpoints(tmp_path: Path) -> None:

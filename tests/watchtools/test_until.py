@@ -36,9 +36,9 @@ from ..reflector.scripted import (
     expired,
     modified,
     page,
-    pod,
+    raw_pod,
 )
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import settled, virtual_time
 
 
 def is_at(version: int) -> Any:
@@ -179,16 +179,6 @@ class TestUntil:
         with pytest.raises(UntilTimeout, match=r"at 11, failed last: refused>: after 5 s not"):
             await until(server, "10", is_at(12), timeout=5)
 
-    def test_cancellation_at_any_step_leaves_nothing_open(self) -> None:
-        for steps in range(15):
-
-            async def main(steps: int = steps) -> None:
-                server = Scripted([], [[added("a", 11), FOREVER]])
-                assert await cancel_after(steps, asyncio.create_task(until(server, "10", is_at(12))))
-                server.assert_closed()
-
-            run(main())
-
     @virtual_time
     async def test_callers_watcher_stays_open(self) -> None:
         server = Scripted([], [[added("a", 11), added("b", 12), FOREVER]])
@@ -199,7 +189,7 @@ class TestUntil:
 
 
 def informer(*steps: Step, items: int = 1) -> SharedIndexInformer[KubeObject]:
-    pods = [pod(chr(ord("a") + n), 1 + n) for n in range(items)]
+    pods = [raw_pod(chr(ord("a") + n), 1 + n) for n in range(items)]
     return SharedIndexInformer(
         Scripted([page(*pods, version=10)], [[*steps, FOREVER]]), KubeObject, random=NoJitter()
     )
@@ -221,7 +211,7 @@ class TestWithSync:
     @virtual_time
     async def test_missed_deletion_has_the_last_known_state(self) -> None:
         server = Scripted(
-            [page(pod("a", 1), version=10), page(version=20)], [[6.0, error_event(410, "Gone")]]
+            [page(raw_pod("a", 1), version=10), page(version=20)], [[6.0, error_event(410, "Gone")]]
         )
         async with SharedIndexInformer(server, KubeObject, random=NoJitter()) as subject:
             event = await until_with_sync(subject, lambda event: event.type == "DELETED")
@@ -278,15 +268,6 @@ class TestWithSync:
                 await until_with_sync(subject, is_at(1), precondition=lambda indexer: True, timeout=5)
             assert not subject.state.handlers
 
-    def test_cancellation_at_any_step_removes_the_handler(self) -> None:
-        async def main(steps: int) -> None:
-            async with informer(modified("a", 11)) as subject:
-                await cancel_after(steps, asyncio.create_task(until_with_sync(subject, is_at(99))))
-                assert not subject.state.handlers
-
-        for steps in range(15):
-            run(main(steps))
-
 
 class Pod(msgspec.Struct):
     class Meta(msgspec.Struct, rename="camel"):
@@ -306,7 +287,7 @@ async def test_type_checkers_know_the_object_of_an_event() -> None:
     def is_there(event: WatchEvent) -> bool:
         return bool(event.object.metadata.resource_version)
 
-    lists = Scripted([page(pod("a", 1), version=10)], [[FOREVER]])
+    lists = Scripted([page(raw_pod("a", 1), version=10)], [[FOREVER]])
     async with SharedIndexInformer(lists, Pod) as subject, InformerEvents(subject) as events:
         assert_type(await anext(events), WatchEvent[Pod])
         assert_type(await until_with_sync(subject, is_named, is_there), WatchEvent[Pod] | None)

@@ -143,16 +143,6 @@ async def test_woken_worker_that_is_cancelled_wakes_the_next() -> None:
     assert first.cancelled()
 
 
-async def test_cancelled_waiting_worker_is_forgotten() -> None:
-    queue = queue_of()
-    worker = asyncio.create_task(queue.get())
-    await turns(1)
-    await finish(worker)
-    assert queue.state.waiting_workers == 0
-    queue.add("a")
-    assert await queue.get() == "a"
-
-
 async def test_processing_calls_done_after_a_failure() -> None:
     queue = queue_of("a")
     with pytest.raises(ValueError):

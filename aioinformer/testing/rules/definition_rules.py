@@ -71,7 +71,8 @@ def check_definition(new: Object, old: Object | None) -> None:
     else:
         faults += _changes(spec, old["spec"], established=is_established(old))
     faults += _conversion_faults(spec["conversion"])
-    faults += _unstored(spec, new["status"]["storedVersions"])
+    stored = new["status"]["storedVersions"]
+    faults += _unstored(spec, None if old is None and not stored else stored)  # Go's nil is null
     faults += _unapproved(spec["group"], _approval(new), None if old is None else _approval(old))
     if faults:
         raise invalid(DEFINITIONS.kind, DEFINITIONS.group, name, faults)
@@ -203,12 +204,12 @@ def _changes(new: Object, old: Object, *, established: bool) -> Iterator[_Fault]
             yield field_invalid(f"spec.{field}", value, "field is immutable")
 
 
-def _unstored(spec: Object, stored: list[str]) -> Iterator[_Fault]:
+def _unstored(spec: Object, stored: list[str] | None) -> Iterator[_Fault]:
     """Yield the faults of removed versions that may still have stored objects."""
     if not stored:
         yield field_invalid("status.storedVersions", stored, "must have at least one stored version")
     known = {version["name"] for version in _versions(spec)}
-    for number, version in enumerate(stored):
+    for number, version in enumerate(stored or ()):
         if version not in known:
             why = (
                 f"missing from spec.versions; {version} was previously a storage version, and must remain in "

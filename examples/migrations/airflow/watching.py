@@ -12,10 +12,10 @@ os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))
 os.environ["AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER"] = "False"
 os.environ["AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE"] = os.environ["KUBECONFIG"]
 
-from airflow.providers.cncf.kubernetes.executors.kubernetes_executor_utils import (  # noqa: E402
+from airflow.providers.cncf.kubernetes.executors.kubernetes_executor_utils import (
     KubernetesJobWatcher,
 )
-from airflow.providers.cncf.kubernetes.kube_config import KubeConfig  # noqa: E402
+from airflow.providers.cncf.kubernetes.kube_config import KubeConfig
 
 JOB = "1"
 """The scheduler's job, whose pods have it as a label."""

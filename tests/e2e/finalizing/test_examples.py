@@ -6,11 +6,12 @@ import asyncio
 
 from aioinformer import Client
 from examples import claim_backup, namespace_finalizer, volume_wipe
+from tests.samples import configmap
 
 from ..api import CONFIGMAPS, NAMESPACES, PODS
-from ..clusters import Cluster, configmap
-from .test_protection import bound_volume, claim, end, release, settled, user
-from .waiting import CLAIMS, VOLUMES, delete, finalizers, find, until, until_gone
+from ..clusters import Cluster
+from .test_protection import bound_volume, claim, end, release, until_protection_is_idle, user
+from .waiting import CLAIMS, VOLUMES, delete, finalizers, find, until_gone, until_object
 
 
 async def test_an_account_is_closed_once_its_namespace_is_empty(cluster: Cluster, client: Client) -> None:
@@ -35,7 +36,7 @@ async def test_a_claim_goes_after_its_last_backup(cluster: Cluster, client: Clie
     async with claim_backup.operator(client, said.append, cluster.namespace):
         await cluster.create(CLAIMS, claim("photos"))
         await cluster.create(PODS, user("web", "photos", node="n"))
-        await until(cluster, CLAIMS, "photos", lambda obj: claim_backup.FINALIZER in finalizers(obj))
+        await until_object(cluster, CLAIMS, "photos", lambda obj: claim_backup.FINALIZER in finalizers(obj))
         left = await delete(cluster, CLAIMS, "photos")
         assert finalizers(left) == [claim_backup.PROTECTION, claim_backup.FINALIZER]
         await end(cluster, "web")
@@ -49,10 +50,10 @@ async def test_a_volume_is_wiped_once_it_is_released(cluster: Cluster, client: C
     label = f"example.com/{cluster.namespace}"
     async with volume_wipe.operator(client, said.append, label):
         volume = await bound_volume(cluster, {label: ""})
-        await until(cluster, VOLUMES, volume, lambda obj: volume_wipe.FINALIZER in finalizers(obj))
+        await until_object(cluster, VOLUMES, volume, lambda obj: volume_wipe.FINALIZER in finalizers(obj))
         left = await delete(cluster, VOLUMES, volume)
         assert finalizers(left) == [volume_wipe.PROTECTION, volume_wipe.FINALIZER]
-        await settled(cluster)
+        await until_protection_is_idle(cluster)
         assert await find(cluster, VOLUMES, volume) is not None
         assert set(said) <= {f"{volume} is bound"}
         await release(cluster, volume)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.samples import configmap
+
 from ..api import CONFIGMAPS, JSON_PATCH, Object
-from ..clusters import Cluster, configmap
+from ..clusters import Cluster
 from ..definitions import CAVE_DEFINITION, CAVES, cave
 from .waiting import delete, drop_finalizer, finalizers, find, in_own
 

@@ -9,7 +9,7 @@ import pytest
 
 from ..api import CONFIGMAPS, MERGE, NAMESPACES, Object
 from ..clusters import Cluster
-from .waiting import delete, drop_finalizer, finalizers, find, in_own, owned_by, until, until_gone
+from .waiting import delete, drop_finalizer, finalizers, find, in_own, owned_by, until_gone, until_object
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # no code of ours asks
 
@@ -20,7 +20,7 @@ async def make(cluster: Cluster, name: str, metadata: Object | None = None) -> O
     return await cluster.create(CONFIGMAPS, {"metadata": {"name": name, **(metadata or {})}})
 
 
-async def settled(cluster: Cluster) -> None:
+async def until_collector_is_idle(cluster: Cluster) -> None:
     """Wait until the collector has processed all earlier changes."""
     owner = await make(cluster, "sentinel")
     await make(cluster, "sentinel-owned", owned_by(owner))
@@ -48,7 +48,9 @@ async def test_in_the_foreground_an_owner_goes_last(cluster: Cluster) -> None:
     left = await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Foreground")
     assert finalizers(left) == ["foregroundDeletion"]
     assert "deletionTimestamp" in left["metadata"]
-    held = await until(cluster, CONFIGMAPS, "grandchild", lambda obj: "deletionTimestamp" in obj["metadata"])
+    held = await until_object(
+        cluster, CONFIGMAPS, "grandchild", lambda obj: "deletionTimestamp" in obj["metadata"]
+    )
     assert finalizers(held) == [HOLD]
     assert await find(cluster, CONFIGMAPS, "owner") is not None
     child_now = await find(cluster, CONFIGMAPS, "child")
@@ -65,14 +67,14 @@ async def test_in_the_foreground_only_what_blocks_is_waited_for(cluster: Cluster
     await make(cluster, "child", {**owned_by(owner, blocking=False), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Foreground")
     await until_gone(cluster, CONFIGMAPS, "owner")
-    await until(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
+    await until_object(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
 
 
 async def test_what_blocks_no_more_lets_its_owner_go(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
     await make(cluster, "child", {**owned_by(owner), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Foreground")
-    await until(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
+    await until_object(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
     assert await find(cluster, CONFIGMAPS, "owner") is not None
     await cluster.patch(CONFIGMAPS, "child", {"metadata": owned_by(owner, blocking=False)})
     await until_gone(cluster, CONFIGMAPS, "owner")
@@ -95,7 +97,9 @@ async def test_what_has_another_owner_stays_and_loses_the_reference(cluster: Clu
     await make(cluster, "child", owned_by(first, second))
     await delete(cluster, CONFIGMAPS, "first", propagationPolicy=policy)
     await until_gone(cluster, CONFIGMAPS, "first")
-    kept = await until(cluster, CONFIGMAPS, "child", lambda obj: len(obj["metadata"]["ownerReferences"]) == 1)
+    kept = await until_object(
+        cluster, CONFIGMAPS, "child", lambda obj: len(obj["metadata"]["ownerReferences"]) == 1
+    )
     assert kept["metadata"]["ownerReferences"][0]["name"] == "second"
     assert "deletionTimestamp" not in kept["metadata"]
     await delete(cluster, CONFIGMAPS, "second", propagationPolicy="Background")
@@ -106,7 +110,9 @@ async def test_finalizers_on_what_is_owned_are_respected(cluster: Cluster) -> No
     owner = await make(cluster, "owner")
     await make(cluster, "child", {**owned_by(owner), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Background")
-    held = await until(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
+    held = await until_object(
+        cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"]
+    )
     assert finalizers(held) == [HOLD]
     await drop_finalizer(cluster, CONFIGMAPS, "child", HOLD)
     assert await find(cluster, CONFIGMAPS, "child") is None
@@ -139,7 +145,7 @@ async def test_an_owner_in_another_namespace_counts_as_gone(cluster: Cluster) ->
 async def test_an_owner_in_no_namespace_may_own_what_is_in_one(cluster: Cluster) -> None:
     namespace = await cluster.api.do("GET", NAMESPACES.path(name=cluster.namespace))
     await make(cluster, "child", owned_by(namespace))
-    await settled(cluster)
+    await until_collector_is_idle(cluster)
     kept = await find(cluster, CONFIGMAPS, "child")
     assert kept is not None
     assert "deletionTimestamp" not in kept["metadata"]
@@ -150,7 +156,7 @@ async def test_earlier_foreground_policy_is_kept(cluster: Cluster) -> None:
     owner = await make(cluster, "owner", {"finalizers": ["foregroundDeletion"]})
     await make(cluster, "child", {**owned_by(owner), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner")
-    await until(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
+    await until_object(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
     assert await find(cluster, CONFIGMAPS, "owner") is not None
     await drop_finalizer(cluster, CONFIGMAPS, "child", HOLD)
     await until_gone(cluster, CONFIGMAPS, "owner")

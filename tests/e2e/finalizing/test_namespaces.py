@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.samples import configmap
+
 from ..api import CONFIGMAPS, NAMESPACES, PODS, Object
-from ..clusters import Cluster, configmap, pod
-from .waiting import delete, drop_finalizer, finalizers, find, until, until_gone
+from ..clusters import Cluster, pod_manifest
+from .waiting import delete, drop_finalizer, finalizers, find, until_gone, until_object
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # no code of ours asks
 
@@ -33,7 +35,7 @@ async def finalize(cluster: Cluster, name: str, finalizer: str) -> Object:
 
 async def test_a_namespace_is_emptied_and_goes(cluster: Cluster) -> None:
     await cluster.create(CONFIGMAPS, configmap("inside"))
-    await cluster.create(PODS, pod("runs"))
+    await cluster.create(PODS, pod_manifest("runs"))
     left = await delete(cluster, NAMESPACES, cluster.namespace)
     assert left["status"]["phase"] == "Terminating"
     await until_gone(cluster, NAMESPACES, cluster.namespace)
@@ -47,7 +49,7 @@ async def test_it_says_what_it_waits_for(cluster: Cluster) -> None:
     await cluster.create(CONFIGMAPS, held)
     await cluster.create(CONFIGMAPS, configmap("free"))
     await delete(cluster, NAMESPACES, cluster.namespace)
-    namespace = await until(
+    namespace = await until_object(
         cluster,
         NAMESPACES,
         cluster.namespace,
@@ -82,7 +84,7 @@ async def test_a_finalizer_of_the_spec_is_asked_too(cluster: Cluster) -> None:
     assert created["spec"]["finalizers"] == [HOLD, "kubernetes"]
     await cluster.create(CONFIGMAPS, configmap("inside"), name)
     await delete(cluster, NAMESPACES, name)
-    emptied = await until(cluster, NAMESPACES, name, is_emptied)
+    emptied = await until_object(cluster, NAMESPACES, name, is_emptied)
     assert emptied["spec"]["finalizers"] == [HOLD]
     assert await cluster.list(CONFIGMAPS, name) == {}
     await finalize(cluster, name, HOLD)
@@ -106,7 +108,7 @@ async def test_a_finalizer_of_the_metadata_keeps_a_namespace_that_is_empty(clust
     await cluster.patch(NAMESPACES, cluster.namespace, {"metadata": {"finalizers": [HOLD]}})
     await cluster.create(CONFIGMAPS, configmap("inside"))
     await delete(cluster, NAMESPACES, cluster.namespace)
-    emptied = await until(cluster, NAMESPACES, cluster.namespace, is_emptied)
+    emptied = await until_object(cluster, NAMESPACES, cluster.namespace, is_emptied)
     assert (emptied["spec"].get("finalizers") or [], finalizers(emptied)) == ([], [HOLD])
     assert await cluster.list(CONFIGMAPS) == {}
     await drop_finalizer(cluster, NAMESPACES, cluster.namespace, HOLD)
@@ -115,13 +117,13 @@ async def test_a_finalizer_of_the_metadata_keeps_a_namespace_that_is_empty(clust
 
 async def test_pods_go_before_all_else(cluster: Cluster) -> None:
     """A pod that still ends may need what it mounts."""
-    held: dict[str, Any] = pod("ends")
+    held: dict[str, Any] = pod_manifest("ends")
     held["metadata"]["finalizers"] = [HOLD]
     await cluster.create(PODS, held)
     await cluster.create(CONFIGMAPS, configmap("mounted"))
     await delete(cluster, NAMESPACES, cluster.namespace)
-    await until(cluster, PODS, "ends", lambda obj: "deletionTimestamp" in obj["metadata"])
-    await until(cluster, NAMESPACES, cluster.namespace, conditions)
+    await until_object(cluster, PODS, "ends", lambda obj: "deletionTimestamp" in obj["metadata"])
+    await until_object(cluster, NAMESPACES, cluster.namespace, conditions)
     assert await find(cluster, CONFIGMAPS, "mounted") is not None
     await drop_finalizer(cluster, PODS, "ends", HOLD)
     await until_gone(cluster, NAMESPACES, cluster.namespace)

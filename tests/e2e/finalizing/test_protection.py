@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ..api import PODS, Object
-from ..clusters import Cluster, pod
-from .waiting import CLAIMS, VOLUMES, delete, drop_finalizer, finalizers, find, until, until_gone
+from ..clusters import Cluster, pod_manifest
+from .waiting import CLAIMS, VOLUMES, delete, drop_finalizer, finalizers, find, until_gone, until_object
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # no code of ours asks
 
@@ -22,12 +22,12 @@ def claim(name: str) -> Object:
 
 
 def user(name: str, of: str, *, node: str = "") -> Object:
-    found = pod(name, node=node)
+    found = pod_manifest(name, node=node)
     found["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": of}}]
     return found
 
 
-async def settled(cluster: Cluster) -> None:
+async def until_protection_is_idle(cluster: Cluster) -> None:
     """Wait until the controller has processed all earlier changes."""
     await cluster.create(CLAIMS, claim("sentinel"))
     await delete(cluster, CLAIMS, "sentinel")
@@ -53,7 +53,7 @@ async def test_a_claim_stays_while_a_pod_on_a_node_uses_it(cluster: Cluster) -> 
     left = await delete(cluster, CLAIMS, "data")
     assert finalizers(left) == [CLAIM_PROTECTION]
     await end(cluster, "first")
-    await settled(cluster)
+    await until_protection_is_idle(cluster)
     assert await find(cluster, CLAIMS, "data") is not None
     await end(cluster, "second")
     await until_gone(cluster, CLAIMS, "data")
@@ -64,7 +64,7 @@ async def test_a_pod_that_is_being_deleted_uses_it_still(cluster: Cluster) -> No
     await cluster.create(PODS, user("ends", "data", node="n1"))
     await delete(cluster, CLAIMS, "data")
     await delete(cluster, PODS, "ends")
-    await settled(cluster)
+    await until_protection_is_idle(cluster)
     assert await find(cluster, CLAIMS, "data") is not None
     await end(cluster, "ends")
     await until_gone(cluster, CLAIMS, "data")
@@ -76,7 +76,7 @@ async def test_a_pod_that_has_ended_uses_it_still(cluster: Cluster) -> None:
     await cluster.create(PODS, user("ended", "data", node="n1"))
     await cluster.patch(PODS, "ended", {"status": {"phase": "Succeeded"}}, subresource="/status")
     await delete(cluster, CLAIMS, "data")
-    await settled(cluster)
+    await until_protection_is_idle(cluster)
     assert await find(cluster, CLAIMS, "data") is not None
     await end(cluster, "ended")
     await until_gone(cluster, CLAIMS, "data")
@@ -95,7 +95,7 @@ async def test_finalizers_of_others_keep_it_too(cluster: Cluster) -> None:
     created["metadata"]["finalizers"] = ["example.com/hold"]
     await cluster.create(CLAIMS, created)
     await delete(cluster, CLAIMS, "data")
-    left = await until(cluster, CLAIMS, "data", lambda obj: CLAIM_PROTECTION not in finalizers(obj))
+    left = await until_object(cluster, CLAIMS, "data", lambda obj: CLAIM_PROTECTION not in finalizers(obj))
     assert finalizers(left) == ["example.com/hold"]
     await drop_finalizer(cluster, CLAIMS, "data", "example.com/hold")
     await until_gone(cluster, CLAIMS, "data")
@@ -105,7 +105,7 @@ async def test_a_claim_that_lost_its_protection_is_protected_again(cluster: Clus
     await cluster.create(CLAIMS, claim("data"))
     before = await cluster.patch(CLAIMS, "data", {"metadata": {"finalizers": None}})
     assert finalizers(before) == []
-    await until(cluster, CLAIMS, "data", lambda obj: finalizers(obj) == [CLAIM_PROTECTION])
+    await until_object(cluster, CLAIMS, "data", lambda obj: finalizers(obj) == [CLAIM_PROTECTION])
 
 
 async def bound_volume(cluster: Cluster, labels: dict[str, str] | None = None) -> str:
@@ -137,7 +137,7 @@ async def test_a_volume_stays_while_it_is_bound(cluster: Cluster) -> None:
     volume = await bound_volume(cluster)
     left = await delete(cluster, VOLUMES, volume)
     assert finalizers(left) == [VOLUME_PROTECTION]
-    await settled(cluster)
+    await until_protection_is_idle(cluster)
     assert await find(cluster, VOLUMES, volume) is not None
     await release(cluster, volume)
     await until_gone(cluster, VOLUMES, volume)

@@ -33,7 +33,7 @@ async def delete(cluster: Cluster, resource: Resource, name: str, **options: Any
     return await cluster.api.do("DELETE", in_own(cluster, resource, name), options or None)
 
 
-async def until(
+async def until_object(
     cluster: Cluster,
     resource: Resource,
     name: str,

@@ -82,7 +82,9 @@ async def kubeconfig_of(audited: Audited, installed: Installation, folder: Path)
 
 
 @asynccontextmanager
-async def running(operator: Operator, client: Client, installed: Installation) -> AsyncIterator[Manager]:
+async def leading_operator(
+    operator: Operator, client: Client, installed: Installation
+) -> AsyncIterator[Manager]:
     """Run an operator as the leader, with lists that are no streams, as on servers that cannot stream them."""
     elector = LeaderElector(
         client, operator.name, installed.home, lease_duration=2.0, renew_deadline=1.5, retry_period=0.2

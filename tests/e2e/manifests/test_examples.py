@@ -27,7 +27,7 @@ from tests.e2e.conftest import REAL
 from tests.examples.storage_operator.test_kubernetes import tell
 
 from .audit import PATIENCE, Audited, unneeded
-from .installing import install, kubeconfig_of, running, until_permitted, without
+from .installing import install, kubeconfig_of, leading_operator, until_permitted, without
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
 
@@ -101,7 +101,7 @@ async def publish_websites(world: World) -> None:
     configmaps, secrets = Resource(world.admin, "configmaps"), Resource(world.admin, "secrets")
     async with (
         Client.from_kubeconfig(path=world.kubeconfig) as client,
-        running(operator_declared.operator, client, world.installed),
+        leading_operator(operator_declared.operator, client, world.installed),
     ):
         site = {"metadata": {"name": "home", "namespace": world.namespace}, "spec": {"html": "hi"}}
         await Resource(world.admin, operator_declared.Website).create(site)
@@ -117,7 +117,7 @@ async def answer_reviews(world: World) -> None:
     """The webhooks answer, while the operator leads."""
     async with (
         Client.from_kubeconfig(path=world.kubeconfig) as client,
-        running(operator_webhooks.operator, client, world.installed) as manager,
+        leading_operator(operator_webhooks.operator, client, world.installed) as manager,
     ):
         await operator_webhooks.main()
         await eventually(lambda: manager.state.leading, within=PATIENCE)
@@ -211,6 +211,6 @@ async def test_without_a_verb_the_real_server_refuses_the_storage_operator(
         await Resource(admin, kind).create(obj)
     async with (
         Client.from_kubeconfig(path=world.kubeconfig) as client,
-        running(storage_operator.operator, client, world.installed),
+        leading_operator(storage_operator.operator, client, world.installed),
     ):
         await audited.until_refused(world.account, refused)

@@ -15,7 +15,7 @@ import yaml
 from aioinformer import Client, Resource
 from aioinformer.operator.manifests import Installation, manifests, to_yaml
 from tests.e2e.conftest import REAL
-from tests.e2e.processes import Running, running
+from tests.e2e.processes import Running, started_program
 from tests.kubernetes.process import free_ports
 
 from . import websites
@@ -31,7 +31,7 @@ TARGET = "tests.e2e.manifests.websites:operator"
 
 def program(*args: str, folder: Path = ROOT) -> AbstractAsyncContextManager[Running]:
     command = ("env", "-C", str(folder), sys.executable, "-m", "aioinformer", *args)
-    return running(*command, environment={"PYTHONPATH": str(ROOT), "NO_COLOR": "1"})
+    return started_program(*command, environment={"PYTHONPATH": str(ROOT), "NO_COLOR": "1"})
 
 
 async def aioinformer(*args: str, folder: Path = ROOT) -> str:

@@ -17,7 +17,7 @@ from tests.e2e.conftest import REAL
 
 from . import websites
 from .audit import Audited, unneeded
-from .installing import install, installation, kubeconfig_of, running, until_permitted, without
+from .installing import install, installation, kubeconfig_of, leading_operator, until_permitted, without
 from .websites import operator
 
 OWNERS = "update websites/finalizers.rights.example.com"
@@ -33,7 +33,7 @@ def real(test: Any) -> Any:
 
 async def work(client: Client, admin: Client, namespace: str, installation: Installation) -> None:
     """Run the operator for the life of a Website."""
-    async with running(operator, client, installation):
+    async with leading_operator(operator, client, installation):
         await websites.live(admin, namespace)
 
 
@@ -82,6 +82,6 @@ async def test_without_a_rule_the_real_server_refuses_a_request(
     objects = [without(each, verb, resource) for each in manifests(operator, installed)]
     await install(audited, admin, operator, objects, tmp_path)
     config = await kubeconfig_of(audited, installed, tmp_path)
-    async with Client.from_kubeconfig(path=config) as client, running(operator, client, installed):
+    async with Client.from_kubeconfig(path=config) as client, leading_operator(operator, client, installed):
         await websites.create(admin, namespace)
         await audited.until_refused(f"{namespace}/{installed.name}", resource.partition("/")[0])

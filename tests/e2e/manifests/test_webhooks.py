@@ -18,7 +18,7 @@ from aioinformer import Client, InvalidError, NotFoundError, Resource
 from aioinformer.operator.manifests import Installation, manifests, to_yaml, write_kustomization
 from aioinformer.typed import Metadata
 from tests.e2e.conftest import REAL
-from tests.e2e.processes import running
+from tests.e2e.processes import started_program
 from tests.kubernetes.process import free_ports
 
 from .audit import PATIENCE, Audited
@@ -93,7 +93,7 @@ async def test_the_deployed_command_serves_the_registered_webhooks(
         async with Client.from_kubeconfig(path=kubeconfig) as client:
             await until_permitted(client, operator, installed)
         command = await _as_kubelet(admin, installed, objects, [metrics, probes, port], tmp_path)
-        async with running(
+        async with started_program(
             sys.executable, "-m", "aioinformer", *command, "--kubeconfig", str(kubeconfig)
         ) as program:
             await _guarded(audited, admin)

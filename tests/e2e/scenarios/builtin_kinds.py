@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..api import APPLY, JSON_PATCH, MERGE, STRATEGIC, Object
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, JOBS, PODS
 
 _APPS, _CORE = "/apis/apps/v1/namespaces/NS", "/api/v1/namespaces/NS"
@@ -21,7 +21,7 @@ def _pod(**fields: Any) -> Object:
     return {"spec": {"containers": [_CONTAINER | fields]}}
 
 
-async def builtin_defaults(server: Recorder) -> None:
+async def builtin_defaults(server: AnswerRecorder) -> None:
     """What the server fills in."""
     port = {"ports": [{"containerPort": 80}], "livenessProbe": {"httpGet": {"port": 80}}}
     limits = {"resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}}
@@ -52,7 +52,7 @@ async def builtin_defaults(server: Recorder) -> None:
         await server.ask("GET", f"{path}/{name}")
 
 
-async def builtin_mistakes(server: Recorder) -> None:
+async def builtin_mistakes(server: AnswerRecorder) -> None:
     """Wrong types, missing, unsupported and contradicting values."""
     pods: tuple[Any, ...] = (
         *({}, {"spec": {}}, {"spec": "x"}, {"spec": {"containers": "x"}}, {"spec": {"containers": [{}]}}),
@@ -87,7 +87,7 @@ async def builtin_mistakes(server: Recorder) -> None:
     await server.ask("POST", path, {"metadata": {"name": "a"}, "roleRef": role, "subjects": subjects})
 
 
-async def template_mistakes(server: Recorder) -> None:
+async def template_mistakes(server: AnswerRecorder) -> None:
     """Mistakes in a Deployment's pods, by the type of the value."""
     mounts = [{"name": "a", "mountPath": "/a"}]
     containers: tuple[Object, ...] = (
@@ -111,7 +111,7 @@ async def template_mistakes(server: Recorder) -> None:
         await _dry(server, DEPLOYMENTS, _SELECTED | {"template": _TEMPLATE | {"spec": pod}})
 
 
-async def service_mistakes(server: Recorder) -> None:
+async def service_mistakes(server: AnswerRecorder) -> None:
     """Addresses and ports that a Service cannot have."""
     specs: tuple[Object, ...] = (
         *({"clusterIP": each} for each in ("999", "10.96.0.300", "None")),
@@ -126,7 +126,7 @@ async def service_mistakes(server: Recorder) -> None:
         await _dry(server, _SERVICES, {"ports": [{"port": 80}]} | spec)
 
 
-async def service_types(server: Recorder) -> None:
+async def service_types(server: AnswerRecorder) -> None:
     """A Service that changes its type loses what only the old type has."""
     local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
     balancer = {"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}
@@ -149,11 +149,11 @@ async def service_types(server: Recorder) -> None:
     await server.ask("DELETE", f"{_SERVICES}/a")
 
 
-async def _dry(server: Recorder, path: str, spec: Object) -> None:
+async def _dry(server: AnswerRecorder, path: str, spec: Object) -> None:
     await server.ask("POST", path, {"metadata": {"name": "mistaken"}, "spec": spec}, {"dryRun": "All"})
 
 
-async def builtin_immutables(server: Recorder) -> None:
+async def builtin_immutables(server: AnswerRecorder) -> None:
     """Fields that no update may change."""
     other = {"matchLabels": {"app": None, "tier": "b"}}
     moved = {"selector": other, "template": {"metadata": {"labels": {"tier": "b"}}}}
@@ -169,7 +169,7 @@ async def builtin_immutables(server: Recorder) -> None:
             await server.ask("PATCH", f"{path}/fixed", change, content_type=MERGE)
 
 
-async def field_validation(server: Recorder) -> None:
+async def field_validation(server: AnswerRecorder) -> None:
     """Unknown and duplicate fields; what a patch adds."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "typing"}} | _pod()
     odd = {"spec": {"containers": [_CONTAINER | {"imag": "x"}], "foo": {"a": 1}}, "bar": 1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..api import Answer
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 
 CONFIGMAPS = "/api/v1/namespaces/NS/configmaps"
 PODS = "/api/v1/namespaces/NS/pods"
@@ -17,6 +17,6 @@ def version_of(answer: Answer) -> str:
     return str(answer.body["metadata"]["resourceVersion"])
 
 
-async def catch_up(server: Recorder) -> None:
+async def catch_up(server: AnswerRecorder) -> None:
     """A consistent read waits until the real server's watch cache has all changes."""
     await server.ask("GET", CONFIGMAPS)

@@ -6,11 +6,11 @@ import asyncio
 
 from ..api import JSON_PATCH, MERGE, STRATEGIC, Object
 from ..definitions import definition
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import version_of
 
 
-async def custom_resources(server: Recorder) -> None:
+async def custom_resources(server: AnswerRecorder) -> None:
     """A CustomResourceDefinition and its objects."""
     group = f"{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
@@ -29,6 +29,7 @@ async def custom_resources(server: Recorder) -> None:
     await server.ask("POST", relics, relic | {"kind": "Cave"})
     await server.ask("POST", relics, relic | {"metadata": {"name": "UPPER"}})
     await server.ask("PUT", f"{relics}/a", relic | {"spec": {"z": 2}})
+    await server.ask("PUT", f"{relics}/a", relic | {"metadata": {"name": "a", "resourceVersion": "0"}})
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 2}})
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 3}})
     await server.ask("PATCH", f"{relics}/a", {"spec": {"z": 4}, "status": {"no": 1}}, content_type=MERGE)
@@ -60,7 +61,7 @@ async def custom_resources(server: Recorder) -> None:
     await server.ask("DELETE", relics)
 
 
-async def definitions(server: Recorder) -> None:
+async def definitions(server: AnswerRecorder) -> None:
     """A CustomResourceDefinition is changed, and deleted."""
     group = f"definitions.{server.namespace}.example.com"
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/relics.{group}"
@@ -73,7 +74,7 @@ async def definitions(server: Recorder) -> None:
     await server.until(404, path)
 
 
-async def columns(server: Recorder) -> None:
+async def columns(server: AnswerRecorder) -> None:
     """What a table shows of custom resources, with columns of their own and without."""
     group = f"columns.{server.namespace}.example.com"
     table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -95,7 +96,17 @@ async def columns(server: Recorder) -> None:
             '.status.conditions[?(@.type!="Other")].type',
         ),
         ("string", ".status.conditions[?(@.status)].type", ".metadata.annotations['example.com/a']"),
-        ("string", r".metadata.annotations['example\.com/a']", ".spec['size']", ".spec.map['a']"),
+        (
+            "string",
+            r".metadata.annotations['example\.com/a']",
+            ".spec['size']",
+            ".spec.map['a']",
+            ".spec.text.more",
+        ),
+        (
+            "string",
+            *(f".status.conditions[?(@.{each})].type" for each in ("since>2", "type>2", "since==three")),
+        ),
         ("integer", ".spec.size", ".spec.number", ".spec.flag", ".spec.text"),
         ("number", ".spec.size", ".spec.number", ".spec.text"),
         ("boolean", ".spec.flag", ".spec.size"),
@@ -109,7 +120,7 @@ async def columns(server: Recorder) -> None:
         for number, path in enumerate(paths)
     ]
     spec = {"size": 2, "list": ["x", "y"], "flag": True, "number": 1.5, "map": {"a": 1}, "text": "some"}
-    conditions = [{"type": "Other", "status": "x"}, {"type": "Ready", "status": "True"}]
+    conditions = [{"type": "Other", "status": "x"}, {"type": "Ready", "status": "True", "since": 3}]
     for each in (made, plain):
         kind, plural = (each["spec"]["names"][name] for name in ("kind", "plural"))
         path = f"/apis/{group}/v1/namespaces/NS/{plural}"
@@ -124,7 +135,7 @@ async def columns(server: Recorder) -> None:
         await server.ask("GET", path, accept=table)
 
 
-async def refused_definitions(server: Recorder) -> None:
+async def refused_definitions(server: AnswerRecorder) -> None:
     """Invalid CustomResourceDefinitions, and changes of immutable fields."""
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     group = f"refused.{server.namespace}.example.com"
@@ -138,8 +149,14 @@ async def refused_definitions(server: Recorder) -> None:
 
     await refuse("spec", name="other.example.com")
     await refuse("spec", name="relics.example", group="example")
-    await refuse("spec", scope="Nonsense")
-    await refuse("spec", scope="")
+    for scope in ("Nonsense", ""):
+        await refuse("spec", scope=scope)
+    for domain in ("", "Example.com"):
+        await refuse("spec", group=domain)
+    await refuse("spec", versions=[])
+    await refuse("spec", versions="v1")
+    await refuse("names", kind="C" * 64)
+    await refuse("names", kind=7)
     await refuse("versions", schema=None)
     await refuse("versions", name="1")
     await refuse("versions", storage=False)
@@ -150,6 +167,7 @@ async def refused_definitions(server: Recorder) -> None:
         {},
         {"specReplicasPath": "spec.size", "statusReplicasPath": ".status.size"},
         {"specReplicasPath": ".spec.size", "statusReplicasPath": ".spec.size"},
+        {"specReplicasPath": ".size", "statusReplicasPath": ".status.size"},
     ):
         await refuse("versions", subresources={"scale": scale})
     await refuse("versions", selectableFields=[{"jsonPath": ""}])
@@ -201,7 +219,7 @@ async def refused_definitions(server: Recorder) -> None:
     await server.ask("PATCH", f"{runes}/a", {"metadata": {"finalizers": None}}, content_type=MERGE)
 
 
-async def protected_definitions(server: Recorder) -> None:
+async def protected_definitions(server: AnswerRecorder) -> None:
     """CustomResourceDefinitions in groups of Kubernetes' own, which want to be approved."""
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     approved = "api-approved.kubernetes.io"
@@ -222,7 +240,7 @@ async def protected_definitions(server: Recorder) -> None:
             )
 
 
-async def versions(server: Recorder) -> None:
+async def versions(server: AnswerRecorder) -> None:
     """Versions of a custom resource come and go; whatever changes a definition's spec ends all watches."""
     group = f"versions.{server.namespace}.example.com"
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/relics.{group}"
@@ -259,7 +277,7 @@ async def versions(server: Recorder) -> None:
         await server.watch(relics, {"resourceVersion": version_of(created)})
 
 
-async def pruning(server: Recorder) -> None:
+async def pruning(server: AnswerRecorder) -> None:
     """Values that a CustomResourceDefinition's schema refuses or drops."""
     group = f"pruning.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..api import JSON_PATCH, MERGE, Object
 from ..definitions import definition
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import version_of
 
 APPLY = "application/apply-patch+yaml"
@@ -142,7 +142,7 @@ INVALID: tuple[Object, ...] = (
 )
 
 
-async def custom_values(server: Recorder) -> None:
+async def custom_values(server: AnswerRecorder) -> None:
     """Valid and invalid values in every kind of field."""
     group = f"values.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
@@ -152,7 +152,7 @@ async def custom_values(server: Recorder) -> None:
         await server.ask("POST", relics, body)
 
 
-async def custom_updates(server: Recorder) -> None:
+async def custom_updates(server: AnswerRecorder) -> None:
     """What an update changes, and which faults of unchanged values it tolerates."""
     group = f"updates.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
@@ -291,7 +291,7 @@ AGAINST_RULES: tuple[Object, ...] = (
 )
 
 
-async def custom_rules(server: Recorder) -> None:
+async def custom_rules(server: AnswerRecorder) -> None:
     """Rules in CEL."""
     group = f"rules.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
@@ -448,7 +448,7 @@ OF_DEFAULTS: tuple[Object, ...] = (
 )  # fmt: skip
 
 
-async def custom_defaults(server: Recorder) -> None:
+async def custom_defaults(server: AnswerRecorder) -> None:
     """Defaults that the definition may have, also of a status, and limits that no value can meet."""
     group = f"defaults.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
@@ -466,7 +466,7 @@ async def custom_defaults(server: Recorder) -> None:
     await server.ask("PATCH", f"{relics}/a/status", {"status": None}, content_type=MERGE)
 
 
-async def refused_schemas(server: Recorder) -> None:
+async def refused_schemas(server: AnswerRecorder) -> None:
     """Schemas that no CustomResourceDefinition can have."""
     group = f"schemas.{server.namespace}.example.com"
     for schema in INVALID_SCHEMAS:
@@ -474,7 +474,7 @@ async def refused_schemas(server: Recorder) -> None:
         await server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", made)
 
 
-async def differing_versions(server: Recorder) -> None:
+async def differing_versions(server: AnswerRecorder) -> None:
     """Two versions with other fields and no conversion: each drops what it does not know, on reads and on writes."""
     group = f"differing.{server.namespace}.example.com"
     newer, older = (f"/apis/{group}/{version}/namespaces/NS/relics" for version in ("v1", "v1beta1"))

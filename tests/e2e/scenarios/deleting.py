@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.samples import configmap
+
 from ..api import MERGE, Object
-from ..clusters import configmap, pod
-from ..recording import Recorder
+from ..clusters import pod_manifest
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, JOBS, PODS, version_of
 
 
-async def deletions(server: Recorder) -> None:
+async def deletions(server: AnswerRecorder) -> None:
     """Finalizers, grace, policies, and whole collections."""
     held = configmap("held")
     held["metadata"]["finalizers"] = ["example.com/a", "example.com/b"]
@@ -34,9 +36,9 @@ async def deletions(server: Recorder) -> None:
         await server.ask("DELETE", f"{CONFIGMAPS}/{name}", query=query)
         await server.ask("GET", f"{CONFIGMAPS}/{name}")
     await server.watch(CONFIGMAPS, {"resourceVersion": begun})
-    created = await server.ask("POST", PODS, pod("unscheduled"))
+    created = await server.ask("POST", PODS, pod_manifest("unscheduled"))
     await server.ask("DELETE", f"{PODS}/unscheduled")
-    await server.ask("POST", PODS, pod("scheduled", node="node-1"))
+    await server.ask("POST", PODS, pod_manifest("scheduled", node="node-1"))
     await server.ask("DELETE", f"{PODS}/scheduled")
     await server.ask("DELETE", f"{PODS}/scheduled")
     await server.ask("DELETE", f"{PODS}/scheduled", {"gracePeriodSeconds": 3})
@@ -59,11 +61,11 @@ async def deletions(server: Recorder) -> None:
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
 
 
-async def repeated_deletions(server: Recorder) -> None:
+async def repeated_deletions(server: AnswerRecorder) -> None:
     """A second DELETE of a pod: only a shorter grace period has an effect, or any policy once there is none."""
     for node in ("", "node-1"):
         for name, first in (("a", {"gracePeriodSeconds": 0}), ("b", {}), ("c", {"gracePeriodSeconds": 20})):
-            made = pod(f"{name}{node}", node=node)
+            made = pod_manifest(f"{name}{node}", node=node)
             made["metadata"]["finalizers"] = ["example.com/a"]
             await server.ask("POST", PODS, made)
             for options in (
@@ -77,10 +79,10 @@ async def repeated_deletions(server: Recorder) -> None:
                 await server.ask("DELETE", f"{PODS}/{name}{node}", options)
 
 
-async def delete_options(server: Recorder) -> None:
+async def delete_options(server: AnswerRecorder) -> None:
     """Options of a DELETE: what is of the wrong type is refused, and where there is a body the query has no say."""
     await server.ask("POST", CONFIGMAPS, configmap("odd"))
-    await server.ask("POST", PODS, pod("odd"))
+    await server.ask("POST", PODS, pod_manifest("odd"))
     odd: list[Any] = [
         {"gracePeriodSeconds": "5"},
         {"gracePeriodSeconds": True},
@@ -103,7 +105,7 @@ async def delete_options(server: Recorder) -> None:
     await server.ask("GET", CONFIGMAPS)
 
 
-async def orphans(server: Recorder) -> None:
+async def orphans(server: AnswerRecorder) -> None:
     """Propagation by orphanDependents and by default."""
     ways: list[tuple[Object | None, dict[str, str]]] = [
         ({"orphanDependents": True}, {}),
@@ -147,7 +149,7 @@ async def orphans(server: Recorder) -> None:
     await server.ask("GET", f"{CONFIGMAPS}/held")
 
 
-async def namespaces(server: Recorder) -> None:
+async def namespaces(server: AnswerRecorder) -> None:
     """A namespace, and requests in a terminating one, without a controller."""
     created = await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "NS-b"}})
     del created

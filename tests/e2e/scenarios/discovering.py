@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..api import MERGE, Object
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 
 GROUPS = (
     "admissionregistration.k8s.io",
@@ -26,7 +26,7 @@ GROUPS = (
 )
 
 
-async def discovery(server: Recorder) -> None:
+async def discovery(server: AnswerRecorder) -> None:
     """The documents that clients find resources with."""
     await server.ask("GET", "/api")
     await server.ask("GET", "/apis")
@@ -39,7 +39,7 @@ async def discovery(server: Recorder) -> None:
         await server.ask("GET", f"/apis/{group}/v1")
 
 
-async def reviews(server: Recorder) -> None:
+async def reviews(server: AnswerRecorder) -> None:
     """Questions that are put by creating an object."""
     access = "/apis/authorization.k8s.io/v1"
     pods = {"verb": "list", "resource": "pods", "namespace": "default"}
@@ -61,7 +61,7 @@ async def reviews(server: Recorder) -> None:
         await server.ask(method, f"{access}/selfsubjectaccessreviews/a")
 
 
-async def kinds(server: Recorder) -> None:
+async def kinds(server: AnswerRecorder) -> None:
     """Objects of the kinds that few have: which have generations, and what else is filled in."""
     webhook = {
         "name": "a.example.com",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..api import MERGE, Object
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 
 _EVENTS = "/api/v1/namespaces/NS/events"
 
 
-async def core_events(server: Recorder) -> None:
+async def core_events(server: AnswerRecorder) -> None:
     """Events of the core group: of the old kind, and of the new one, which have a time in microseconds."""
     mine = {"involvedObject": {"kind": "Pod", "name": "a", "namespace": server.namespace}}
     other = {"involvedObject": {"kind": "Pod", "name": "a", "namespace": "other"}}
@@ -42,7 +42,7 @@ async def core_events(server: Recorder) -> None:
         await server.ask("PUT", f"{_EVENTS}/changed", changed)
 
 
-async def events_in_two_groups(server: Recorder) -> None:
+async def events_in_two_groups(server: AnswerRecorder) -> None:
     """Each event is seen in both groups, with the fields of each."""
     core, new = _EVENTS, "/apis/events.k8s.io/v1/namespaces/NS/events"
     about = {"kind": "Pod", "name": "a", "namespace": server.namespace}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..api import Object
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 
 _ACCOUNTS = "/api/v1/namespaces/NS/serviceaccounts"
 _IDENTITY = "/apis/authentication.k8s.io/v1"
 _ACCESS = "/apis/authorization.k8s.io/v1"
 
 
-async def tokens(server: Recorder) -> None:
+async def tokens(server: AnswerRecorder) -> None:
     """Tokens that a TokenRequest issues, and what authenticates with them."""
     token = f"{_ACCOUNTS}/robot/token"
     await server.ask("POST", token, {})
@@ -62,7 +62,7 @@ _REFERENCES: tuple[Object, ...] = (
 )
 
 
-async def impersonation(server: Recorder) -> None:
+async def impersonation(server: AnswerRecorder) -> None:
     """Requests that act as another user."""
     account = "system:serviceaccount:default:robot"
     for headers in (

@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..api import APPLY, MERGE, STRATEGIC, Object
-from ..clusters import pod
+from ..clusters import pod_manifest
 from ..definitions import definition
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, PODS
 from .patching import deployment
 
 _SERVICES = "/api/v1/namespaces/NS/services"
 
 
-async def _apply(server: Recorder, path: str, obj: Object, manager: str, *, force: bool = False) -> None:
+async def _apply(
+    server: AnswerRecorder, path: str, obj: Object, manager: str, *, force: bool = False
+) -> None:
     name = path.rpartition("/")[2]
     obj = obj | {"metadata": {"name": name, **obj.get("metadata", {})}}
     query = {"fieldManager": manager} | ({"force": "true"} if force else {})
     await server.ask("PATCH", path, obj, query, content_type=APPLY)
 
 
-async def owned_in_pods(server: Recorder) -> None:
+async def owned_in_pods(server: AnswerRecorder) -> None:
     """Fields of a pod: another's value conflicts with the whole."""
 
     async def compare(name: str, first: Object, second: Object) -> None:
         kind: Object = {"apiVersion": "v1", "kind": "Pod"}
-        whole = pod(name)["spec"] | first
+        whole = pod_manifest(name)["spec"] | first
         if "containers" in first:
-            whole["containers"] = [pod(name)["spec"]["containers"][0] | first["containers"][0]]
+            whole["containers"] = [pod_manifest(name)["spec"]["containers"][0] | first["containers"][0]]
         await _apply(server, f"{PODS}/{name}", kind | {"spec": whole}, "me")
         await _apply(server, f"{PODS}/{name}", kind | {"spec": second}, "you")
 
@@ -71,7 +73,7 @@ async def owned_in_pods(server: Recorder) -> None:
         await _apply(server, f"{PODS}/volumes/status", status | {"metadata": {"name": "volumes"}}, manager)
 
 
-async def owned_wholes(server: Recorder) -> None:
+async def owned_wholes(server: AnswerRecorder) -> None:
     """Fields of other kinds: another's value conflicts with the whole, and replaces it by force."""
     ports = [{"name": "http", "port": 80}]
     for force in (False, True):
@@ -176,7 +178,7 @@ def _wholes(namespace: str) -> Iterator[tuple[str, Object, Object, Object]]:
         yield f"{path}{field.lower()}", kind, *specs(driver, {"csi": {field: another}})
 
 
-async def owned_metadata(server: Recorder) -> None:
+async def owned_metadata(server: AnswerRecorder) -> None:
     """Owner references, of a built-in kind and of a custom resource, which has a schema for metadata too."""
     group = f"owned.{server.namespace}.example.com"
     await server.define(definition(group, "Relic"))
@@ -197,7 +199,7 @@ async def owned_metadata(server: Recorder) -> None:
             await _apply(server, path, obj, manager)
 
 
-async def owned_empties(server: Recorder) -> None:
+async def owned_empties(server: AnswerRecorder) -> None:
     """An empty applied field has an owner, although it is not stored."""
     cases: tuple[tuple[str, Object, Object], ...] = (
         ("labels", {"metadata": {"labels": {}}}, {"metadata": {"labels": {"x": "y"}}}),
@@ -224,7 +226,7 @@ async def owned_empties(server: Recorder) -> None:
             await _apply(server, f"{CONFIGMAPS}/{name}", obj, manager, force=force)
 
 
-async def owned_status(server: Recorder) -> None:
+async def owned_status(server: AnswerRecorder) -> None:
     """Metadata in an apply of a status: ignored parts get no owner."""
     group = f"status.{server.namespace}.example.com"
     await server.define(definition(group, "Relic"))
@@ -239,7 +241,7 @@ async def owned_status(server: Recorder) -> None:
     for path, api_version, kind, content in (
         (relics, f"{group}/v1", "Relic", {"spec": {"depth": 1}}),
         (DEPLOYMENTS, "apps/v1", "Deployment", deployment("web", 1)),
-        (PODS, "v1", "Pod", pod("web")),
+        (PODS, "v1", "Pod", pod_manifest("web")),
     ):
         obj: Object = {"apiVersion": api_version, "kind": kind}
         own, labels = f"{path}/web", {"labels": {"x": "1"}}
@@ -261,7 +263,7 @@ async def owned_status(server: Recorder) -> None:
             await _apply(server, own, obj | {"spec": content["spec"], "metadata": metadata}, manager)
 
 
-async def replaced_lists(server: Recorder) -> None:
+async def replaced_lists(server: AnswerRecorder) -> None:
     """Strategic patches of lists that others of their name merge, and of items without a key."""
     for path, created, patch in (
         (
@@ -284,7 +286,7 @@ async def replaced_lists(server: Recorder) -> None:
         await server.ask("PATCH", f"{path}/web", patch, content_type=STRATEGIC)
 
 
-async def reset_owners(server: Recorder) -> None:
+async def reset_owners(server: AnswerRecorder) -> None:
     """`managedFields: [{}]` removes the owners; the next apply meets fields of `before-first-apply`."""
     path = f"{CONFIGMAPS}/reset"
     reset: Object = {"metadata": {"managedFields": [{}]}}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.samples import configmap
+
 from ..api import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, Object
-from ..clusters import configmap, pod
+from ..clusters import pod_manifest
 from ..definitions import definition
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, PODS, version_of
 
 
-async def patches(server: Recorder) -> None:
+async def patches(server: AnswerRecorder) -> None:
     """JSON, merge and strategic patches."""
     created = await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1", m="1"))
     path = f"{CONFIGMAPS}/a"
@@ -70,9 +72,9 @@ async def patches(server: Recorder) -> None:
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
 
 
-async def containers(server: Recorder) -> None:
+async def containers(server: AnswerRecorder) -> None:
     """Strategic patches of lists, which merge by name."""
-    made = pod("web")
+    made = pod_manifest("web")
     made["spec"]["containers"].append({"name": "side", "image": "example.com/side"})
     await server.ask("POST", PODS, made)
     path = f"{PODS}/web"
@@ -93,9 +95,9 @@ async def containers(server: Recorder) -> None:
         await server.ask("PATCH", path, patch, content_type=STRATEGIC)
 
 
-async def status(server: Recorder) -> None:
+async def status(server: AnswerRecorder) -> None:
     """The status subresource: of what has one, neither writes the other's part."""
-    created = await server.ask("POST", PODS, pod("web") | {"status": {"phase": "Failed"}})
+    created = await server.ask("POST", PODS, pod_manifest("web") | {"status": {"phase": "Failed"}})
     path = f"{PODS}/web"
     await server.ask("PATCH", path, {"status": {"phase": "Running"}}, content_type=MERGE)
     await server.ask(
@@ -135,7 +137,7 @@ async def status(server: Recorder) -> None:
         await server.ask("PATCH", f"{slices}/web", patch, content_type=MERGE)
 
 
-async def scale(server: Recorder) -> None:
+async def scale(server: AnswerRecorder) -> None:
     """The scale subresource: of a Deployment, and of a custom resource that has its numbers elsewhere."""
     path = f"{DEPLOYMENTS}/web"
     await server.ask("POST", DEPLOYMENTS, deployment("web", 1))
@@ -161,9 +163,9 @@ async def scale(server: Recorder) -> None:
     await rescale(server, f"{relics}/web")
 
 
-async def rescale(server: Recorder, path: str) -> None:
+async def rescale(server: AnswerRecorder, path: str) -> None:
     """Every way to write a Scale of what is named web."""
-    for replicas in (0, 5):
+    for replicas in (0, 5, -1):
         await server.ask("PATCH", f"{path}/scale", {"spec": {"replicas": replicas}}, content_type=MERGE)
     await server.ask(
         "PATCH",
@@ -189,7 +191,7 @@ async def rescale(server: Recorder, path: str) -> None:
     await server.ask("PATCH", path.replace("web", "absent") + "/scale", {}, content_type=MERGE)
 
 
-async def applied(server: Recorder) -> None:
+async def applied(server: AnswerRecorder) -> None:
     """Server-side apply."""
     path = f"{CONFIGMAPS}/applied"
     whole: Object = {
@@ -225,7 +227,7 @@ async def applied(server: Recorder) -> None:
     await server.ask("GET", path)
 
 
-async def applied_by_two(server: Recorder) -> None:
+async def applied_by_two(server: AnswerRecorder) -> None:
     """Server-side apply: omitting a field in which another manager owns something."""
     group = f"applied.{server.namespace}.example.com"
     await server.define(definition(group, "Relic"))
@@ -272,7 +274,7 @@ async def applied_by_two(server: Recorder) -> None:
     await containers_of("me", "a", "c")
 
 
-async def applied_ports(server: Recorder) -> None:
+async def applied_ports(server: AnswerRecorder) -> None:
     """Server-side apply and strategic patches of ports, of which several have one number."""
     udp = {"name": "dns", "port": 53, "protocol": "UDP"}
     tcp = {"name": "dns-tcp", "port": 53}
@@ -293,7 +295,7 @@ async def applied_ports(server: Recorder) -> None:
         await server.ask("PATCH", path, service, {"fieldManager": manager}, content_type=APPLY)
     patch = {"spec": {"ports": [{"port": 80, "protocol": "UDP", "name": "renamed"}]}}
     await server.ask("PATCH", path, patch, content_type=STRATEGIC)
-    made: Object = {"apiVersion": "v1", "kind": "Pod", **pod("dns")}
+    made: Object = {"apiVersion": "v1", "kind": "Pod", **pod_manifest("dns")}
     made["spec"]["containers"][0]["ports"] = [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
     for _ in range(2):
         await server.ask("PATCH", f"{PODS}/dns", made, {"fieldManager": "me"}, content_type=APPLY)
@@ -301,7 +303,7 @@ async def applied_ports(server: Recorder) -> None:
 
 def deployment(name: str, replicas: int) -> Object:
     labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": pod(name)["spec"]}
+    template = {"metadata": {"labels": labels}, "spec": pod_manifest(name)["spec"]}
     return {
         "metadata": {"name": name},
         "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
+from tests.samples import configmap
 
 from ...testing.protobuf.reading import AS_PARTIAL, AS_PARTIAL_LIST, PROTOBUF
 from ..api import MERGE, Object
-from ..clusters import configmap, pod
+from ..clusters import pod_manifest
 from ..definitions import definition
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, LEASES, PODS, catch_up, version_of
 
 OR_JSON = f"{PROTOBUF},application/json"
@@ -22,13 +23,13 @@ STREAM = {
 FUTURE = str(10**9)
 
 
-async def answers_in_protobuf(server: Recorder) -> None:
+async def answers_in_protobuf(server: AnswerRecorder) -> None:
     """Objects, lists, errors and what writes bring, as different headers ask for them."""
     first = version_of(
         await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1"), accept=PROTOBUF)
     )
     await server.ask("POST", CONFIGMAPS, configmap("b"), accept=OR_JSON)
-    await server.ask("POST", PODS, pod("web", node="node-1"), accept=PROTOBUF)
+    await server.ask("POST", PODS, pod_manifest("web", node="node-1"), accept=PROTOBUF)
     for accept in (
         PROTOBUF, OR_JSON, f"application/json,{PROTOBUF}", f"*/*,{PROTOBUF}", f"{PROTOBUF};q=0.5,application/json",
         f"{PROTOBUF};stream=watch", f"{PROTOBUF};stream=x", f"text/html,{PROTOBUF}", "application/*",
@@ -65,7 +66,7 @@ async def answers_in_protobuf(server: Recorder) -> None:
     await server.ask("DELETE", CONFIGMAPS, accept=PROTOBUF)
 
 
-async def metadata_of_custom_resources_in_protobuf(server: Recorder) -> None:
+async def metadata_of_custom_resources_in_protobuf(server: AnswerRecorder) -> None:
     """Which has protobuf, though they have not."""
     group = f"{server.namespace}.proto.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
@@ -87,7 +88,7 @@ async def metadata_of_custom_resources_in_protobuf(server: Recorder) -> None:
     await server.ask("DELETE", f"{relics}/a", accept=PROTOBUF + AS_PARTIAL)
 
 
-async def bodies_in_protobuf(server: Recorder) -> None:
+async def bodies_in_protobuf(server: AnswerRecorder) -> None:
     """Requests of Go clients; their zeros and empty texts mean nothing."""
 
     async def send(
@@ -96,7 +97,7 @@ async def bodies_in_protobuf(server: Recorder) -> None:
         body = ENCODING.body(obj)
         await server.ask(method, path, body, query, content_type=PROTOBUF, accept=accept)
 
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod("a")["spec"]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod_manifest("a")["spec"]}
     deployment = {
         "metadata": {"name": "a"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template},
@@ -111,7 +112,7 @@ async def bodies_in_protobuf(server: Recorder) -> None:
     await send(
         "PUT", f"{CONFIGMAPS}/b", {"apiVersion": "v1", "kind": "ConfigMap", **configmap("b")}
     )  # no change
-    await send("POST", PODS, {"apiVersion": "v1", "kind": "Pod", **pod("a")})
+    await send("POST", PODS, {"apiVersion": "v1", "kind": "Pod", **pod_manifest("a")})
     await send("POST", DEPLOYMENTS, {"apiVersion": "apps/v1", "kind": "Deployment", **deployment})
     await send(
         "POST", LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}}

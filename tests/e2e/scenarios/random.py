@@ -5,9 +5,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from tests.samples import configmap
+
 from ..api import JSON_PATCH, MERGE, STRATEGIC, Object
-from ..clusters import configmap
-from ..recording import Recorder, Scenario
+from ..recording import AnswerRecorder, Scenario
 from .common import CONFIGMAPS, catch_up
 
 NAMES = ("a", "b", "c", "d")
@@ -29,7 +30,7 @@ REQUESTS = 120
 def random_requests(seed: int) -> Scenario:
     """The scenario of a seed."""
 
-    async def scenario(server: Recorder) -> None:
+    async def scenario(server: AnswerRecorder) -> None:
         await _Random(server, Random(seed)).run()
 
     return scenario
@@ -38,7 +39,7 @@ def random_requests(seed: int) -> Scenario:
 class _Random:
     """Decides by the seed alone: answers fill in versions, and nothing else depends on them."""
 
-    def __init__(self, server: Recorder, random: Random) -> None:
+    def __init__(self, server: AnswerRecorder, random: Random) -> None:
         self._server = server
         self._random = random
         self._objects: list[Object] = [configmap("a")]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from tests.samples import configmap
+
 from ..api import JSON, MERGE, YAML
-from ..clusters import configmap, pod
-from ..recording import Recorder
+from ..clusters import pod_manifest
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, PODS, catch_up, version_of
 
 
-async def selectors(server: Recorder) -> None:
+async def selectors(server: AnswerRecorder) -> None:
     """Label and field selectors, good and bad."""
     for name, labels in (
         ("a", {"app": "web", "tier": "front"}),
@@ -30,7 +32,7 @@ async def selectors(server: Recorder) -> None:
         "=a", "metadata.name=", "", ",", "metadata.name=a\\,b", "metadata.name>a", "a=b=c", "metadata.uid=a",
     ):  # fmt: skip
         await server.ask("GET", CONFIGMAPS, query={"fieldSelector": selector})
-    await server.ask("POST", PODS, pod("web", node="node-1"))
+    await server.ask("POST", PODS, pod_manifest("web", node="node-1"))
     for selector in (
         "spec.nodeName=node-1", "spec.nodeName=", "status.phase=Pending", "status.phase!=Pending",
         "spec.restartPolicy=Always", "spec.schedulerName=x", "status.podIP=", "spec.hostNetwork=false",
@@ -40,7 +42,7 @@ async def selectors(server: Recorder) -> None:
     await server.ask("GET", "/api/v1/namespaces", query={"fieldSelector": "metadata.name=NS"})
 
 
-async def pages(server: Recorder) -> None:
+async def pages(server: AnswerRecorder) -> None:
     """Limits, continue tokens, versions and how they match."""
     versions = [
         version_of(await server.ask("POST", CONFIGMAPS, configmap(f"c{number}"))) for number in range(5)
@@ -75,10 +77,10 @@ async def pages(server: Recorder) -> None:
     await server.ask("GET", CONFIGMAPS, query={"sendInitialEvents": "true"})
 
 
-async def views(server: Recorder) -> None:
+async def views(server: AnswerRecorder) -> None:
     """Tables and metadata alone."""
     await server.ask("POST", CONFIGMAPS, configmap("a", k="1", m="2"))
-    await server.ask("POST", PODS, pod("web", node="node-1"))
+    await server.ask("POST", PODS, pod_manifest("web", node="node-1"))
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
     partial = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
     for path in (CONFIGMAPS, f"{CONFIGMAPS}/a", PODS, "/api/v1/namespaces/NS"):
@@ -109,7 +111,7 @@ async def views(server: Recorder) -> None:
     await server.ask("GET", CONFIGMAPS, accept="application/vnd.kubernetes.protobuf,application/json")
 
 
-async def watched_views(server: Recorder) -> None:
+async def watched_views(server: AnswerRecorder) -> None:
     """Watches of metadata alone."""
     partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
     first = version_of(await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1")))
@@ -135,7 +137,7 @@ async def watched_views(server: Recorder) -> None:
     )
 
 
-async def answers_in_yaml(server: Recorder) -> None:
+async def answers_in_yaml(server: AnswerRecorder) -> None:
     """Objects, lists, tables, statuses and discovery in YAML, which has no watches."""
     body = {"metadata": {"name": "a"}, "data": {"text": "two\nlines", "number": "7", "yes": "on"}}
     await server.ask("POST", CONFIGMAPS, body, accept=YAML)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..api import APPLY, JSON_PATCH, MERGE, STRATEGIC, Object
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, JOBS, LEASES, PODS
 from .patching import deployment
 
@@ -13,7 +13,7 @@ _SECRETS = "/api/v1/namespaces/NS/secrets"
 _SERVICES = "/api/v1/namespaces/NS/services"
 
 
-async def readable_values(server: Recorder) -> None:
+async def readable_values(server: AnswerRecorder) -> None:
     """Data and times: valid values are normalized, others refused."""
 
     async def create(path: str, **content: Any) -> None:
@@ -49,13 +49,13 @@ async def readable_values(server: Recorder) -> None:
         *(f"{time}.000000Z", f"{time}.123456+01:00", f"{time}Z", f"{time}+00:00", f"{time}.123Z"),
         *(f"{time}.123456789Z", f"{time}.123456", time, day, f"{day} 00:00:00Z", f"{time}+0100", "soon", ""),
         *("2024-13-01T00:00:00.000000Z", "2024-02-31T00:00:00.000000Z", "2024-01-01T25:00:00.000000Z"),
-        *(f"{time}.000000Zx", None),
+        *(f"{time}.000000Zx", None, 5),
     ):
         await create(LEASES, spec={"renewTime": moment})
         await create("/api/v1/namespaces/NS/events", involvedObject=about, firstTimestamp=moment)
 
 
-async def unreadable_changes(server: Recorder) -> None:
+async def unreadable_changes(server: AnswerRecorder) -> None:
     """The same in patches and applies."""
     for path, kind, content in (
         (_SECRETS, {"apiVersion": "v1", "kind": "Secret"}, {"data": {"a": "!"}}),
@@ -87,7 +87,7 @@ async def unreadable_changes(server: Recorder) -> None:
         await server.ask("PATCH", f"{DEPLOYMENTS}/unreadable/status", change, content_type=MERGE)
 
 
-async def zeros(server: Recorder) -> None:
+async def zeros(server: AnswerRecorder) -> None:
     """Counts of nothing: most are left out, some are always there."""
     labels = {"app": "a"}
     containers: Object = {"containers": [{"name": "main", "image": "example.com/main"}]}
@@ -141,7 +141,7 @@ async def zeros(server: Recorder) -> None:
         await server.ask("PATCH", f"/api/v1/nodes/{node}", spec, content_type=MERGE)
 
 
-async def defaults(server: Recorder) -> None:
+async def defaults(server: AnswerRecorder) -> None:
     """Defaults apply whenever the field is omitted."""
     for content in ({"stringData": {"a": "b"}}, {"type": None}, {"type": ""}, {"type": "other"}):
         secret: Object = {"metadata": {"name": "a"}} | content
@@ -157,7 +157,7 @@ async def defaults(server: Recorder) -> None:
     await server.ask("PATCH", f"{_SERVICES}/a/status", {"status": None}, content_type=MERGE)
 
 
-async def long_numbers(server: Recorder) -> None:
+async def long_numbers(server: AnswerRecorder) -> None:
     """Numbers of more than 64 bits, and of more digits than Python reads."""
     await server.ask("POST", CONFIGMAPS, {"metadata": {"name": "a"}})
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}

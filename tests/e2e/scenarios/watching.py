@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from tests.samples import configmap
+
 from ..api import MERGE
-from ..clusters import configmap
-from ..recording import Recorder
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, PODS, catch_up, version_of
 
 FUTURE = str(10**9)
 STREAM = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
 
-async def watches(server: Recorder) -> None:
+async def watches(server: AnswerRecorder) -> None:
     """The same changes from different versions and through different selectors."""
     first = version_of(await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1")))
     await server.ask("POST", CONFIGMAPS, configmap("b"))
@@ -29,13 +30,14 @@ async def watches(server: Recorder) -> None:
         *((CONFIGMAPS, {"resourceVersion": version, **selected}) for version in ("", "0", first, last)),
         (CONFIGMAPS, {"resourceVersion": first, "fieldSelector": "metadata.name=a"}),
         ("/api/v1/watch/namespaces/NS/configmaps", {"resourceVersion": first}),
+        ("/api/v1/watch/namespaces/NS/configmaps/b", {"resourceVersion": first}),
         (f"{CONFIGMAPS}/b", {"resourceVersion": first}),
         (CONFIGMAPS, {"resourceVersion": FUTURE}),
         (CONFIGMAPS, {"resourceVersion": first, "limit": "1"}),
     )
 
 
-async def refused_watches(server: Recorder) -> None:
+async def refused_watches(server: AnswerRecorder) -> None:
     """Parameters that a watch does not take."""
     first = version_of(await server.ask("POST", CONFIGMAPS, configmap("a")))
     await server.watch_all(
@@ -55,7 +57,7 @@ async def refused_watches(server: Recorder) -> None:
     )
 
 
-async def streamed_lists(server: Recorder) -> None:
+async def streamed_lists(server: AnswerRecorder) -> None:
     """WatchList."""
     for name in ("b", "a", "c"):
         created = await server.ask("POST", CONFIGMAPS, configmap(name, labels={"app": name}))

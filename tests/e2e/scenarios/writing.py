@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+from tests.samples import configmap
 
 from ..api import APPLY, MERGE, Object
-from ..clusters import configmap, pod
-from ..recording import Recorder
+from ..clusters import pod_manifest
+from ..recording import AnswerRecorder
 from .common import CONFIGMAPS, DEPLOYMENTS, LEASES, PODS, version_of
 from .patching import deployment
 
 
-async def life(server: Recorder) -> None:
+async def life(server: AnswerRecorder) -> None:
     """Create, read, replace and delete one object."""
     created = await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1"))
     await server.ask("POST", CONFIGMAPS, configmap("a"))
@@ -44,9 +47,9 @@ async def life(server: Recorder) -> None:
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
 
 
-async def bindings(server: Recorder) -> None:
+async def bindings(server: AnswerRecorder) -> None:
     """Pods are bound to nodes."""
-    await server.ask("POST", PODS, pod("a"))
+    await server.ask("POST", PODS, pod_manifest("a"))
     binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "node-1"}}
     for query in ({"dryRun": "Some"}, {"dryRun": "All"}, {}):
         await server.ask("POST", f"{PODS}/a/binding", binding, query)
@@ -57,7 +60,7 @@ async def bindings(server: Recorder) -> None:
         "POST", f"{PODS}/a/binding", {"metadata": {"name": "a"}, "target": {"kind": "X", "name": "n"}}
     )
     await server.ask("POST", f"{PODS}/a/binding", binding | {"kind": "Pod", "apiVersion": "v1"})
-    labelled = pod("b", labels={"a": "1", "b": "1"})
+    labelled = pod_manifest("b", labels={"a": "1", "b": "1"})
     await server.ask("POST", PODS, labelled)
     metadata = {"name": "b", "labels": {"b": "2"}, "annotations": {"c": "3"}}
     await server.ask("POST", f"{PODS}/b/binding", binding | {"metadata": metadata})
@@ -72,9 +75,13 @@ async def bindings(server: Recorder) -> None:
     await server.ask("POST", f"{PODS}/absent/binding", binding | {"metadata": {"name": "absent"}})
 
 
-async def other_objects(server: Recorder) -> None:
+async def other_objects(server: AnswerRecorder) -> None:
     """Writes with the uid of a deleted or re-created object."""
-    for path, obj in ((CONFIGMAPS, configmap("a")), (PODS, pod("a")), (LEASES, {"metadata": {"name": "a"}})):
+    for path, obj in (
+        (CONFIGMAPS, configmap("a")),
+        (PODS, pod_manifest("a")),
+        (LEASES, {"metadata": {"name": "a"}}),
+    ):
         gone = await server.ask("POST", path, obj)
         metadata = {"name": "a", "uid": gone.body["metadata"]["uid"]}
         unversioned = gone.body | {"metadata": metadata}
@@ -90,7 +97,7 @@ async def other_objects(server: Recorder) -> None:
     await server.ask("PUT", f"{LEASES}/b", {"metadata": {"name": "b"}})
 
 
-async def bad_requests(server: Recorder) -> None:
+async def bad_requests(server: AnswerRecorder) -> None:
     """Refusals and their messages."""
     post = "POST", CONFIGMAPS
     await server.ask(*post, b"{no JSON")
@@ -99,7 +106,9 @@ async def bad_requests(server: Recorder) -> None:
     await server.ask(*post, b"7")
     await server.ask(*post, b"a: b", content_type="text/plain")
     await server.ask(*post, {})
-    await server.ask(*post, {"metadata": {}})
+    without_names: tuple[Any, ...] = ({}, [], {"name": 1})
+    for metadata in without_names:
+        await server.ask(*post, {"metadata": metadata})
     await server.ask(*post, configmap("a") | {"kind": "Secret", "apiVersion": "v1"})
     await server.ask(*post, configmap("a") | {"kind": "ConfigMap", "apiVersion": "v2"})
     await server.ask(*post, {"metadata": {"name": "a", "namespace": "other"}})
@@ -132,7 +141,7 @@ async def bad_requests(server: Recorder) -> None:
         await server.ask("HEAD", path)
 
 
-async def names(server: Recorder) -> None:
+async def names(server: AnswerRecorder) -> None:
     """Names, labels and other metadata, good and bad."""
     for name in ("A", "a_b", "a.b", "a..b", "-a", "a-", "ä", "a" * 253, "a" * 254, "a/b", "", "1"):
         await server.ask("POST", CONFIGMAPS, configmap(name))
@@ -157,6 +166,7 @@ async def names(server: Recorder) -> None:
         {"finalizers": ["unqualified"]},
         {"finalizers": ["not one", "unqualified"]},
         {"finalizers": [7]},
+        {"finalizers": "a"},
         {"finalizers": ["example.com/a", "example.com/a"]},
         {"ownerReferences": [{"name": "a"}]},
         {"ownerReferences": [owner]},
@@ -185,7 +195,7 @@ async def names(server: Recorder) -> None:
     for base in ("generated-", "a" * 70, "Upper-", "x."):
         await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": base}})
     await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": "unused-", "name": "given"}})
-    await server.ask("POST", PODS, pod("UPPER"))
+    await server.ask("POST", PODS, pod_manifest("UPPER"))
     containers = {"containers": [{"name": "main", "image": "example.com/main"}]}
     labels = {"app": "a"}
     stateful = {"serviceName": "a", "selector": {"matchLabels": labels}}
@@ -199,7 +209,7 @@ async def names(server: Recorder) -> None:
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "dotted.name"}})
 
 
-async def posted_bindings(server: Recorder) -> None:
+async def posted_bindings(server: AnswerRecorder) -> None:
     """Bindings that are posted to their own collection."""
     path, node = "/api/v1/namespaces/NS/bindings", {"target": {"kind": "Node", "name": "n"}}
     spec = {"containers": [{"name": "main", "image": "example.com/main"}]}
@@ -229,9 +239,9 @@ async def posted_bindings(server: Recorder) -> None:
     await server.ask("GET", path)
 
 
-async def posted_mistakes(server: Recorder) -> None:
+async def posted_mistakes(server: AnswerRecorder) -> None:
     """Values of another type in what is not stored: Bindings, Evictions, TokenRequests, Scales."""
-    await server.ask("POST", PODS, pod("a"))
+    await server.ask("POST", PODS, pod_manifest("a"))
     await server.ask("POST", "/api/v1/namespaces/NS/serviceaccounts", {"metadata": {"name": "a"}})
     await server.ask("POST", DEPLOYMENTS, deployment("a", 1))
     reference: Object = {"spec": {"boundObjectRef": {"kind": 5}}}
@@ -263,7 +273,7 @@ async def posted_mistakes(server: Recorder) -> None:
         )
 
 
-async def dry_runs(server: Recorder) -> None:
+async def dry_runs(server: AnswerRecorder) -> None:
     """Creates that change nothing, with and without a resourceVersion."""
     for version in ("5", "0", ""):
         body = {"metadata": {"name": "dry", "resourceVersion": version}}

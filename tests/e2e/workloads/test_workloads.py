@@ -61,7 +61,7 @@ async def status(cluster: Cluster, resource: Resource, name: str) -> Object:
     return whole
 
 
-async def until(cluster: Cluster, resource: Resource, name: str, **wanted: object) -> None:
+async def until_status(cluster: Cluster, resource: Resource, name: str, **wanted: object) -> None:
     """Wait for these values in an object's status."""
 
     async def has_come() -> bool:
@@ -76,9 +76,9 @@ Scenario = Callable[[Cluster], Awaitable[None]]
 
 async def rollout(cluster: Cluster) -> None:
     await cluster.create(DEPLOYMENTS, workload("web"))
-    await until(cluster, DEPLOYMENTS, "web", availableReplicas=3)
+    await until_status(cluster, DEPLOYMENTS, "web", availableReplicas=3)
     await set_image(cluster, DEPLOYMENTS, "web:2")
-    await until(
+    await until_status(
         cluster, DEPLOYMENTS, "web", is_current=True, updatedReplicas=3, replicas=3, availableReplicas=3
     )
 
@@ -86,23 +86,23 @@ async def rollout(cluster: Cluster) -> None:
 async def rollback(cluster: Cluster) -> None:
     await rollout(cluster)
     await set_image(cluster, DEPLOYMENTS, "web:1")
-    await until(
+    await until_status(
         cluster, DEPLOYMENTS, "web", is_current=True, updatedReplicas=3, replicas=3, availableReplicas=3
     )
 
 
 async def broken_rollout(cluster: Cluster) -> None:
     await cluster.create(DEPLOYMENTS, workload("web", replicas=4))
-    await until(cluster, DEPLOYMENTS, "web", availableReplicas=4)
+    await until_status(cluster, DEPLOYMENTS, "web", availableReplicas=4)
     await set_image(cluster, DEPLOYMENTS, "broken:2")
-    await until(cluster, DEPLOYMENTS, "web", is_current=True, updatedReplicas=2, availableReplicas=3)
+    await until_status(cluster, DEPLOYMENTS, "web", is_current=True, updatedReplicas=2, availableReplicas=3)
 
 
 async def recreation(cluster: Cluster) -> None:
     await cluster.create(DEPLOYMENTS, workload("web", strategy={"type": "Recreate"}))
-    await until(cluster, DEPLOYMENTS, "web", availableReplicas=3)
+    await until_status(cluster, DEPLOYMENTS, "web", availableReplicas=3)
     await set_image(cluster, DEPLOYMENTS, "web:2")
-    await until(cluster, DEPLOYMENTS, "web", is_current=True, updatedReplicas=3, availableReplicas=3)
+    await until_status(cluster, DEPLOYMENTS, "web", is_current=True, updatedReplicas=3, availableReplicas=3)
 
 
 async def stateful_set(cluster: Cluster) -> None:
@@ -123,23 +123,23 @@ async def stateful_set(cluster: Cluster) -> None:
         }
         await cluster.create(VOLUMES, {"metadata": {"name": f"{cluster.namespace}-{number}"}, "spec": spec})
     await cluster.create(STATEFUL_SETS, workload("web", serviceName="web", volumeClaimTemplates=[claim]))
-    await until(cluster, STATEFUL_SETS, "web", readyReplicas=3)
+    await until_status(cluster, STATEFUL_SETS, "web", readyReplicas=3)
     await set_image(cluster, STATEFUL_SETS, "web:2")
-    await until(
+    await until_status(
         cluster, STATEFUL_SETS, "web", is_current=True, updatedReplicas=3, readyReplicas=3, currentReplicas=3
     )
     await cluster.patch(STATEFUL_SETS, "web", {"spec": {"replicas": 1}})
-    await until(cluster, STATEFUL_SETS, "web", is_current=True, replicas=1)
+    await until_status(cluster, STATEFUL_SETS, "web", is_current=True, replicas=1)
 
 
 async def job_that_completes(cluster: Cluster) -> None:
     await cluster.create(JOBS, job("once", completions=3, parallelism=2))
-    await until(cluster, JOBS, "once", succeeded=3, ready=0)
+    await until_status(cluster, JOBS, "once", succeeded=3, ready=0)
 
 
 async def job_that_fails(cluster: Cluster) -> None:
     await cluster.create(JOBS, job("broken", backoffLimit=0))
-    await until(cluster, JOBS, "broken", failed=1, ready=0)
+    await until_status(cluster, JOBS, "broken", failed=1, ready=0)
 
 
 async def cron_job(cluster: Cluster) -> None:
@@ -170,7 +170,7 @@ async def service(cluster: Cluster) -> None:
         SERVICES, {"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": ports}}
     )
     await cluster.create(DEPLOYMENTS, workload("web", replicas=2))
-    await until(cluster, DEPLOYMENTS, "web", availableReplicas=2)
+    await until_status(cluster, DEPLOYMENTS, "web", availableReplicas=2)
 
 
 @pytest.mark.parametrize(

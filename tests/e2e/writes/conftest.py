@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from aioinformer import Client, KubeObject, Resource
+from tests import samples
 
 from ..clusters import Cluster
 
@@ -22,11 +24,4 @@ def configmaps(client: Client) -> Resource[KubeObject]:
 @pytest.fixture
 def configmap(cluster: Cluster) -> Configmap:
     """Makes a config map of the test's namespace."""
-
-    def make(name: str, *finalizers: str, **data: str) -> dict[str, Any]:
-        metadata: dict[str, Any] = {"name": name, "namespace": cluster.namespace}
-        if finalizers:
-            metadata["finalizers"] = list(finalizers)
-        return {"metadata": metadata, "data": data}
-
-    return make
+    return partial(samples.configmap, namespace=cluster.namespace)

@@ -24,7 +24,7 @@ from aioinformer import (
 from aioinformer.errors import ObjectNotFoundError, RefusedError, TooManyRequestsError
 from aioinformer.objects.api_resources import is_cluster_scoped
 
-from ..clusters import Cluster, pod
+from ..clusters import Cluster, pod_manifest
 from ..definitions import CAVE_DEFINITION
 from .conftest import Configmap
 
@@ -157,7 +157,7 @@ async def test_merge_strategic_and_json_patches(
         await configmaps.patch(obj, [{"op": "test", "path": "/data/l", "value": "5"}])
     assert raised.value.causes == ()
     pods = Resource(client, "v1", "pods")
-    made = pod("p")
+    made = pod_manifest("p")
     made["metadata"]["namespace"] = cluster.namespace
     await pods.create(made)
     image = {"spec": {"containers": [{"name": "main", "image": "example.com/other"}]}}
@@ -264,7 +264,7 @@ async def test_delete_waits_for_finalizers(configmaps: Maps, configmap: Configma
 
 async def test_pods_have_a_grace_time_unless_it_is_taken(client: Client, cluster: Cluster) -> None:
     pods = Resource(client, "v1", "pods")
-    made = pod("p", node="somewhere")
+    made = pod_manifest("p", node="somewhere")
     made["metadata"]["namespace"] = cluster.namespace
     made["spec"]["terminationGracePeriodSeconds"] = 30
     running = await pods.create(made)
@@ -278,7 +278,7 @@ async def test_pods_have_a_grace_time_unless_it_is_taken(client: Client, cluster
 async def test_evictions(client: Client, cluster: Cluster) -> None:
     pods = Resource(client, "v1", "pods")
     budgets = Resource(client, "policy/v1", "poddisruptionbudgets", kind="PodDisruptionBudget")
-    made = pod("p", labels={"app": "web"})
+    made = pod_manifest("p", labels={"app": "web"})
     made["metadata"]["namespace"] = cluster.namespace
     created = await pods.create(made)
     await pods.patch_status(
@@ -307,7 +307,7 @@ async def test_an_eviction_uses_up_the_budget(client: Client, cluster: Cluster) 
     budgets = Resource(client, "policy/v1", "poddisruptionbudgets", dict, kind="PodDisruptionBudget")
     created = []
     for name in ("p", "q"):
-        made = pod(name, labels={"app": "web", "tier": "front"})
+        made = pod_manifest(name, labels={"app": "web", "tier": "front"})
         made["metadata"]["namespace"] = cluster.namespace
         created.append(await pods.create(made))
         ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.processes import running
+from tests.e2e.processes import started_program
 
 ROOT = Path(__file__).parents[3]
 
@@ -34,7 +34,7 @@ def test_it_shows_what_the_operator_does() -> None:
 async def test_aioinformer_runs_it() -> None:
     command = [sys.executable, "-m", "aioinformer", "run", "examples.storage_operator:operator", "--dev"]
     ports = ["--metrics-port=0", "--probe-port=0"]
-    async with running("env", "-C", str(ROOT), *command, *ports) as program:
+    async with started_program("env", "-C", str(ROOT), *command, *ports) as program:
         while "starts its controllers" not in (line := await program.errors.next()):
             assert "WARNING" not in line
         program.signal(signal.SIGTERM)

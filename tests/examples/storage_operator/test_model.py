@@ -12,7 +12,7 @@ from examples.storage_operator.model import GATE, Pod, pods_by_mount
 METADATA = {"name": "p", "namespace": "default", "uid": "u", "resourceVersion": "1"}
 
 
-def pod(*volumes: dict[str, Any], gates: tuple[str, ...] = ()) -> Pod:
+def pod_with_volumes(*volumes: dict[str, Any], gates: tuple[str, ...] = ()) -> Pod:
     spec = {"volumes": list(volumes), "schedulingGates": [{"name": gate} for gate in gates]}
     return msgspec.convert({"metadata": METADATA, "spec": spec}, Pod)
 
@@ -34,15 +34,18 @@ def csi(driver: str, **attributes: str) -> dict[str, Any]:
     ],
 )
 def test_where_a_volume_is(volume: dict[str, Any], mounts: list[str]) -> None:
-    assert pods_by_mount(pod(volume)) == mounts
+    assert pods_by_mount(pod_with_volumes(volume)) == mounts
 
 
 def test_a_volume_counts_once() -> None:
     nfs = {"nfs": {"server": "a", "path": "/x"}}
-    assert pods_by_mount(pod(nfs, nfs, {"nfs": {"server": "a", "path": "/y"}})) == ["a:/x", "a:/y"]
+    assert pods_by_mount(pod_with_volumes(nfs, nfs, {"nfs": {"server": "a", "path": "/y"}})) == [
+        "a:/x",
+        "a:/y",
+    ]
 
 
 def test_a_gate_of_ours() -> None:
-    assert pod(gates=("other", GATE)).is_gated
-    assert not pod(gates=("other",)).is_gated
-    assert not pod().is_gated
+    assert pod_with_volumes(gates=("other", GATE)).is_gated
+    assert not pod_with_volumes(gates=("other",)).is_gated
+    assert not pod_with_volumes().is_gated

@@ -13,7 +13,7 @@ from typing import Any
 import trustme
 import yaml
 
-from tests.e2e.processes import Running, running
+from tests.e2e.processes import Running, started_program
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.process import free_ports
 
@@ -55,7 +55,7 @@ async def operating(
         "PATH": os.environ["PATH"],
     }
     try:
-        async with running(*framework.command(where), environment=environment) as program:
+        async with started_program(*framework.command(where), environment=environment) as program:
             yield program
     finally:
         await plane.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=yaml.safe_dump_all(removed))

@@ -43,7 +43,7 @@ def metadata(
     return message(*enumerate(first, 1), *more)
 
 
-def pod(
+def pod_protobuf(
     name: str = "a", namespace: str = "ns", version: str = "1", *more: tuple[int, str | bytes | int]
 ) -> bytes:
     """A Pod with such metadata, and nothing else."""

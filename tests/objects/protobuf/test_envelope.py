@@ -20,7 +20,7 @@ from aioinformer.objects.protobuf import (
 from aioinformer.objects.protobuf.envelope import head_of
 from aioinformer.objects.protobuf.wire import WireError, written
 
-from .samples import POD, envelope, field, message, pod
+from .samples import POD, envelope, field, message, pod_protobuf
 
 STATUS = message((1, b""), (2, "Failure"), (3, "too old resource version"), (4, "Expired"), (6, 410))
 STATUS_JSON: dict[str, Any] = {
@@ -35,22 +35,27 @@ STATUS_JSON: dict[str, Any] = {
 
 
 def test_envelope_has_kind_and_position_of_the_object() -> None:
-    data = b"<" + envelope(pod()) + b">"
+    data = b"<" + envelope(pod_protobuf()) + b">"
     found = read_envelope(data, 1, len(data) - 1)
     assert found.type_meta == POD
-    assert data[found.begin : found.end] == pod()
+    assert data[found.begin : found.end] == pod_protobuf()
 
 
 def test_head_is_the_same_for_all_objects_of_a_kind() -> None:
     for type_meta in (POD, TypeMeta("meta.k8s.io/v1", "PartialObjectMetadata"), TypeMeta("", "")):
-        body = envelope(pod(), type_meta)
-        assert body.startswith(head_of(type_meta) + written(len(pod())))
+        body = envelope(pod_protobuf(), type_meta)
+        assert body.startswith(head_of(type_meta) + written(len(pod_protobuf())))
 
 
 def test_fields_may_be_in_any_order_or_missing() -> None:
-    turned = b"k8s\0" + field(4, "text/plain") + field(2, pod()) + field(1, message((2, "Pod"), (1, "v1")))
+    turned = (
+        b"k8s\0"
+        + field(4, "text/plain")
+        + field(2, pod_protobuf())
+        + field(1, message((2, "Pod"), (1, "v1")))
+    )
     found = read_envelope(turned, 0, len(turned))
-    assert (found.type_meta, turned[found.begin : found.end]) == (POD, pod())
+    assert (found.type_meta, turned[found.begin : found.end]) == (POD, pod_protobuf())
     empty = read_envelope(b"k8s\0", 0, 4)
     assert (empty.type_meta, empty.begin, empty.end) == (TypeMeta("", ""), 4, 4)
 
@@ -96,11 +101,11 @@ def test_reads_version_and_token_of_a_list() -> None:
 
 def test_event_has_type_and_position_of_the_object() -> None:
     for data in (
-        message((1, "ADDED"), (2, field(1, envelope(pod())))),
-        message((2, field(2, "new") + field(1, envelope(pod()))), (3, 1), (1, "ADDED")),
+        message((1, "ADDED"), (2, field(1, envelope(pod_protobuf())))),
+        message((2, field(2, "new") + field(1, envelope(pod_protobuf()))), (3, 1), (1, "ADDED")),
     ):
         type_, begin, end = read_event(data, 0, len(data))
-        assert (type_, data[begin:end]) == ("ADDED", envelope(pod()))
+        assert (type_, data[begin:end]) == ("ADDED", envelope(pod_protobuf()))
     assert read_event(b"", 0, 0) == ("", 0, 0)
 
 
@@ -111,7 +116,7 @@ def test_status_equals_its_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{}", b"not found", envelope(pod()), envelope(b"\x0a", TypeMeta("v1", "Status"))]
+    "body", [b"", b"{}", b"not found", envelope(pod_protobuf()), envelope(b"\x0a", TypeMeta("v1", "Status"))]
 )
 def test_other_bodies_are_not_a_status(body: bytes) -> None:
     assert status_of(body) is None

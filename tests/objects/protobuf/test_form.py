@@ -22,7 +22,7 @@ from aioinformer.objects.managed_fields import drop_managed_fields
 from aioinformer.objects.protobuf import form_of
 
 from ...samples import Pod, compressed
-from .samples import POD, WHOLE, WHOLE_JSON, entry, kube_object, message, metadata, pod
+from .samples import POD, WHOLE, WHOLE_JSON, entry, kube_object, message, metadata, pod_protobuf
 
 JSON = KubeObject.from_bytes(json.dumps(WHOLE_JSON).encode(), POD)
 PROTOBUF = kube_object(WHOLE)
@@ -47,7 +47,7 @@ def test_equals_the_object_from_json(obj: KubeObject) -> None:
     assert obj == JSON
     assert hash(obj) == hash(JSON)
     assert obj == {"kind": "Pod", "apiVersion": "v1", **WHOLE_JSON}
-    assert obj != kube_object(pod("web-1", "default", "42"))
+    assert obj != kube_object(pod_protobuf("web-1", "default", "42"))
     assert repr(obj) == "<Pod default/web-1 at 42>"
 
 
@@ -240,7 +240,7 @@ def nested(depth: int) -> bytes:
 
 def test_json_nested_deeply_within_protobuf_is_read() -> None:
     managed = message((1, "kubectl"), (7, message((1, nested(9000)))))
-    obj = kube_object(pod("a", "ns", "7", (11, entry("app", "x")), (17, managed)))
+    obj = kube_object(pod_protobuf("a", "ns", "7", (11, entry("app", "x")), (17, managed)))
     assert (obj.key, obj.resource_version, obj.metadata.labels) == ("ns/a", "7", {"app": "x"})
     found = obj.to_dict()["metadata"]["managedFields"][0]["fieldsV1"]
     depth = 0

@@ -16,7 +16,7 @@ from aioinformer.objects.protobuf.metadata import (
     without_managed_fields,
 )
 
-from .samples import WHOLE, WHOLE_JSON, entry, field, message, metadata, pod
+from .samples import WHOLE, WHOLE_JSON, entry, field, message, metadata, pod_protobuf
 
 TEXTS = st.text(max_size=150)
 
@@ -40,7 +40,7 @@ def test_heads_of_all_lengths(
         (field(1, message((1, "a"))), ("a", "", "", "")),
         (field(1, message((1, "a"), (3, "ns"), (6, "7"), (8, b""))), ("a", "ns", "", "7")),
         (field(2, b"") + field(1, metadata("a", "ns", "1")), ("a", "ns", "uid-a", "1")),
-        (pod() + field(4, 7) + field(100, b"new"), ("a", "ns", "uid-a", "1")),
+        (pod_protobuf() + field(4, 7) + field(100, b"new"), ("a", "ns", "uid-a", "1")),
         (field(1, metadata("a", "ns", "1", (12, entry("note", "x" * 20_000)))), ("a", "ns", "uid-a", "1")),
         (message((1, metadata()), (2, bytes(20_000)), (3, bytes(200))), ("a", "ns", "uid-a", "1")),
     ],
@@ -56,12 +56,12 @@ def test_heads_of_other_layouts(data: bytes, expected: tuple[str, ...]) -> None:
         b"\x0a",
         field(2, b""),
         field(1, b""),
-        pod()[:-1],
-        pod() + b"\x1a\x05",
-        pod() + b"\x1a",
+        pod_protobuf()[:-1],
+        pod_protobuf() + b"\x1a\x05",
+        pod_protobuf() + b"\x1a",
         field(1, metadata()[:-1]),
         field(1, metadata() + b"\x0a\x05")[:-1],
-        b"\x0a\x05" + pod(),
+        b"\x0a\x05" + pod_protobuf(),
         field(1, b"\x0a\x7f" + metadata()),
     ],
 )
@@ -73,7 +73,7 @@ def test_other_bytes_are_an_error(data: bytes) -> None:
 @given(st.data())
 def test_head_equals_that_of_the_schema(data: st.DataObject) -> None:
     """Damage in texts. A head takes bytes that are not UTF-8, which the schema's reader refuses."""
-    damaged = bytearray(pod("a", "ns", "1", (11, entry("app", "web"))))
+    damaged = bytearray(pod_protobuf("a", "ns", "1", (11, entry("app", "web"))))
     texts = [at for at, byte in enumerate(damaged) if byte in b"aniudspweb"]
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.sampled_from(texts))] = data.draw(st.integers(0, 255))
@@ -97,7 +97,7 @@ def test_labels_and_annotations_of_all_lengths(labels: dict[str, str], annotatio
         for number, texts in ((11, labels), (12, annotations))
         for each in texts.items()
     ]
-    data = pod("a", "ns", "1", (7, 2), (8, b"\x08\x01"), *entries, (14, "finalizer"), (17, b""))
+    data = pod_protobuf("a", "ns", "1", (7, 2), (8, b"\x08\x01"), *entries, (14, "finalizer"), (17, b""))
     for tag, expected in ((LABELS, labels), (ANNOTATIONS, annotations)):
         assert texts_of(data, tag) in (expected, None)
         if all(len(key.encode()) < 128 for key in expected):
@@ -105,10 +105,10 @@ def test_labels_and_annotations_of_all_lengths(labels: dict[str, str], annotatio
 
 
 def test_labels_of_other_layouts_are_read_by_the_schema() -> None:
-    assert texts_of(field(2, b"") + pod(), LABELS) is None
+    assert texts_of(field(2, b"") + pod_protobuf(), LABELS) is None
     for odd in (message((2, "web"), (1, "app")), field(1, "app"), field(2, "web")):
-        assert texts_of(pod("a", "ns", "1", (11, odd + b"\x1a\x00")), LABELS) is None
-    assert texts_of(pod(), LABELS) == {}
+        assert texts_of(pod_protobuf("a", "ns", "1", (11, odd + b"\x1a\x00")), LABELS) is None
+    assert texts_of(pod_protobuf(), LABELS) == {}
 
 
 @given(st.data())
@@ -143,8 +143,8 @@ def test_managed_fields_are_cut_out() -> None:
 def test_all_managed_fields_entries_are_cut_out(size: int) -> None:
     managed = (17, message((1, "kubelet"), (7, field(1, b"{}" + b" " * size))))
     annotation = (12, entry("note", "x" * size))
-    data = pod("a", "ns", "1", (7, 300), annotation, (14, "finalizer"), managed, managed)
-    assert lean_of(data) == pod("a", "ns", "1", (7, 300), annotation, (14, "finalizer"))
+    data = pod_protobuf("a", "ns", "1", (7, 300), annotation, (14, "finalizer"), managed, managed)
+    assert lean_of(data) == pod_protobuf("a", "ns", "1", (7, 300), annotation, (14, "finalizer"))
 
 
 def test_managed_fields_of_other_layouts_are_cut_out() -> None:
@@ -155,4 +155,6 @@ def test_managed_fields_of_other_layouts_are_cut_out() -> None:
     turned = message((2, ""), (1, message((1, "a"), managed)))
     assert without_managed_fields(turned, None) == (turned, None)
     new_field = (16, "new")
-    assert lean_of(pod("a", "ns", "1", new_field, managed)) == pod("a", "ns", "1", new_field)
+    assert lean_of(pod_protobuf("a", "ns", "1", new_field, managed)) == pod_protobuf(
+        "a", "ns", "1", new_field
+    )

@@ -34,14 +34,6 @@ def test_unknown_policy_is_refused() -> None:
     assert server.get("v1", "pods", "web")["metadata"]["name"] == "web"
 
 
-def test_existing_finalizer_is_the_policy() -> None:
-    server = APIServer(control_plane=False)
-    server.create("batch/v1", "jobs", {"metadata": {"name": "web", "finalizers": ["foregroundDeletion"]}})
-    server.delete("batch/v1", "jobs", "web")
-    metadata = server.get("batch/v1", "jobs", "web")["metadata"]
-    assert metadata["finalizers"] == ["foregroundDeletion"]
-
-
 def test_a_pod_without_remaining_grace_can_get_another_policy() -> None:
     server = APIServer(control_plane=False)
     for node in ("", "node-1"):
@@ -84,41 +76,3 @@ async def test_delete_of_a_job_without_a_policy_has_a_warning(api: APIClient, se
         warning = answer.headers.get("Warning", "")
         assert warning.startswith('299 - "child pods are preserved by default') == warned, body
         server.patch("batch/v1", "jobs", "web", {"metadata": {"finalizers": None}})
-
-
-@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_some_namespaces_stay(name: str) -> None:
-    with pytest.raises(StatusError, match=f'namespaces "{name}" is forbidden: this namespace may not be'):
-        APIServer().delete("v1", "namespaces", name)
-
-
-def test_a_namespace_is_deleted_in_the_foreground_too() -> None:
-    bare, server = APIServer(control_plane=False), APIServer()
-    for each in (bare, server):
-        each.create("v1", "configmaps", {"metadata": {"name": "a"}}, "going")
-        each.delete("v1", "namespaces", "going", propagation_policy="Foreground")
-    assert bare.get("v1", "namespaces", "going")["metadata"]["finalizers"] == ["foregroundDeletion"]
-    with pytest.raises(StatusError, match="not found"):
-        server.get("v1", "namespaces", "going")
-
-
-def test_a_namespace_keeps_the_label_with_its_name() -> None:
-    server = APIServer()
-    server.create("v1", "namespaces", {"metadata": {"name": "a"}})
-    for labels in (None, {"kubernetes.io/metadata.name": "b"}):
-        changed = server.patch("v1", "namespaces", "a", {"metadata": {"labels": labels}})
-        assert changed["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
-
-
-async def test_a_collection_is_deleted_page_by_page(api: APIClient, server: APIServer) -> None:
-    path = "/api/v1/namespaces/default/configmaps"
-    for name in "abc":
-        server.create("v1", "configmaps", {"metadata": {"name": name}})
-    page = (await api.ask("DELETE", path, query={"limit": "2"})).body
-    assert [item["metadata"]["name"] for item in page["items"]] == ["a", "b"]
-    assert page["metadata"]["remainingItemCount"] == 1
-    assert list(server.snapshot("v1", "configmaps")) == ["default/c"]
-    token = page["metadata"]["continue"]
-    page = (await api.ask("DELETE", path, query={"limit": "2", "continue": token})).body
-    assert [item["metadata"]["name"] for item in page["items"]] == ["c"]
-    assert "continue" not in page["metadata"]

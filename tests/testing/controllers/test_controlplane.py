@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.testing import ResourceType, StatusError, UnknownNameError
+from aioinformer.testing import ResourceType, UnknownNameError
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.deletion import Deletion, delete, delete_collection
 from aioinformer.testing.cluster.options import DeleteOptions, WriteOptions
@@ -84,58 +84,6 @@ def bare() -> World:
     return World(())
 
 
-def test_object_without_finalizers_is_deleted_immediately(world: World) -> None:
-    world.create(CONFIGMAPS, "a")
-    assert world.delete(CONFIGMAPS, "a").gone
-    assert world.events == [("DELETED", "default/a")]
-    with pytest.raises(StatusError, match="404 NotFound"):
-        world.delete(CONFIGMAPS, "a")
-
-
-def test_preconditions(world: World) -> None:
-    obj = world.create(CONFIGMAPS, "a")
-    for wrong in ({"uid": "x"}, {"resource_version": "1"}):
-        with pytest.raises(StatusError, match='409 Conflict: Operation cannot be fulfilled on ConfigMap "a"'):
-            world.delete(CONFIGMAPS, "a", **wrong)
-    metadata = obj["metadata"]
-    world.delete(CONFIGMAPS, "a", uid=metadata["uid"], resource_version=metadata["resourceVersion"])
-    assert world.get(CONFIGMAPS, "a") is None
-
-
-def test_a_dry_run_deletes_nothing(world: World) -> None:
-    world.create(CONFIGMAPS, "a")
-    world.create(PODS, "p")
-    world.create(NAMESPACES, "n")
-    assert world.delete(CONFIGMAPS, "a", dry_run=True).gone
-    world.delete(PODS, "p", dry_run=True)
-    world.delete(NAMESPACES, "n", dry_run=True)
-    assert world.events == []
-
-
-def test_finalizers_keep_an_object(world: World) -> None:
-    world.create(CONFIGMAPS, "a", metadata={"finalizers": ["x/y", "x/z"]})
-    assert not world.delete(CONFIGMAPS, "a").gone
-    marked = world.get(CONFIGMAPS, "a")
-    assert marked is not None
-    assert marked["metadata"]["deletionTimestamp"] == "2023-11-14T22:13:20Z"
-    assert marked["metadata"]["deletionGracePeriodSeconds"] == 0
-    before = world.cluster.resource_version
-    assert not world.delete(CONFIGMAPS, "a").gone
-    assert world.cluster.resource_version == before
-    with pytest.raises(StatusError, match="no new finalizers can be added"):
-        world.finalizers(CONFIGMAPS, "a", ["x/y", "x/new"])
-    world.finalizers(CONFIGMAPS, "a", ["x/z"])
-    world.finalizers(CONFIGMAPS, "a", [])
-    assert world.get(CONFIGMAPS, "a") is None
-    assert [kind for kind, _ in world.events] == ["MODIFIED", "MODIFIED", "DELETED"]
-
-
-def test_pod_on_no_node_is_marked_and_deleted(bare: World) -> None:
-    bare.create(PODS, "a", spec={})
-    assert bare.delete(PODS, "a").gone
-    assert [kind for kind, _ in bare.events] == ["MODIFIED", "DELETED"]
-
-
 def test_a_pod_on_a_node_waits_for_its_kubelet(bare: World) -> None:
     bare.create(PODS, "a", spec={"nodeName": "n"})
     assert not bare.delete(PODS, "a").gone
@@ -175,56 +123,6 @@ def test_a_pod_with_finalizers_stays(world: World) -> None:
     assert world.get(PODS, "a") is None
 
 
-def test_a_namespace_is_emptied_and_removed(world: World) -> None:
-    world.create(NAMESPACES, "team")
-    world.create(CONFIGMAPS, "a", "team")
-    world.create(PODS, "p", "team", spec={"nodeName": "n"})
-    world.create(CONFIGMAPS, "other")
-    world.delete(NAMESPACES, "team")
-    assert world.events[0] == ("MODIFIED", "team")
-    assert world.events[-1] == ("DELETED", "team")
-    assert ("DELETED", "team/a") in world.events
-    assert ("DELETED", "team/p") in world.events
-    assert world.get(CONFIGMAPS, "other") is not None
-
-
-def test_a_namespace_waits_for_what_is_in_it(world: World) -> None:
-    world.create(NAMESPACES, "team")
-    world.create(CONFIGMAPS, "a", "team", metadata={"finalizers": ["x/y"]})
-    world.delete(NAMESPACES, "team")
-    namespace = world.get(NAMESPACES, "team")
-    assert namespace is not None
-    assert namespace["status"]["phase"] == "Terminating"
-    with pytest.raises(StatusError) as refused:
-        world.create(CONFIGMAPS, "late", "team")
-    assert refused.value.status["details"]["causes"] == [
-        {
-            "reason": "NamespaceTerminating",
-            "message": "namespace team is being terminated",
-            "field": "metadata.namespace",
-        }
-    ]
-    assert not world.delete(NAMESPACES, "team").gone
-
-    def free(obj: Object) -> Object:
-        obj["metadata"]["finalizers"] = []
-        return obj
-
-    world.cluster.modify(CONFIGMAPS, "team", "a", free)
-    world.work_all()
-    assert world.get(NAMESPACES, "team") is None
-
-
-def test_a_namespace_with_finalizers_of_its_own(world: World) -> None:
-    world.create(NAMESPACES, "team", metadata={"finalizers": ["x/y"]})
-    world.delete(NAMESPACES, "team")
-    namespace = world.get(NAMESPACES, "team")
-    assert namespace is not None
-    assert "finalizers" not in namespace["spec"]
-    world.finalizers(NAMESPACES, "team", [])
-    assert world.get(NAMESPACES, "team") is None
-
-
 def test_without_a_control_plane_a_namespace_stays_until_it_is_finalized(bare: World) -> None:
     bare.create(NAMESPACES, "team")
     assert not bare.delete(NAMESPACES, "team").gone
@@ -233,21 +131,6 @@ def test_without_a_control_plane_a_namespace_stays_until_it_is_finalized(bare: W
         NAMESPACES, "", "team", lambda obj: {**obj, **empty}, WriteOptions(subresource="finalize")
     )
     assert bare.get(NAMESPACES, "team") is None
-
-
-def claim_volume(name: str) -> dict[str, Any]:
-    return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}
-
-
-def test_a_claim_in_use_stays_until_its_pods_are_gone(world: World) -> None:
-    claim = world.create(CLAIMS, "data")
-    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
-    world.create(PODS, "user", spec={**claim_volume("data"), "nodeName": "n"})
-    world.create(PODS, "ended", spec=claim_volume("data"), status={"phase": "Succeeded"})
-    world.delete(CLAIMS, "data")
-    assert world.get(CLAIMS, "data") is not None
-    world.delete(PODS, "user")
-    assert world.get(CLAIMS, "data") is None
 
 
 def test_unused_claim_and_unbound_volume_are_deleted(world: World) -> None:
@@ -270,19 +153,6 @@ def test_a_bound_volume_stays_until_its_claim_is_gone(world: World) -> None:
     assert world.get(VOLUMES, "disk") is None
 
 
-def test_released_volume_is_deleted(world: World) -> None:
-    world.create(CLAIMS, "data")
-    world.create(
-        VOLUMES,
-        "disk",
-        spec={"claimRef": {"namespace": "default", "name": "data"}},
-        status={"phase": "Bound"},
-    )
-    world.delete(VOLUMES, "disk")
-    world.patch(VOLUMES, "disk", status={"phase": "Released"})
-    assert world.get(VOLUMES, "disk") is None
-
-
 def owned(owner: Object, *others: Object, blocking: bool = False) -> dict[str, Any]:
     references = [
         {
@@ -295,46 +165,6 @@ def owned(owner: Object, *others: Object, blocking: bool = False) -> dict[str, A
         for each in (owner, *others)
     ]
     return {"ownerReferences": references}
-
-
-def test_dependents_are_deleted_after_their_owner(world: World) -> None:
-    deployment = world.create(DEPLOYMENTS, "web")
-    replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment))
-    world.create(PODS, "web-1-a", metadata=owned(replicas), spec={"nodeName": "n"})
-    world.delete(DEPLOYMENTS, "web")
-    gone = [key for kind, key in world.events if kind == "DELETED"]
-    assert gone == ["default/web", "default/web-1", "default/web-1-a"]
-
-
-def test_foreground_deletion_deletes_dependents_first(world: World) -> None:
-    deployment = world.create(DEPLOYMENTS, "web")
-    replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment, blocking=True))
-    world.create(PODS, "web-1-a", metadata=owned(replicas, blocking=True), spec={"nodeName": "n"})
-    outcome = world.delete(DEPLOYMENTS, "web", propagation_policy="Foreground")
-    assert not outcome.gone
-    gone = [key for kind, key in world.events if kind == "DELETED"]
-    assert gone == ["default/web-1-a", "default/web-1", "default/web"]
-
-
-def test_orphans_stay(world: World) -> None:
-    deployment = world.create(DEPLOYMENTS, "web")
-    world.create(REPLICASETS, "web-1", metadata=owned(deployment))
-    world.delete(DEPLOYMENTS, "web", propagation_policy="Orphan")
-    assert world.get(DEPLOYMENTS, "web") is None
-    orphan = world.get(REPLICASETS, "web-1")
-    assert orphan is not None
-    assert "ownerReferences" not in orphan["metadata"]
-
-
-def test_object_with_another_owner_stays(world: World) -> None:
-    first, second = world.create(DEPLOYMENTS, "a"), world.create(DEPLOYMENTS, "b")
-    world.create(CONFIGMAPS, "c", metadata=owned(first, second))
-    world.delete(DEPLOYMENTS, "a")
-    kept = world.get(CONFIGMAPS, "c")
-    assert kept is not None
-    assert kept["metadata"]["ownerReferences"] == owned(second)["ownerReferences"]
-    world.delete(DEPLOYMENTS, "b")
-    assert world.get(CONFIGMAPS, "c") is None
 
 
 def definition(name: str = "caves", **spec: Any) -> dict[str, Any]:
@@ -448,14 +278,6 @@ def test_the_work_is_done_in_small_steps(world: World) -> None:
     delete(world.cluster, NAMESPACES, "", "team", DeleteOptions())
     assert sum(1 for controller in world.controllers for _ in controller.work()) >= 20
     assert world.get(NAMESPACES, "team") is None
-
-
-def test_missing_owner_counts_as_deleted(world: World) -> None:
-    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "uid": "u"}}
-    world.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a", **owned(nobody)}})
-    assert world.get(CONFIGMAPS, "a") is not None
-    world.work_all()
-    assert world.get(CONFIGMAPS, "a") is None
 
 
 def test_an_owner_of_an_unknown_kind_keeps_what_it_owns(world: World) -> None:

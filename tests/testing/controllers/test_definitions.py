@@ -19,7 +19,6 @@ def version(name: str, **content: Any) -> dict[str, Any]:
 
 
 V1 = version("v1", storage=True)
-COLUMN = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
 
 
 def definition(plural: str = "caves", kind: str = "Cave", **spec: Any) -> dict[str, Any]:
@@ -31,97 +30,6 @@ def definition(plural: str = "caves", kind: str = "Cave", **spec: Any) -> dict[s
 def conditions(server: APIServer, name: str) -> dict[str, tuple[str, str]]:
     status = server.get(*CRDS, f"{name}.example.com")["status"]
     return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
-
-
-@pytest.mark.parametrize(
-    ("refused", "why"),
-    [
-        (
-            definition(group="other.com"),
-            r'metadata.name: Invalid value: "caves.example.com": must be spec.names',
-        ),
-        (definition(group=""), "spec.group: Required value"),
-        (
-            definition(group="example"),
-            'spec.group: Invalid value: "example": should be a domain with at least',
-        ),
-        (definition(group="Example.com"), "spec.group: Invalid value: .* a lowercase RFC 1123 subdomain"),
-        (definition(names={"plural": "", "kind": ""}), "spec.names.plural: Required value"),
-        (definition(names={"plural": "Caves"}), "spec.names.plural: Invalid value: .* a DNS-1035 label"),
-        (definition(kind="a b"), "spec.names.kind: Invalid value: .*may have mixed case"),
-        (definition(kind="C" * 64), "must be no more than 63 characters"),
-        (definition(names={"listKind": "Cave"}), "kind and listKind may not be the same"),
-        (definition(names={"shortNames": ["cv", "C V"]}), r"spec.names.shortNames\[1\]: Invalid value"),
-        (definition(scope=""), "spec.scope: Required value"),
-        (definition(scope="World"), 'Unsupported value: "World": supported values: "Cluster", "Namespaced"'),
-        (
-            definition(versions=[{**V1, "schema": None}]),
-            r"spec.versions\[0\].schema.openAPIV3Schema: Required",
-        ),
-        (definition(versions=[{**V1, "name": "1"}]), r"spec.versions\[0\].name: Invalid value"),
-        (
-            definition(versions=[{**V1, "additionalPrinterColumns": [{**COLUMN, "type": "int"}]}]),
-            r"spec.additionalPrinterColumns\[0\].type: Invalid value: .* must be one of boolean,date",
-        ),
-        (
-            definition(versions=[V1, version("v2", additionalPrinterColumns=[{**COLUMN, "jsonPath": "a"}])]),
-            r"spec.versions\[1\].additionalPrinterColumns\[0\].JSONPath: .* simple json path starting with \.",
-        ),
-        (
-            definition(versions=[{**V1, "subresources": {"scale": {"specReplicasPath": ".spec.size"}}}]),
-            "spec.subresources.scale.statusReplicasPath: Required value",
-        ),
-        (
-            definition(versions=[{**V1, "subresources": {"scale": {"specReplicasPath": ".size"}}}]),
-            "spec.subresources.scale.specReplicasPath: .* should be a json path under .spec",
-        ),
-        (definition(versions=[V1, version("v1")]), "must contain unique version names"),
-        (definition(versions=[version("v1")]), "must have exactly one version marked as storage version"),
-        (definition(versions=[]), "must have exactly one version marked as storage version"),
-        (
-            definition(versions="v1"),
-            "^400 .*cannot unmarshal string into Go struct field CustomResourceDefinitionSpec.spec.versions",
-        ),
-        (definition(names={"kind": 7}), "^400 .*names.kind"),
-    ],
-)
-def test_invalid_definitions_are_refused(refused: dict[str, Any], why: str) -> None:
-    with pytest.raises(StatusError, match=why):
-        APIServer().create(*CRDS, refused)
-
-
-def test_kubernetes_groups_need_an_approval() -> None:
-    server = APIServer()
-    wanted = definition(group="example.k8s.io")
-    wanted["metadata"]["name"] = "caves.example.k8s.io"
-    approved = "api-approved.kubernetes.io"
-    where = rf"metadata.annotations\[{approved}\]"
-    with pytest.raises(
-        StatusError, match=f'{where}: Required value: protected groups must .* "{approved}", see'
-    ):
-        server.create(*CRDS, wanted)
-    wanted["metadata"]["annotations"] = {approved: "yes"}
-    with pytest.raises(StatusError, match=f'{where}: Invalid value: "yes": .* with either a URL or a reason'):
-        server.create(*CRDS, wanted)
-    wanted["metadata"]["annotations"] = {approved: "unapproved, a test"}
-    server.create(*CRDS, wanted)
-    for value in ("unapproved, as before", "https://example.com/1"):
-        server.patch(*CRDS, "caves.example.k8s.io", {"metadata": {"annotations": {approved: value}}})
-    with pytest.raises(StatusError, match=f"{where}: Required value"):
-        server.patch(*CRDS, "caves.example.k8s.io", {"metadata": {"annotations": {approved: None}}})
-
-
-def test_immutable_fields_of_definitions() -> None:
-    server = APIServer()
-    server.create(*CRDS, definition())
-    for changed, field in (
-        ({"scope": "Cluster"}, "spec.scope"),
-        ({"group": "other.com"}, "spec.group"),
-        ({"names": {"kind": "Hole"}}, "spec.names.kind"),
-        ({"names": {"plural": "holes"}}, "spec.names.plural"),
-    ):
-        with pytest.raises(StatusError, match=f"{field}: Invalid value: .*: field is immutable"):
-            server.patch(*CRDS, "caves.example.com", {"spec": changed})
 
 
 def test_versions_that_were_stored_stay() -> None:
@@ -140,39 +48,6 @@ def test_versions_that_were_stored_stay() -> None:
     server.patch(*CRDS, "caves.example.com", {"spec": {"versions": [v2]}})
 
 
-@pytest.mark.parametrize(
-    ("other", "reason", "message"),
-    [
-        (definition("holes", kind="Cave"), "ListKindConflict", '"CaveList" is already in use'),
-        (definition("holes", kind="Hole", names={"singular": "cv"}), "SingularConflict", '"cv" is already'),
-        (
-            definition("holes", kind="Hole", names={"shortNames": ["cv", "cave", "h"]}),
-            "ShortNamesConflict",
-            '["cv" is already in use, "cave" is already in use]',
-        ),
-    ],
-)
-def test_name_of_another_definition_is_refused(other: dict[str, Any], reason: str, message: str) -> None:
-    server = APIServer()
-    server.create(*CRDS, definition(names={"shortNames": ["cv"]}))
-    server.create(*CRDS, other)
-    assert conditions(server, "caves") == {
-        "NamesAccepted": ("True", "NoConflicts"),
-        "Established": ("True", "InitialNamesAccepted"),
-    }
-    assert conditions(server, "holes") == {
-        "NamesAccepted": ("False", reason),
-        "Established": ("False", "NotAccepted"),
-    }
-    status = server.get(*CRDS, "holes.example.com")["status"]
-    assert status["conditions"][0]["message"].startswith(message)
-    with pytest.raises(StatusError, match="does not have the resource 'holes'"):
-        server.resource("example.com/v1", "holes")
-    server.delete(*CRDS, "caves.example.com")
-    assert conditions(server, "holes")["Established"] == ("True", "InitialNamesAccepted")
-    assert server.resource("example.com/v1", "holes").kind == other["spec"]["names"]["kind"]
-
-
 def test_conflicting_new_name_keeps_the_served_names() -> None:
     server = APIServer()
     server.create(*CRDS, definition(names={"shortNames": ["cv"]}))
@@ -189,21 +64,6 @@ def test_conflicting_new_name_keeps_the_served_names() -> None:
     server.patch(*CRDS, "caves.example.com", {"spec": {"names": {"shortNames": None}}})
     assert server.resource("example.com/v1", "holes").short_names == ("cv",)
     assert server.resource("example.com/v1", "caves").short_names == ()
-
-
-def test_terminating_definition_refuses_new_objects() -> None:
-    server = APIServer()
-    server.create(*CRDS, definition())
-    held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
-    server.create("example.com/v1", "caves", held)
-    server.delete(*CRDS, "caves.example.com")
-    assert conditions(server, "caves")["Terminating"] == ("True", "InstanceDeletionInProgress")
-    why = 'caves.example.com "new" is forbidden: create not allowed while custom resource definition is terminating'
-    with pytest.raises(StatusError, match=why):
-        server.create("example.com/v1", "caves", {"metadata": {"name": "new"}})
-    server.patch("example.com/v1", "caves", "held", {"metadata": {"finalizers": None}})
-    with pytest.raises(StatusError, match="not found"):
-        server.get(*CRDS, "caves.example.com")
 
 
 def test_clients_cannot_set_the_status() -> None:

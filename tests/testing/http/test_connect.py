@@ -10,13 +10,13 @@ from tests.testing.client import APIClient
 POD = "/api/v1/namespaces/default/pods/web"
 
 
-def pod(*names: str, node: str = "") -> dict[str, object]:
+def pod_with(*names: str, node: str = "") -> dict[str, object]:
     spec = {"containers": [{"name": name, "image": "a"} for name in names]}
     return {"metadata": {"name": "web"}, "spec": {**spec, **({"nodeName": node} if node else {})}}
 
 
 async def test_a_pod_without_a_node_has_no_logs(api: APIClient, server: APIServer) -> None:
-    server.create("v1", "pods", pod("main"))
+    server.create("v1", "pods", pod_with("main"))
     answer = await api.get(f"{POD}/log")
     assert (answer.status, answer.raw) == (200, b"")
     for subresource in ("exec", "attach", "portforward"):
@@ -35,13 +35,13 @@ async def test_a_pod_without_a_node_has_no_logs(api: APIClient, server: APIServe
 async def test_a_container_must_be_one_of_the_pods(
     api: APIClient, server: APIServer, query: str, message: str
 ) -> None:
-    server.create("v1", "pods", pod("a", "b"))
+    server.create("v1", "pods", pod_with("a", "b"))
     answer = await api.get(f"{POD}/log{query}")
     assert (answer.status, answer.body["message"]) == (400, message)
 
 
 async def test_there_is_no_kubelet_and_no_endpoint(api: APIClient, server: APIServer) -> None:
-    server.create("v1", "pods", pod("main", node="one"))
+    server.create("v1", "pods", pod_with("main", node="one"))
     assert (await api.get(f"{POD}/log")).status == 404
     server.create("v1", "nodes", {"metadata": {"name": "one"}})
     for path in (f"{POD}/log", "/api/v1/nodes/one/proxy/metrics"):

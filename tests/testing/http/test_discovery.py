@@ -8,7 +8,6 @@ import time
 import pytest
 
 from aioinformer.testing import APIServer, PrinterColumn, ResourceType
-from aioinformer.testing.storage.builtin import DEFINITIONS
 from aioinformer.testing.tables import columns, row
 from tests.testing.client import APIClient
 
@@ -133,117 +132,21 @@ async def test_a_table(api: APIClient, server: APIServer) -> None:
     assert second["object"]["columnDefinitions"] is None
 
 
-@pytest.mark.parametrize(
-    ("api_version", "plural", "content", "cells"),
-    [
-        ("v1", "configmaps", {"data": {"a": "1"}}, [1]),
-        ("v1", "secrets", {"data": {}}, ["Opaque", 0]),
-        ("v1", "namespaces", {}, ["Active"]),
-        (
-            "v1",
-            "nodes",
-            {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
-            ["Ready", "<none>"],
-        ),
-        (
-            "v1",
-            "nodes",
-            {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
-            ["NotReady", "<none>"],
-        ),
-        ("v1", "nodes", {}, ["Unknown", "<none>"]),
-        (
-            "v1",
-            "services",
-            {"spec": {"ports": [{"port": 80}]}},
-            ["ClusterIP", "10.96.0.10", "<none>", "80/TCP"],
-        ),
-        ("apps/v1", "deployments", {"spec": {"replicas": 2}, "status": {"readyReplicas": 1}}, ["1/2", 0, 0]),
-        ("v1", "pods", {"status": {"reason": "Evicted"}}, ["0/0", "Evicted", "0"]),
-        ("v1", "endpoints", {}, ["<none>"]),
-    ],
-)
-async def test_the_cells_of_a_kind(
-    api: APIClient,
-    server: APIServer,
-    api_version: str,
-    plural: str,
-    content: dict[str, object],
-    cells: list[object],
-) -> None:
-    server.create(api_version, plural, {"metadata": {"name": "x"}, **content})
-    prefix = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-    rows = (await api.get(f"{prefix}/{plural}", TABLE, fieldSelector="metadata.name=x")).body["rows"]
-    shown = rows[0]["cells"]
-    age = next(index for index, cell in enumerate(shown) if re.fullmatch("[0-9]s", str(cell)))
-    assert shown[1:age] == cells
-
-
 async def test_the_columns_of_a_custom_resource(api: APIClient, server: APIServer) -> None:
     shown = (
         PrinterColumn("Depth", ".spec.depth", "integer"),
         PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
+        PrinterColumn("Odd", "spec", "string"),
     )
     server.register(ResourceType("example.com", "v1", "caves", "Cave", columns=shown))
     server.create("example.com/v1", "caves", {"metadata": {"name": "deep"}, "spec": {"depth": 7}})
     server.create("example.com/v1", "caves", {"metadata": {"name": "odd"}, "spec": "none"})
     table = (await api.get("/apis/example.com/v1/caves", TABLE)).body
-    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Depth", "Age"]
-    assert [row["cells"][:2] for row in table["rows"]] == [["deep", 7], ["odd", None]]
-
-
-CAVE = {
-    "metadata": {"name": "deep", "annotations": {"example.com/a": "v"}},
-    "spec": {"depth": 7, "width": 1.5, "open": True, "rooms": ["x", "y"], "floor": {"a": 1}, "text": "none"},
-    "status": {
-        "conditions": [{"type": "Lit", "status": "False"}, {"type": "Ready", "status": "True", "since": 3}]
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("path", "kind", "cell"),
-    [
-        (".spec.depth", "integer", 7),
-        (".spec.depth", "string", "7"),
-        (".spec.width", "number", 1.5),
-        (".spec.width", "integer", 1),
-        (".spec.text", "integer", None),
-        (".spec.open", "boolean", True),
-        (".spec.open", "string", "true"),
-        (".spec.open", "integer", None),
-        (".spec.depth", "boolean", None),
-        (".spec.rooms[0]", "string", "x"),
-        (".spec.rooms[-1]", "string", "y"),
-        (".spec.rooms[2]", "string", None),
-        (".spec.rooms[*]", "string", "x"),
-        (".spec.rooms", "string", '["x","y"]'),
-        (".spec.floor", "string", '{"a":1}'),
-        (".spec.floor.*", "integer", 1),
-        (r".metadata.annotations.example\.com/a", "string", "v"),
-        (r".metadata.annotations['example\.com/a']", "string", "v"),
-        (".metadata.annotations['example.com/a']", "string", None),
-        ('.status.conditions[?(@.type=="Ready")].status', "string", "True"),
-        (".status.conditions[?(@.type == 'Lit')].status", "string", "False"),
-        ('.status.conditions[?(@.type!="Lit")].type', "string", "Ready"),
-        ('.status.conditions[?(@.type=="Dry")].status', "string", None),
-        (".status.conditions[?(@.since)].type", "string", "Ready"),
-        (".status.conditions[?(@.since>2)].type", "string", "Ready"),
-        (".status.conditions[?(@.type>2)].type", "string", None),
-        (".status.conditions[?(@.since==three)].type", "string", None),
-        (".spec.text.more", "string", None),
-        (".spec.text", "date", "<invalid>"),
-        (".spec.depth", "date", None),
-        ("spec", "string", None),
-    ],
-)
-def test_a_column_of_a_custom_resource(path: str, kind: str, cell: object) -> None:
-    resource = ResourceType(
-        "example.com", "v1", "caves", "Cave", columns=(PrinterColumn("Shown", path, kind, 1),)
-    )
-    assert row(resource, CAVE) == ["deep", cell]
-    shown = columns(resource)[1]
-    assert (shown["name"], shown["type"], shown["priority"]) == ("Shown", kind, 1)
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Depth", "Age", "Odd"]
+    assert [[*row["cells"][:2], row["cells"][3]] for row in table["rows"]] == [
+        ["deep", 7, None],
+        ["odd", None, None],
+    ]
 
 
 def test_a_custom_resource_without_columns_has_an_age() -> None:
@@ -251,31 +154,6 @@ def test_a_custom_resource_without_columns_has_an_age() -> None:
     assert [each["name"] for each in columns(lease)] == ["Name", "Age"]
     created = {"name": "a", "creationTimestamp": "2000-01-01T00:00:00Z"}
     assert re.fullmatch("[0-9]+y", row(lease, {"metadata": created})[1])
-
-
-def test_a_definition_shows_when_it_was_created() -> None:
-    created = {"name": "a", "creationTimestamp": "2000-01-01T00:00:00Z"}
-    assert row(DEFINITIONS, {"metadata": created}) == ["a", "2000-01-01T00:00:00Z"]
-
-
-@pytest.mark.parametrize(
-    ("service", "shown"),
-    [
-        ({"spec": {"type": "NodePort", "externalIPs": ["1.2.3.4", "5.6.7.8"]}}, "1.2.3.4,5.6.7.8"),
-        ({"spec": {"type": "ExternalName", "externalName": "example.com"}}, "example.com"),
-        ({"spec": {"type": "LoadBalancer"}}, "<pending>"),
-        (
-            {
-                "spec": {"type": "LoadBalancer", "externalIPs": ["9.9.9.9"]},
-                "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}, {"hostname": "lb.example.com"}]}},
-            },
-            "1.2.3.4,lb.example.com,9.9.9.9",
-        ),
-    ],
-)
-def test_where_a_service_is_reached(service: dict[str, object], shown: str) -> None:
-    cells = row(APIServer().resource("v1", "services"), {"metadata": {"name": "a"}, **service})
-    assert cells[3] == shown
 
 
 @pytest.mark.parametrize(

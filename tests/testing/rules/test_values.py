@@ -29,42 +29,6 @@ def read(kind: str, **content: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("given", "taken"),
-    [("YQ==", "YQ=="), ("YWJj\r\nZGVm", "YWJjZGVm"), ("YR==", "YQ=="), ("", ""), (None, "")],
-)
-def test_bytes(given: str | None, taken: str) -> None:
-    assert read("Secret", data={"k": given})["data"] == {"k": taken}
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ("not base64!", "illegal base64 data at input byte 3"),
-        ("YWJ", "illegal base64 data at input byte 0"),
-        ("YWJjZA", "illegal base64 data at input byte 4"),
-        ("é", "illegal base64 data at input byte 0"),
-        (5, r"cannot unmarshal number into Go struct field Secret\.data of type \[\]uint8"),
-        ({}, r"cannot unmarshal object into Go struct field Secret\.data of type \[\]uint8"),
-    ],
-)
-def test_invalid_base64_is_refused(given: object, why: str) -> None:
-    with pytest.raises(StatusError, match=f'^400 BadRequest: Secret in version "v1" cannot be .*{why}$'):
-        read("Secret", data={"k": given})
-
-
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ({"k": 5}, r"number into Go struct field ConfigMap\.data of type string$"),
-        (["k"], r"array into Go struct field ConfigMap\.data of type map\[string\]string$"),
-    ],
-)
-def test_invalid_text_is_refused(data: object, why: str) -> None:
-    with pytest.raises(StatusError, match=why):
-        read("ConfigMap", data=data)
-
-
-@pytest.mark.parametrize(
     ("kind", "content", "why"),
     [
         (
@@ -93,42 +57,6 @@ def test_invalid_object_is_refused(kind: str, content: Object, why: str) -> None
         Cluster().create(
             KINDS[kind], "default" if KINDS[kind].namespaced else "", {"metadata": {"name": "a"}, **content}
         )
-    assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
-
-
-def test_null_text_is_empty() -> None:
-    assert read("ConfigMap", data={"k": None})["data"] == {"k": ""}
-
-
-@pytest.mark.parametrize(
-    ("given", "taken"),
-    [
-        (f"{DAY}T00:00:00.000000Z", f"{DAY}T00:00:00.000000Z"),
-        (f"{DAY}T01:00:00.123456+01:00", f"{DAY}T00:00:00.123456Z"),
-        (None, None),
-    ],
-)
-def test_a_time_in_microseconds(given: str | None, taken: str | None) -> None:
-    assert read("Lease", spec={"renewTime": given})["spec"].get("renewTime") == taken
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        (f"{DAY}T00:00:00Z", 'cannot parse "Z" as ".000000"'),
-        (f"{DAY}T00:00:00.123Z", 'cannot parse ".123Z" as ".000000"'),
-        (f"{DAY}T00:00:00.000000", 'cannot parse "" as "Z07:00"'),
-        (DAY, 'cannot parse "" as "T"'),
-        ("soon", 'cannot parse "soon" as "2006"'),
-        ("2024-13-01T00:00:00.000000Z", "month out of range"),
-        ("2024-02-30T00:00:00.000000Z", "day out of range"),
-        (f"{DAY}T00:00:00.000000Zx", 'extra text: "x"'),
-        (5, "cannot unmarshal number into Go struct field LeaseSpec.spec.renewTime of type string"),
-    ],
-)
-def test_invalid_micro_time_is_refused(given: object, why: str) -> None:
-    with pytest.raises(StatusError) as refused:
-        read("Lease", spec={"renewTime": given})
     assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
 
 
@@ -264,12 +192,6 @@ def test_zeros_of_a_status(kind: str, status: Object | None, kept: Object) -> No
         assert changed is made
 
 
-def test_uncordoned_node_has_no_unschedulable_field() -> None:
-    server = APIServer()
-    server.create("v1", "nodes", {"metadata": {"name": "a"}, "spec": {"unschedulable": True}})
-    assert server.patch("v1", "nodes", "a", {"spec": {"unschedulable": False}})["spec"] == {}
-
-
 def test_defaults_apply_on_every_write() -> None:
     server = APIServer()
     server.create("v1", "secrets", {"metadata": {"name": "a"}})
@@ -278,12 +200,3 @@ def test_defaults_apply_on_every_write() -> None:
     server.create("v1", "services", {"metadata": {"name": "a"}, "spec": {"type": "NodePort"}})
     spec = server.update("v1", "services", {"metadata": {"name": "a"}, "spec": {"ports": []}})["spec"]
     assert (spec["type"], spec["sessionAffinity"], "ports" in spec) == ("ClusterIP", "None", False)
-
-
-def test_a_secret_keeps_its_type() -> None:
-    cluster, secrets = Cluster(), KINDS["Secret"]
-    cluster.create(secrets, "default", {"metadata": {"name": "a"}, "type": "example.com/a"})
-    with pytest.raises(
-        StatusError, match=r'^422 Invalid: .*type: Invalid value: "Opaque": field is immutable'
-    ):
-        cluster.update(secrets, "default", "a", {"metadata": {"name": "a"}}, WriteOptions(strict=True))

@@ -46,12 +46,12 @@ def job(**spec: Any) -> Object:
     return completed("batch/v1", "Job", spec=spec)["spec"]  # type: ignore[no-any-return]
 
 
-def pod(**spec: Any) -> Object:
+def pod_spec(**spec: Any) -> Object:
     return completed("v1", "Pod", spec=spec)["spec"]  # type: ignore[no-any-return]
 
 
 def container(**fields: Any) -> Object:
-    return pod(containers=[fields], hostNetwork=True)["containers"][0]  # type: ignore[no-any-return]
+    return pod_spec(containers=[fields], hostNetwork=True)["containers"][0]  # type: ignore[no-any-return]
 
 
 def service(type_: str = "LoadBalancer", **spec: Any) -> Object:
@@ -83,10 +83,10 @@ EXAMPLES: dict[str, Object] = {
     "batch/v1.JobSpec": job(),
     "core/v1.Container": container(image="example.com/main:1"),
     "core/v1.ContainerPort": container(ports=[{"containerPort": 3}])["ports"][0],
-    "core/v1.EphemeralContainer": pod(ephemeralContainers=[{"image": "a:1"}])["ephemeralContainers"][0],
-    "core/v1.ImageVolumeSource": pod(volumes=[{"name": "a", "image": {"reference": "a:1"}}])["volumes"][0][
-        "image"
-    ],
+    "core/v1.EphemeralContainer": pod_spec(ephemeralContainers=[{"image": "a:1"}])["ephemeralContainers"][0],
+    "core/v1.ImageVolumeSource": pod_spec(volumes=[{"name": "a", "image": {"reference": "a:1"}}])["volumes"][
+        0
+    ]["image"],
     "core/v1.LimitRangeItem": limit_range(max={"a": "1"}),
     "core/v1.LoadBalancerIngress": service()["status"]["loadBalancer"]["ingress"][0],
     "core/v1.NodeStatus": completed("v1", "Node", status={"capacity": {"a": "1"}})["status"],
@@ -96,7 +96,7 @@ EXAMPLES: dict[str, Object] = {
     "core/v1.ResourceRequirements": container(resources={"limits": {"a": "1"}})["resources"],
     "core/v1.ServicePort": service()["spec"]["ports"][0],
     "core/v1.ServiceSpec": service(sessionAffinity="ClientIP")["spec"],
-    "core/v1.Volume": pod(volumes=[{"name": "a"}])["volumes"][0],
+    "core/v1.Volume": pod_spec(volumes=[{"name": "a"}])["volumes"][0],
     "networking/v1.NetworkPolicySpec": completed("networking.k8s.io/v1", "NetworkPolicy", spec={})["spec"],
     "rbac/v1.Subject": completed(
         "rbac.authorization.k8s.io/v1", "RoleBinding", subjects=[{"kind": "User", "name": "a"}]
@@ -135,19 +135,19 @@ def test_a_pod_requests_what_its_containers_need_at_once() -> None:
     def asking(cpu: str, **fields: Any) -> Object:
         return {"name": "a", "image": "a", "resources": {"requests": {"cpu": cpu}}, **fields}
 
-    spec = pod(
+    spec = pod_spec(
         resources={"limits": {"cpu": "4", "memory": "1Gi"}},
         initContainers=[asking("1500m"), asking("100m", restartPolicy="Always"), asking("1")],
         containers=[asking("200m"), asking("1")],
     )
     assert spec["resources"]["requests"] == {"cpu": "1500m", "memory": "1Gi"}
-    alone = pod(resources={"limits": {"cpu": "4"}}, containers=[asking("200m"), asking("1")])
+    alone = pod_spec(resources={"limits": {"cpu": "4"}}, containers=[asking("200m"), asking("1")])
     assert alone["resources"]["requests"] == {"cpu": "1200m"}
 
 
 def test_a_pod_limits_the_huge_pages_of_its_containers() -> None:
     resources = {"limits": {"hugepages-2Mi": "4Mi"}}
-    spec = pod(
+    spec = pod_spec(
         resources={"limits": {"cpu": "1"}}, containers=[{"name": "a", "image": "a", "resources": resources}]
     )
     assert spec["resources"] == {

@@ -64,30 +64,6 @@ def test_a_resource_without_a_schema_keeps_all_fields() -> None:
     assert server.create(*CAVES, cave({"any": 7}))["spec"] == {"any": 7}
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "why"),
-    [
-        (NUMBER | {"minimum": 1}, 0, "Invalid value: 0: spec.a in body should be greater than or equal to 1"),
-        (NUMBER, "x", 'Invalid value: "string": spec.a in body must be of type integer: "string"'),
-        (TEXT | {"enum": ["x", "y"]}, "z", 'Unsupported value: "z": supported values: "x", "y"'),
-        (TEXT | {"pattern": "^a+$"}, "b", "Invalid value: \"b\": spec.a in body should match '^a+$'"),
-        (TEXT | {"format": "ipv4"}, "b", 'Invalid value: "b": spec.a in body must be of type ipv4: "b"'),
-        (struct(b=TEXT) | {"required": ["b"]}, {}, "spec.a.b: Required value"),
-        (
-            {"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"},
-            ["x", "x"],
-            'spec.a[1]: Duplicate value: "x"',
-        ),
-    ],
-)
-def test_values_that_do_not_fit_are_refused(field: dict[str, Any], value: Any, why: str) -> None:
-    server = defined(struct(a=field))
-    with pytest.raises(StatusError) as refused:
-        server.create(*CAVES, cave({"a": value}))
-    assert refused.value.code == 422
-    assert why in refused.value.message
-
-
 def test_faults_of_unchanged_values_are_tolerated() -> None:
     server = defined(struct(a=TEXT, b=TEXT))
     server.create(*CAVES, cave({"a": "long", "b": "x"}))
@@ -109,48 +85,6 @@ def test_stored_objects_show_the_defaults_of_a_changed_definition() -> None:
 
 def ruled(schema: dict[str, Any], **rule: Any) -> dict[str, Any]:
     return schema | {"x-kubernetes-validations": [rule]}
-
-
-def test_rules_are_evaluated() -> None:
-    rule = {"rule": "self.least <= self.most", "message": "least is more than most", "fieldPath": ".least"}
-    server = defined(ruled(struct(least=NUMBER, most=NUMBER), **rule))
-    server.create(*CAVES, cave({"least": 1, "most": 2}))
-    with pytest.raises(StatusError, match=r"spec\.least: Invalid value: least is more than most"):
-        server.create(*CAVES, cave({"least": 3, "most": 2}, "b"))
-
-
-def test_transition_rules_compare_with_the_old_value() -> None:
-    server = defined(struct(name=ruled(TEXT, rule="self == oldSelf", message="name is immutable")))
-    server.create(*CAVES, cave({"name": "x"}))
-    with pytest.raises(StatusError, match=r'spec\.name: Invalid value: "y": name is immutable'):
-        server.update(*CAVES, cave({"name": "y"}))
-
-
-def test_optional_old_values_can_be_asked_for() -> None:
-    rule = {"rule": "oldSelf.hasValue() || self == 'first'", "optionalOldSelf": True, "message": "not first"}
-    server = defined(struct(name=ruled(TEXT, **rule)))
-    server.create(*CAVES, cave({"name": "first"}))
-    server.update(*CAVES, cave({"name": "second"}))
-    with pytest.raises(StatusError, match="not first"):
-        server.create(*CAVES, cave({"name": "second"}, "b"))
-
-
-@pytest.mark.parametrize(
-    ("schema", "why"),
-    [
-        ({}, "type: Required value: must not be empty for specified object fields"),
-        ({"$ref": "#/x"}, r"\$ref: Forbidden: \$ref is not supported"),
-        (TEXT | {"default": 5}, r"default: Invalid value: \"integer\":  in body must be of type string"),
-        (TEXT | {"pattern": "("}, r"must be a valid regular expression, but isn't: error parsing regexp"),
-        (TEXT | {"pattern": "a(?=b)"}, r"invalid or unsupported Perl syntax: `\(\?=`"),
-        (ruled(TEXT, rule="self > 5"), "found no matching overload for '_>_' applied to '\\(string, int\\)'"),
-        (ruled(struct(b=TEXT), rule="self.c == ''"), "<input>:1:5: undefined field 'c'"),
-    ],
-)
-def test_definitions_with_an_invalid_schema_are_refused(schema: dict[str, Any], why: str) -> None:
-    with pytest.raises(StatusError, match=why) as refused:
-        APIServer().create(*CRDS, definition(struct(a=schema)))
-    assert refused.value.code == 422
 
 
 UNSUPPORTED = ruled({"type": "array", "items": NUMBER}, rule="self.all(i, v, v > i)")
@@ -186,16 +120,6 @@ async def test_unknown_fields_are_refused_told_or_ignored(api: APIClient) -> Non
     assert (warned.status, warned.headers["Warning"]) == (201, r'299 - "unknown field \"spec.odd\""')
     ignored = await api.post(f"{CAVES_PATH}?fieldValidation=Ignore", cave({"odd": 1}, "b"))
     assert (ignored.status, ignored.headers.get("Warning"), ignored.body["spec"]) == (201, None, {})
-
-
-async def test_a_write_of_the_status_checks_the_status_alone(api: APIClient) -> None:
-    schema = struct(spec=struct(a=TEXT), status=struct(phase=TEXT | {"enum": ["Good"]}))
-    await api.post(PATH, definition(schema, subresources={"status": {}}))
-    await api.post(CAVES_PATH, cave({"a": "x"}))
-    refused = await api.patch(f"{CAVES_PATH}/a/status", {"status": {"phase": "Odd"}}, content_type=MERGE)
-    assert refused.body["details"]["causes"][0]["field"] == "status.phase"
-    taken = await api.patch(f"{CAVES_PATH}/a/status", {"status": {"phase": "Good"}}, content_type=MERGE)
-    assert taken.body["status"] == {"phase": "Good"}
 
 
 def test_faults_of_metadata_and_schema_are_told_together() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -9,19 +8,9 @@ from aioinformer import ApiError, ListOptions, ListWatch, TransportError
 from aioinformer.client.transport import ByteStream
 from aioinformer.errors import ClientClosedError, IdleTimeoutError
 from aioinformer.testing import Simulation, simulate
+from tests.virtual_time import simulated
 
 MAPS = "/api/v1/configmaps"
-
-
-def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
-    """Run a test as a scenario with several seeds."""
-
-    def test() -> None:
-        for seed in range(10):
-            simulate(scenario, seed=seed)
-
-    test.__name__ = scenario.__name__
-    return test
 
 
 async def watched(world: Simulation, **query: str) -> ByteStream:

@@ -25,6 +25,7 @@ from aioinformer import (
 from aioinformer.reflector import reflector
 from aioinformer.testing import TROUBLES, APIServer, Simulation, SimulationError, simulate
 from aioinformer.testing.simulation import DeadlockError, History, LeakError, VirtualTimeoutError, shrink
+from tests.informer.subject import cached
 
 
 def informer_of(world: Simulation, **options: Any) -> SharedIndexInformer[KubeObject]:
@@ -39,10 +40,6 @@ def put(world: Simulation, name: str, value: object) -> None:
         world.server.create("v1", "configmaps", obj)
     else:
         world.server.update("v1", "configmaps", obj)
-
-
-def cached(informer: SharedIndexInformer[KubeObject]) -> dict[str, str]:
-    return {obj.key: obj.resource_version for obj in informer.store.list()}
 
 
 async def stormy(world: Simulation) -> None:

@@ -21,8 +21,7 @@ from aioinformer import (
 )
 from aioinformer.testing import Simulation, SimulationError, simulate
 from aioinformer.testing.simulation import LeakError
-
-from .test_network import simulated
+from tests.virtual_time import simulated
 
 MAPS = "/api/v1/configmaps"
 

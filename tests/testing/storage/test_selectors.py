@@ -6,80 +6,11 @@ import pytest
 
 from aioinformer.testing import FieldLabel, ResourceType, StatusError
 from aioinformer.testing.storage.builtin import BUILTIN, NAMESPACES, PODS
-from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
+from aioinformer.testing.storage.selectors import FieldSelector
 
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
 JOBS = next(resource for resource in BUILTIN if resource.kind == "Job")
 LABELS = {"app": "web", "tier": "front", "size": "5", "example.com/empty": ""}
-
-
-@pytest.mark.parametrize(
-    "selector",
-    [
-        "",
-        "app=web",
-        "app==web",
-        "app = web , tier = front",
-        "app!=db",
-        "missing!=x",
-        "app in (web, db)",
-        "app notin (db)",
-        "missing notin (db)",
-        "tier",
-        "!missing",
-        "size>4",
-        "size<6",
-        "example.com/empty=",
-        "example.com/empty",
-        "app in (web),tier,!missing",
-        "example.com/empty in (,x)",
-    ],
-)
-def test_label_selectors_that_match(selector: str) -> None:
-    assert parse_labels(selector).matches(LABELS)
-
-
-@pytest.mark.parametrize(
-    "selector",
-    [
-        "app=db",
-        "app!=web",
-        "app in (db)",
-        "app notin (web,db)",
-        "missing",
-        "!app",
-        "size>5",
-        "size<5",
-        "app>1",
-    ],
-)
-def test_label_selectors_that_do_not_match(selector: str) -> None:
-    assert not parse_labels(selector).matches(LABELS)
-
-
-@pytest.mark.parametrize(
-    ("selector", "message"),
-    [
-        ("==", "found '==', expected: !, identifier, or 'end of string'"),
-        ("a,", "found '', expected: identifier after ','"),
-        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
-        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
-        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
-        ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'"),
-        ("a=b)", "found ')', expected: ',' or 'end of string'"),
-        ("!", "unable to parse requirement: found '', expected: identifier"),
-    ],
-)
-def test_label_selectors_that_are_refused(selector: str, message: str) -> None:
-    with pytest.raises(StatusError) as refused:
-        parse_labels(selector)
-    assert (refused.value.code, refused.value.message) == (400, message)
-
-
-@pytest.mark.parametrize("selector", ["a=b c!", "-a", "a=-b", "a=" + "x" * 64, "a/=b"])
-def test_label_selectors_with_bad_names_are_refused(selector: str) -> None:
-    with pytest.raises(StatusError):
-        parse_labels(selector)
 
 
 def matches(selector: str, namespace: str = "ns", name: str = "a", phase: str = "Running") -> bool:
