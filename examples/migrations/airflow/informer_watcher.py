@@ -1,6 +1,6 @@
 """Airflow's KubernetesJobWatcher on aioinformer: the same process and the same queue, an informer's events inside.
 
-What stays: the process, ``watcher_queue``, and all that Airflow makes of an event. What goes: the process that ends on every
+What stays: the process, ``watcher_queue``, what Airflow makes of an event. What goes: the process that ends on every
 error but a timeout and starts again from version 0, and deletions that nobody reports because they happened meanwhile.
 """
 
