@@ -1,7 +1,8 @@
-"""Count the Python calls of a lone event, between the socket and the handler: ``python -m benchmarks.calls``.
+"""Count the Python calls of a lone event and of a lone reconcile: ``python -m benchmarks.calls``.
 
-Unlike times, calls are nearly the same in every run. They are counted by cProfile: Python functions, each resumption of
-a coroutine or generator, and C functions that Python code calls. Events arrive one at a time from the replay server.
+An event is counted between the socket and the handler; a reconcile between the socket and the end of its work. Unlike
+times, calls are nearly the same in every run. They are counted by cProfile: Python functions, each resumption of a
+coroutine or generator, and C functions that Python code calls. Events arrive one at a time from the replay server.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import CodeType
 
@@ -22,6 +26,7 @@ from rich.table import Table
 
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
+from aioinformer.operator import Controller, Manager, Request
 
 from .building import build
 from .clients.peer import kubeconfig_of
@@ -53,8 +58,47 @@ def call_of(code: CodeType | str) -> Call:
     return where, f"{code.co_qualname}"
 
 
-async def count(server: ReplayServer, protobuf: bool, events: int) -> Counter[Call]:
-    """Return the calls of a number of events."""
+Handler = Callable[..., None]
+"""Called for each change."""
+
+
+@asynccontextmanager
+async def informer_of(client: Client, handle: Handler, *, protobuf: bool = False) -> AsyncIterator[None]:
+    """Run an informer with a plain handler."""
+    informer = SharedIndexInformer(
+        ListWatch.for_resource(client, "v1", "pods", protobuf=protobuf),
+        KubeObject,
+        indexers={NAMESPACE_INDEX: meta_namespace_index_func},
+    )
+    informer.add_event_handler(on_add=handle, on_update=handle)
+    async with informer:
+        yield
+
+
+@asynccontextmanager
+async def operator_of(client: Client, handle: Handler, *, protobuf: bool = False) -> AsyncIterator[None]:
+    """Run a manager with one controller, whose reconciler is a coroutine function."""
+
+    async def reconcile(request: Request[KubeObject]) -> None:
+        handle()
+
+    manager = Manager(client)
+    manager.add(Controller("pods", reconcile, manager.for_resource("v1", "pods", protobuf=protobuf)))
+    async with manager:
+        yield
+
+
+COUNTED: dict[str, Callable[[Client, Handler], AbstractAsyncContextManager[None]]] = {
+    "event, JSON": informer_of,
+    "event, protobuf": partial(informer_of, protobuf=True),
+    "reconcile, JSON": operator_of,
+    "reconcile, protobuf": partial(operator_of, protobuf=True),
+}
+"""What is counted, and what runs meanwhile."""
+
+
+async def count(server: ReplayServer, what: str, events: int) -> Counter[Call]:
+    """Return the calls of a number of events or reconciles."""
     delivered = 0
     all_delivered = asyncio.Event()
     wanted = PODS
@@ -75,20 +119,13 @@ async def count(server: ReplayServer, protobuf: bool, events: int) -> Counter[Ca
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "config"
         config.write_text(json.dumps(kubeconfig_of(server.http, "")))
-        async with Client.from_kubeconfig(path=config) as client:
-            informer = SharedIndexInformer(
-                ListWatch.for_resource(client, "v1", "pods", protobuf=protobuf),
-                KubeObject,
-                indexers={NAMESPACE_INDEX: meta_namespace_index_func},
-            )
-            informer.add_event_handler(on_add=handle, on_update=handle)
-            async with informer:
-                await informer.wait_synced(timeout=60)
-                await expect(WARMING)
-                profile = cProfile.Profile()
-                profile.enable()
-                await expect(events)
-                profile.disable()
+        async with Client.from_kubeconfig(path=config) as client, COUNTED[what](client, handle):
+            await all_delivered.wait()  # the first list
+            await expect(WARMING)
+            profile = cProfile.Profile()
+            profile.enable()
+            await expect(events)
+            profile.disable()
     counts: Counter[Call] = Counter()
     for entry in profile.getstats():
         counts[call_of(entry.code)] += entry.callcount
@@ -113,7 +150,9 @@ def table(title: str, counts: Counter[Call], events: int, most: int) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Count the Python calls of a lone event")
+    parser = argparse.ArgumentParser(
+        description="Count the Python calls of a lone event and a lone reconcile"
+    )
     parser.add_argument("--events", type=int, default=600, help="(default: %(default)s)")
     parser.add_argument("--loop", choices=["asyncio", "uvloop"], default="uvloop")
     parser.add_argument("--most", type=int, default=8, help="functions named in a row (default: %(default)s)")
@@ -126,10 +165,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ca = Path(folder) / "ca.pem"
         with ReplayServer(built.programs[SERVER], templates("quick"), ca, [0, 1]) as server:
-            for encoding in ("JSON", "protobuf"):
+            for what in COUNTED:
                 server.configure(PODS)
-                counts = run(count(server, encoding == "protobuf", given.events))
-                console.print(table(f"calls of a lone event, {encoding}", counts, given.events, given.most))
+                counts = run(count(server, what, given.events))
+                console.print(table(f"calls of a lone {what}", counts, given.events, given.most))
 
 
 if __name__ == "__main__":
