@@ -200,7 +200,7 @@ class DeltaState:
         queue, items = self.queue, self.items
         waiting, popped = self.initial_waiting, self.initial_popped
         # Popped keys of the initial list are queued again: they were put back.
-        remaining = waiting + len(popped)
+        remaining = waiting + len(popped) if popped else waiting
         is_in_initial_list = bool(remaining) or not self.populated
         by_key: dict[str, Deltas] = {}
         deltas: list[Delta] = []
