@@ -26,7 +26,7 @@ from rich.table import Table
 
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
-from aioinformer.operator import Controller, Manager, Request
+from aioinformer.operator import Context, Controller, Manager, Operator, Request
 
 from .building import build
 from .clients.peer import kubeconfig_of
@@ -88,11 +88,25 @@ async def operator_of(client: Client, handle: Handler, *, protobuf: bool = False
         yield
 
 
+@asynccontextmanager
+async def declared_of(client: Client, handle: Handler) -> AsyncIterator[None]:
+    """Run an Operator with one controller, whose reconciler takes the context."""
+    operator = Operator("counted", events=False)
+
+    @operator.controller("pods")
+    async def reconcile(request: Request[KubeObject], context: Context) -> None:
+        handle()
+
+    async with operator.manager(client):
+        yield
+
+
 COUNTED: dict[str, Callable[[Client, Handler], AbstractAsyncContextManager[None]]] = {
     "event, JSON": informer_of,
     "event, protobuf": partial(informer_of, protobuf=True),
     "reconcile, JSON": operator_of,
     "reconcile, protobuf": partial(operator_of, protobuf=True),
+    "reconcile of an Operator": declared_of,
 }
 """What is counted, and what runs meanwhile."""
 
