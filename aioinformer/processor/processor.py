@@ -93,9 +93,14 @@ class Processor(Running):
             notifications: In their order.
             listeners: Only these, without those that were removed meanwhile; None for all.
         """
-        news = [notification for notification in notifications if not notification.is_sync]
+        news = notifications
+        for notification in notifications:
+            if notification.is_sync:
+                news = [notification for notification in notifications if not notification.is_sync]
+                break
         for listener in self._syncing if listeners is None else listeners:
-            listener.pending.add(notifications if self._syncing.get(listener) else news)
+            gets_all = news is notifications or self._syncing.get(listener)
+            listener.pending.add(notifications if gets_all else news)
 
     def has_room(self) -> bool:
         """Whether no listener with backlog "block" is full."""
