@@ -40,22 +40,37 @@ RATE = 100.0
 """Changes a second: few enough that each is alone."""
 
 Call = tuple[str, str]
-"""Where a function is, such as ``fifo/queue.py`` or ``aiohttp``, and its name."""
+"""Where a call is, such as ``fifo`` or ``aiohttp``, and the function's name."""
 
 
-def call_of(code: CodeType | str) -> Call:
-    """Return where a profiled function is, and its name."""
+def place_of(code: CodeType | str) -> str:
+    """Return where a profiled function is: a room of the package, or another package."""
     if isinstance(code, str):
-        return "C functions", code
+        return "C"
     parts = Path(code.co_filename).parts
     if "aioinformer" in parts:
         end = len(parts) - parts[::-1].index("aioinformer")
-        where = "/".join(parts[end:])
+        where = parts[end]
     elif "site-packages" in parts:
         where = parts[parts.index("site-packages") + 1]
     else:
         where = parts[-2] if len(parts) > 1 else parts[-1]
-    return where, f"{code.co_qualname}"
+    return where
+
+
+def calls_of(profile: cProfile.Profile) -> Counter[Call]:
+    """Return the calls of a profile. A C function counts where it is called."""
+    counts: Counter[Call] = Counter()
+    for entry in profile.getstats():
+        if isinstance(entry.code, str):
+            counts["C", entry.code] += entry.callcount
+        else:
+            counts[place_of(entry.code), entry.code.co_qualname] += entry.callcount
+            for called in entry.calls or ():
+                if isinstance(called.code, str):
+                    counts[place_of(entry.code), called.code] += called.callcount
+                    counts["C", called.code] -= called.callcount
+    return counts
 
 
 Handler = Callable[..., None]
@@ -140,10 +155,7 @@ async def count(server: ReplayServer, what: str, events: int) -> Counter[Call]:
             profile.enable()
             await expect(events)
             profile.disable()
-    counts: Counter[Call] = Counter()
-    for entry in profile.getstats():
-        counts[call_of(entry.code)] += entry.callcount
-    return counts
+    return calls_of(profile)
 
 
 def table(title: str, counts: Counter[Call], events: int, most: int) -> Table:
@@ -169,7 +181,7 @@ def main() -> None:
     )
     parser.add_argument("--events", type=int, default=600, help="(default: %(default)s)")
     parser.add_argument("--loop", choices=["asyncio", "uvloop"], default="uvloop")
-    parser.add_argument("--most", type=int, default=8, help="functions named in a row (default: %(default)s)")
+    parser.add_argument("--most", type=int, default=4, help="functions named in a row (default: %(default)s)")
     given = parser.parse_args()
     built = build([SERVER])
     if SERVER in built.missing:
