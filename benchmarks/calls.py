@@ -54,7 +54,7 @@ def place_of(code: CodeType | str) -> str:
     elif "site-packages" in parts:
         where = parts[parts.index("site-packages") + 1]
     else:
-        where = parts[-2] if len(parts) > 1 else parts[-1]
+        where = Path(code.co_filename).parent.name
     return where
 
 
