@@ -103,7 +103,7 @@ bench-server: $(BENCH_STAMP) ## Measure the embedded API server with 100,000 obj
 bench-serve: $(BENCH_STAMP) ## Compare aioinformer serve with etcd and kube-apiserver in a minute.
 	$(BENCH_BIN)/python -m benchmarks.serve $(BENCH_ARGS)
 
-count: $(BENCH_STAMP) ## Count calls of a lone event, then machine instructions per event and listed pod in ten minutes (valgrind).
+count: $(BENCH_STAMP) ## Count calls of a lone event and reconcile, then machine instructions per event and listed pod in ten minutes (valgrind).
 	$(BENCH_BIN)/python -m benchmarks.calls
 	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)
 

@@ -16,12 +16,13 @@ ADVICE = (
 
 
 class Process:
-    """A process. A fork makes another one in the child."""
+    """A process. A fork makes another one in the child.
 
-    @property
-    def was_forked(self) -> bool:
-        """Whether this code runs in a child, forked after that process was recorded."""
-        return self is not _current
+    Attributes:
+        was_forked: Whether this code runs in a child, forked after that process was recorded.
+    """
+
+    was_forked = False
 
 
 _current = Process()
@@ -34,6 +35,7 @@ def current_process() -> Process:
 
 def _begin_child() -> None:
     global _current  # noqa: PLW0603
+    _current.was_forked = True
     _current = Process()
 
 

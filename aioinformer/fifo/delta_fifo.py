@@ -200,13 +200,13 @@ class DeltaState:
         queue, items = self.queue, self.items
         waiting, popped = self.initial_waiting, self.initial_popped
         # Popped keys of the initial list are queued again: they were put back.
-        remaining = waiting + len(popped)
+        remaining = waiting + len(popped) if popped else waiting
         is_in_initial_list = bool(remaining) or not self.populated
         by_key: dict[str, Deltas] = {}
         deltas: list[Delta] = []
-        for _ in range(most):
-            if not queue:
-                break
+        count = 0
+        while queue and count < most:
+            count += 1
             key = queue.popleft()
             by_key[key] = of_key = items.pop(key)
             deltas += of_key
@@ -222,7 +222,7 @@ class DeltaState:
         self.initial_waiting = waiting
         if not queue:
             self.items = {}  # a dict never shrinks
-        return Item(deltas, is_in_initial_list, len(by_key), by_key)
+        return Item(deltas, is_in_initial_list, count, by_key)
 
     def put_back(self, item: Item) -> None:
         for key, deltas in item.by_key.items():

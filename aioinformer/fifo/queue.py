@@ -124,7 +124,7 @@ class FIFO:
         self._state = state
         self._room = room
         self._changed = asyncio.Condition()
-        self._processing: asyncio.Task[Any] | None = None
+        self._processing: asyncio.Task[Any] | None = None  # the pop that waits before it has ended
         self._is_unlocked = False  # while a process function is awaited, or between slices
         self._interrupted: asyncio.CancelledError | None = (
             None  # arrived while the queue was being locked again
@@ -242,9 +242,8 @@ class FIFO:
 
         Cancellation: cancelled inside ``process``, the item is put back.
         """
-        await self._lock()
+        await self._lock_to_pop()
         try:
-            await self._wait_for_item()
             return (await self._process_oldest(process, 1))[-1].deltas
         finally:
             self._leave()
@@ -269,9 +268,8 @@ class FIFO:
         Raises:
             FIFOClosedError: The queue is closed and empty.
         """
-        await self._lock()
+        await self._lock_to_pop()
         try:
-            await self._wait_for_item()
             before = self._processed
             await self._process_oldest(process, LONGEST_BATCH, process_batch)
             return self._processed - before
@@ -337,16 +335,6 @@ class FIFO:
 
     # Processing -----------------------------------------------------------------------------------------------
 
-    async def _wait_for_item(self) -> None:
-        """Wait until there is an item and no other pop is processing."""
-        while self._processing is not None or not self._state.queue:
-            if self._processing is None:
-                if self._closed:
-                    raise FIFOClosedError("the queue is closed")
-            elif self._processing is asyncio.current_task():
-                raise QueueHeldError("process popped from its own queue, which waits for process to return")
-            await self._changed.wait()
-
     async def _process_oldest(
         self, process: Process, most: int, process_batch: Process | None = None
     ) -> list[Item]:
@@ -358,7 +346,6 @@ class FIFO:
         state, items = self._state, self._taken
         take = state.take if process_batch is None else state.take_batch
         budget: Budget | None = None  # a lone item needs none
-        self._processing = asyncio.current_task()
         try:
             while state.queue:
                 if items:
@@ -410,6 +397,7 @@ class FIFO:
 
     async def _finish(self, result: Awaitable[object]) -> None:
         """Await what ``process`` returned; producers may add meanwhile if there is room."""
+        self._processing = asyncio.current_task()
         if not self._room:
             await result
             return
@@ -426,6 +414,7 @@ class FIFO:
         """
         if not self._waiting_for_room or len(self._state.queue) < self._room:
             return False
+        self._processing = asyncio.current_task()
         self._unlock()
         try:
             await budget.pause()
@@ -434,6 +423,25 @@ class FIFO:
         return self._interrupted is None
 
     # Locking --------------------------------------------------------------------------------------------------
+
+    async def _lock_to_pop(self) -> None:
+        """Lock the queue once it has an item and no other pop is processing; ``_leave`` unlocks it."""
+        if self._processing is not None:
+            self._refuse_own_process()
+        await self._changed.acquire()
+        try:
+            while self._processing is not None or not self._state.queue:
+                if self._processing is None:
+                    if self._closed:
+                        raise FIFOClosedError("the queue is closed")
+                elif self._processing is asyncio.current_task():
+                    raise QueueHeldError(
+                        "process popped from its own queue, which waits for process to return"
+                    )
+                await self._changed.wait()
+        except BaseException:
+            self._leave()
+            raise
 
     async def _lock(self, *, to_add: bool = False) -> None:
         """Lock the queue; ``_leave`` unlocks it.

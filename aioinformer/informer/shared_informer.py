@@ -533,7 +533,7 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             RejectedObjectError: At the end: an object without a key, or an index function that raised.
         """
-        if in_turns and not self._processor.has_room():
+        if in_turns and self._processor.blocking and not self._processor.has_room():
             return self._handle_once_there_is_room(deltas, is_in_initial_list, part)
         steps = apply_in_steps(self._indexer, deltas, is_in_initial_list, part)
         if in_turns and deltas[0].type in (REPLACED_ALL, SYNC_ALL):

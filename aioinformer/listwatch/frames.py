@@ -20,18 +20,15 @@ from .lines import LONGEST_OBJECT, Pending, Span
 
 _LENGTH = Struct(">I")
 
-_HEADS = tuple(
-    (type_, head, len(head))
-    for type_ in OBJECT_EVENTS
-    for head in (b"\n%c%b\x12" % (len(type_), type_.encode()),)
-)
-"""Usual beginnings of frames with an event of each type: the type in field 1, then field 2's tag."""
+_HEADS = {b"\n%c%b\x12" % (len(type_), type_.encode()): type_ for type_ in OBJECT_EVENTS}
+"""The type of an event, by the usual beginning of its frame: the type in field 1, then field 2's tag."""
 
 _LENGTHS = 100
 """Bytes after a frame's head that contain the lengths and the head of the object's envelope."""
 
 _TAIL = b'\x1a\0"\0'
 """Usual end of a frame: two empty fields of the object's envelope."""
+_TAIL_LENGTH = len(_TAIL)
 
 
 class Frames:
@@ -53,13 +50,14 @@ class Frames:
         Raises:
             DecodeError: A frame is too long.
         """
-        if self._pending.size + len(chunk) < self._enough:
+        size = self._pending.size + len(chunk)
+        if size < self._enough:
             self._pending.add(chunk)
             return []
         if self._pending.size:
             chunk = self._pending.take() + chunk
         frames: list[Span] = []
-        at, size = 0, len(chunk)
+        at = 0
         self._enough = _LENGTH.size
         while at + _LENGTH.size <= size:
             begin = at + _LENGTH.size
@@ -105,25 +103,22 @@ class Frames:
 
     def _usual_event(self, data: bytes, at: int, end: int) -> WatchEvent | None:
         """Return the event of a frame in the usual layout and of the last frame's kind; None for other frames."""
-        form, stop = self._form, end - len(_TAIL)
-        if form is None or not data.startswith(_TAIL, stop):
+        form, stop, length = self._form, end - _TAIL_LENGTH, data[at + 1] + 3
+        type_ = _HEADS.get(data[at : at + length])
+        if type_ is None or form is None or not data.startswith(_TAIL, stop):
             return None
-        for type_, head, length in _HEADS:
-            if not data.startswith(head, at):
-                continue
-            begin = data.find(form.head, at + length, at + length + _LENGTHS)
-            if begin < 0:
-                return None
-            begin += len(form.head)
-            size = data[begin]
+        begin = data.find(form.head, at + length, at + length + _LENGTHS)
+        if begin < 0:
+            return None
+        begin += len(form.head)
+        size = data[begin]
+        begin += 1
+        if size > 0x7F:
+            size = size & 0x7F | data[begin] << 7
             begin += 1
-            if size > 0x7F:
-                size = size & 0x7F | data[begin] << 7
-                begin += 1
-                if size > 0x3FFF:
-                    size, begin = long_number(data, begin - 2)
-            return WatchEvent(type_, form.object_of(data[begin:stop])) if begin + size == stop else None
-        return None
+            if size > 0x3FFF:
+                size, begin = long_number(data, begin - 2)
+        return WatchEvent(type_, form.object_of(data[begin:stop])) if begin + size == stop else None
 
     def _event(self, data: bytes, at: int, end: int) -> WatchEvent:
         type_, begin, stop = read_event(data, at, end)

@@ -50,7 +50,8 @@ class Codec(Generic[T]):
         """
         if self._from_bytes is None:
             return value  # type: ignore[no-any-return]
-        if type(value) is bytes:
+        kind = type(value)
+        if kind is bytes:
             try:
                 return self._from_bytes(value, type_meta)  # type: ignore[no-any-return]
             except DecodeError:
@@ -59,6 +60,8 @@ class Codec(Generic[T]):
                     raise
             return self._from_bytes(first_object, type_meta)  # type: ignore[no-any-return]
         assert self.object_type is not None
+        if kind is KubeObject and self.object_type is kind:  # of protobuf
+            return value  # type: ignore[no-any-return]
         if isinstance(value, self.object_type) and not isinstance(value, dict):
             return value
         if isinstance(value, KubeObject):

@@ -361,7 +361,9 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             # A copy: the labels are a view of other bytes, which would stay in memory.
             return cls.of(raw, head, type_meta, msgspec.Raw(bytes(head.labels)))
         head = decoded.metadata
-        return cls.of(raw, head, type_meta, head.labels, decoded.spec)
+        name = head.name or ""
+        key = f"{head.namespace}/{name}" if head.namespace else name
+        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, head.labels, decoded.spec)
 
     @classmethod
     def of(
@@ -370,12 +372,11 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         head: Head,
         type_meta: TypeMeta | None,
         labels: msgspec.Raw | None = None,
-        spec: msgspec.Raw | None = None,
     ) -> Self:
-        """Return the object of bytes with a decoded head. labels and spec have to be views of the bytes, or small."""
+        """Return the object of bytes with a decoded head. labels have to be a view of the bytes, or small."""
         name = head.name or ""
         key = f"{head.namespace}/{name}" if head.namespace else name
-        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, labels, spec)
+        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, labels)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:

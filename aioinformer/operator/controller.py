@@ -11,12 +11,22 @@ from typing import Any, Generic, TypeVar, Unpack
 from .._core.cancellation import maybe_await
 from .._core.checks import require_options
 from .._core.tasks import wait_ended
-from ..errors import AlreadyStartedError, ConfigError, DecodeError, NotFoundError, SyncTimeout, TerminalError
+from ..errors import (
+    AlreadyStartedError,
+    ConfigError,
+    DecodeError,
+    NotFoundError,
+    SyncTimeout,
+    TerminalError,
+    UndecodableError,
+)
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
 from ..objects.decoders import decoder_of
+from ..objects.kube_object import KubeObject
 from ..objects.nested_encoding import encode_nested
 from ..objects.undecodable import UndecodableObject
+from ..resources import CachedResource
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .controller_options import TIMEOUT, ControllerOptions, check_options
@@ -86,6 +96,7 @@ class Controller(Generic[T]):
         self._sync_error: SyncTimeout | None = None
         self.informer: SharedIndexInformer[T] = informer_of(primary)
         self._written = None if isinstance(primary, SharedIndexInformer) else primary
+        self._is_current = primary.is_current if isinstance(primary, CachedResource) else lambda key: False
         self._store = self.informer.store
         self._step, self.finalizer = make_step(
             name, reconcile, self._written, options.get("finalizer"), cleanup
@@ -296,18 +307,39 @@ class Controller(Generic[T]):
 
     def _reconcile(self, key: str) -> object:
         """Reconcile the object of a key. Returns a Result, None, or an awaitable of either."""
+        obj = self._store.find_any(key)
+        if self._written is None or (obj is not None and self._is_current(key)):
+            return self._call(key, obj)
+        return self._reconcile_current(key, self._written)
+
+    def _call(self, key: str, obj: Any) -> object:
+        """Call the reconciler with the object of a key; None if it is gone."""
         namespace, _, name = key.rpartition("/")
+        if type(obj) is not KubeObject:  # which is read-only, and always fits
+            if obj is None:
+                self._require_read(key)
+            elif isinstance(obj, CustomResource):
+                obj = _copy_of(obj)
+            elif isinstance(obj, UndecodableObject) and self.finalizer is None:
+                raise UndecodableError(*obj.error.args)
+        return self._step(Request(namespace, name, obj))
+
+    def _require_read(self, key: str) -> None:
+        """Check that the informer reads the namespace of a key.
+
+        Raises:
+            TerminalError: It does not.
+        """
+        namespace = key.rpartition("/")[0]
         if namespace and not self.informer.version_waits.reads(namespace):
             raise TerminalError(
                 f"{self.informer.name} does not read the namespace {namespace!r}, but a map function or source "
                 f"requested {key}: return requests for namespaces that it reads"
             )
-        if self._written is not None:
-            return self._reconcile_current(key, self._written)
-        return self._step(Request(namespace, name, _own(self._store.find_any(key))))
 
     async def _reconcile_current(self, key: str, written: WrittenResource[T]) -> object:
         """Reconcile with an object at least as new as the last write made through ``written``."""
+        self._require_read(key)
         obj: Any
         try:
             obj = await written.get(key)
@@ -319,17 +351,14 @@ class Controller(Generic[T]):
                 raise
         except ConfigError as error:  # a request without a namespace, or with one too many
             raise TerminalError(str(error)) from error
-        namespace, _, name = key.rpartition("/")
-        return await maybe_await(self._step(Request(namespace, name, _own(obj))))
+        return await maybe_await(self._call(key, obj))
 
 
-def _own(obj: Any) -> Any:
-    """Return a copy of a CustomResource, so that a reconciler cannot change the cache; others as they are.
+def _copy_of(obj: CustomResource) -> Any:
+    """Return a copy, so that a reconciler cannot change the cache.
 
     A round trip through JSON takes a tenth of ``copy.deepcopy``'s time, but only of values that fit their types.
     """
-    if not isinstance(obj, CustomResource):
-        return obj
     try:
         return decoder_of(type(obj))(encode_nested(obj), None)
     except (DecodeError, TypeError, ValueError):  # a transformer has put something else there

@@ -63,7 +63,7 @@ def make_step(
             raise ConfigError(
                 f"{name}: cleanup needs a finalizer; without one, objects are deleted before it is called"
             )
-        return _of_decodable(reconcile), None
+        return reconcile, None
     if cleanup is None:
         raise ConfigError(
             f"{name}: the finalizer {finalizer} needs a cleanup function; without one it is never removed"
@@ -83,7 +83,7 @@ def make_step(
             "as LabelsMatch",
             name, finalizer, selection,
         )  # fmt: skip
-    return _with_finalizer(_of_decodable(reconcile), written, finalizer, cleanup), finalizer
+    return _with_finalizer(reconcile, written, finalizer, cleanup), finalizer
 
 
 def require_finalizer(name: str, finalizer: object) -> None:
@@ -109,23 +109,8 @@ def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceL
     return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
-def _of_decodable(reconcile: Reconcile[T]) -> Step:
-    """Return a step that reconciles objects that fit their type.
-
-    Raises:
-        UndecodableError: From the step, for an object that does not fit.
-    """
-
-    def step(request: Request[Any]) -> object:
-        if isinstance(request.object, UndecodableObject):
-            raise UndecodableError(*request.object.error.args)
-        return reconcile(request)
-
-    return step
-
-
 def _with_finalizer(
-    reconcile: Step, written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
+    reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
 ) -> Step:
     """Return a step that adds a finalizer before an object is first reconciled, and removes it after cleanup.
 
@@ -157,7 +142,9 @@ def _with_finalizer(
                 await written.drop_finalizer(obj, finalizer)
                 return None
             return result
-        if not isinstance(obj, UndecodableObject) and not contains_finalizer(obj, finalizer):
+        if isinstance(obj, UndecodableObject):
+            raise UndecodableError(*obj.error.args)
+        if not contains_finalizer(obj, finalizer):
             obj = await written.ensure_finalizer(obj, finalizer)
             if obj is None:  # deleted meanwhile; the informer reports it
                 return None

@@ -19,6 +19,7 @@ from ..objects.keys import (
     is_deleting,
     key_and_version,
     namespace_of,
+    same_version,
     type_of,
 )
 from ..objects.kube_object import OwnerReference
@@ -124,16 +125,16 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         return self.registration is not None and self.registration.has_synced()
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
-        return self._trigger(Change(None, obj, is_in_initial_list))
+        return self._trigger(Change(None, obj, is_in_initial_list), LOW_PRIORITY if is_in_initial_list else 0)
 
     def on_update(self, old: Any, new: Any) -> object:
-        return self._trigger(Change(old, new))
+        return self._trigger(Change(old, new), LOW_PRIORITY if same_version(old, new) else 0)
 
     def on_delete(self, obj: Any) -> object:
         if not isinstance(obj, DeletedFinalStateUnknown):
-            return self._trigger(Change(obj, None))
+            return self._trigger(Change(obj, None), 0)
         if obj.undecodable is None:
-            return self.on_lost(obj.key) if obj.obj is None else self._trigger(Change(obj.obj, None))
+            return self.on_lost(obj.key) if obj.obj is None else self._trigger(Change(obj.obj, None), 0)
         self._unfit.discard(obj.key)
         return self._trigger_undecodable(obj.undecodable, obj.obj, is_gone=True)
 
@@ -151,12 +152,12 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         """Handle the deletion of an object whose last state is unknown."""
         return None
 
-    def _trigger(self, change: Change[Any]) -> object:
+    def _trigger(self, change: Change[Any], priority: int) -> object:
         self.seen += 1
         if self._predicate is not None and not self._passes(self._predicate, change):
             return None
         self.passed += 1
-        return self.enqueue(change, LOW_PRIORITY if change.is_in_initial_list or change.is_sync else 0)
+        return self.enqueue(change, priority)
 
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         if self._unfit and (key := self._key_of(change.obj)) in self._unfit:
@@ -238,7 +239,7 @@ class Primary(InformerTrigger):
         self._record_gone(key)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
-        key = self._key_of(change.obj)
+        key = self._key_of(change.old if change.new is None else change.new)
         self.queue.add(key, priority)
         if change.new is None:
             self._record_gone(key)

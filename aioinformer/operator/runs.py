@@ -7,14 +7,15 @@ import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+import msgspec
+
 from .._core.timers import DeadlineTimer
 
 CANCEL_GRACE = 10.0
 """Seconds that a cancelled reconcile may take to end before it counts as stuck."""
 
 
-@dataclass(slots=True, eq=False)
-class Run:
+class Run(msgspec.Struct, eq=False):
     """One reconcile.
 
     Attributes:
@@ -83,7 +84,8 @@ class Runs:
             self._loop = asyncio.get_running_loop()
         if self._timeout is not None:
             run.due = run.started + self._timeout
-            self._timer.fire_by(run.due)
+            if run.due < self._timer.deadline:
+                self._timer.fire_by(run.due)
 
     def end(self, run: Run) -> None:
         """Record that a reconcile has ended."""
@@ -101,6 +103,11 @@ class Runs:
     @property
     def _all(self) -> tuple[Run, ...]:
         return (*self._overdue.values(), *self._running.values())
+
+    @property
+    def workers(self) -> set[asyncio.Task[None]]:
+        """The workers that reconcile now."""
+        return {run.task for run in self._all}
 
     @property
     def stuck(self) -> list[Run]:

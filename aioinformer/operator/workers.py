@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
+from types import CoroutineType
 from typing import NamedTuple
 
 import anyio
@@ -110,7 +111,6 @@ class Workers:
         self._is_gone = is_gone
         self._may_work: Callable[[], bool] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._idle: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._slow = SlowCalls(f"{name}: a reconcile", logger)
         self._log = FailureLog(name, logger)
@@ -185,10 +185,11 @@ class Workers:
         Cancellation: they are cancelled at once.
         """
         self._is_stopping = True
-        for worker in list(self._idle):
+        reconciling = self._tasks & self.runs.workers
+        for worker in self._tasks - reconciling:
             worker.cancel()
         try:
-            if busy := self._tasks - self._idle - {run.task for run in self.runs.stuck}:
+            if busy := reconciling.difference(run.task for run in self.runs.stuck):
                 with anyio.move_on_after(grace_period):
                     await asyncio.wait(busy)
         finally:
@@ -253,15 +254,11 @@ class Workers:
     async def _work_on(self) -> None:
         task = asyncio.current_task()
         assert task is not None
-        queue, idle = self._queue, self._idle
+        queue = self._queue
         loop = asyncio.get_running_loop()
         budget = Budget()
         while not self._is_stopping:
-            idle.add(task)
-            try:
-                key = await queue.get()
-            finally:
-                idle.discard(task)
+            key = await queue.get()
             if self._may_work is not None and not self._may_work():
                 queue.add(key, queue.priority_of(key))
                 queue.done(key)
@@ -283,7 +280,7 @@ class Workers:
                 await forget_own_cancellation(task, lambda: task in self._ending)
             if run.is_stuck or task in self._ending:
                 return  # a new worker has replaced this one, or the workers end
-            if len(queue) and budget.is_spent():
+            if queue.waiting and budget.is_spent():
                 await budget.pause()
 
     async def _process(self, run: Run) -> None:
@@ -294,7 +291,7 @@ class Workers:
         self._queue.cancel_delayed(key)  # this run decides when the next one is due
         try:
             result = call = self._reconcile(key)
-            if isinstance(call, Awaitable):
+            if type(call) is CoroutineType or isinstance(call, Awaitable):
                 if self._slow.times_steps:
                     call = StepTimer(call)
                 result = await call
@@ -323,7 +320,8 @@ class Workers:
                 f"{self._name}: reconciling {key} returned {shortened(result)}, which is neither a Result nor None"
                 f"{advice if type(result) in (int, float) else ''}"
             )
-        self.failing.pop(key, None)
+        if self.failing:
+            self.failing.pop(key, None)
         if result is None or result.is_final:
             self._queue.forget(key)
             self.counts.success += 1

@@ -43,6 +43,9 @@ class ProcessorListener(Generic[T]):
         backlog_limit: Notifications that wait before "block" blocks and "drop_oldest" drops.
         key_func: Gives an object's key, for "coalesce".
 
+    Attributes:
+        pending: The notifications that wait.
+
     Raises:
         ConfigError: The handler lacks a method, a period is negative, or there is no such backlog.
     """
@@ -69,9 +72,9 @@ class ProcessorListener(Generic[T]):
         self.backlog: Backlog = backlog
         self._next_resync: float | None = None
         self._upstream_synced = upstream_synced
-        self._pending = make_pending(backlog, backlog_limit, key_func)
+        self.pending = make_pending(backlog, backlog_limit, key_func)
         self._channel: asyncio.Queue[Sequence[Notification]] = asyncio.Queue(maxsize=1)
-        self._calls = HandlerCalls(handler, self.name, self._pending, self._is_ending)
+        self._calls = HandlerCalls(handler, self.name, self.pending, self._is_ending)
         self._pop_task: asyncio.Task[object] | None = None
         self._stopped_before_sync = False
         self._stopped = asyncio.Event()
@@ -83,22 +86,22 @@ class ProcessorListener(Generic[T]):
 
     def add(self, notification: Notification) -> None:
         """Add a notification. Never waits."""
-        self._pending.add((notification,))
+        self.pending.add((notification,))
 
     def add_all(self, notifications: Iterable[Notification]) -> None:
         """Add many notifications. Never waits."""
-        self._pending.add(tuple(notifications))
+        self.pending.add(tuple(notifications))
 
     def stop(self) -> None:
         """Drop what waits and accept nothing more. A running call goes on; then ``run`` returns."""
-        if not self._pending.is_closed:
+        if not self.pending.is_closed:
             self._stopped_before_sync = not self._upstream_synced()
-            self._pending.close()
+            self.pending.close()
             self._stopped.set()
 
     def cancel_call(self) -> None:
         """Cancel the running call of an async handler that was stopped."""
-        if self._pending.is_closed and self._pop_task is not None:
+        if self.pending.is_closed and self._pop_task is not None:
             self._pop_task.cancel()
 
     async def run(self) -> None:
@@ -122,7 +125,7 @@ class ProcessorListener(Generic[T]):
 
     async def _pop(self) -> None:
         """Forward batches to the run task; an empty batch ends it."""
-        pending, channel = self._pending, self._channel
+        pending, channel = self.pending, self._channel
         while not pending.is_closed:
             if not pending.waiting:
                 pending.arrived.clear()
@@ -139,7 +142,7 @@ class ProcessorListener(Generic[T]):
 
     async def _run(self) -> None:
         """Call the handler for each notification of each batch."""
-        pending, channel, calls = self._pending, self._channel, self._calls
+        pending, channel, calls = self.pending, self._channel, self._calls
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -171,12 +174,12 @@ class ProcessorListener(Generic[T]):
     @property
     def depth(self) -> int:
         """Notifications that wait, including the one that is being handled."""
-        return 0 if self._pending.is_closed else self._pending.depth
+        return 0 if self.pending.is_closed else self.pending.depth
 
     @property
     def high_water(self) -> int:
         """The largest depth so far."""
-        return self._pending.high_water
+        return self.pending.high_water
 
     @property
     def state(self) -> ListenerState:
@@ -191,18 +194,18 @@ class ProcessorListener(Generic[T]):
             handling=None if handling is None else key_and_version(handling.obj)[0],
             handling_seconds=0.0 if handling is None else perf_counter() - calls.started,
             backlog=self.backlog,
-            coalesced=self._pending.lost if self.backlog == "coalesce" else 0,
-            dropped=self._pending.lost if self.backlog == "drop_oldest" else 0,
+            coalesced=self.pending.lost if self.backlog == "coalesce" else 0,
+            dropped=self.pending.lost if self.backlog == "drop_oldest" else 0,
         )
 
     @property
     def is_full(self) -> bool:
         """Whether the store must wait for this handler."""
-        return self._pending.is_full
+        return self.pending.is_full
 
     async def wait_for_room(self) -> None:
         """Wait until the backlog is not full, or the listener is stopped."""
-        await self._pending.wait_for_room()
+        await self.pending.wait_for_room()
 
     async def wait_stopped(self) -> None:
         """Wait for ``stop``."""
@@ -221,11 +224,11 @@ class ProcessorListener(Generic[T]):
 
         Never, if the listener was stopped before everything of that list had been added.
         """
-        return self._upstream_synced() and not self._stopped_before_sync and self._pending.initial == 0
+        return self._upstream_synced() and not self._stopped_before_sync and self.pending.initial == 0
 
     async def wait_initial_delivered(self) -> None:
         """Wait until every add of an initial list was delivered, or dropped by ``stop``."""
-        await self._pending.wait_initial_delivered()
+        await self.pending.wait_initial_delivered()
 
     def should_resync(self, now: float) -> bool:
         """Whether its resync is due at a loop time."""

@@ -16,7 +16,7 @@ from .listener import ProcessorListener
 CHECK_EVERY = 10.0
 """Seconds between checks for handlers that are stuck or fall behind."""
 
-_IS_FULL = attrgetter("is_full")  # faster than a generator: every event asks
+_IS_FULL = attrgetter("is_full")
 
 
 class Processor(Running):
@@ -28,7 +28,8 @@ class Processor(Running):
     def __init__(self) -> None:
         # The value: whether the listener's resync was due at the last should_resync().
         self._syncing: dict[ProcessorListener[Any], bool] = {}
-        self._blocking: list[ProcessorListener[Any]] = []
+        self.blocking: list[ProcessorListener[Any]] = []
+        """The listeners with backlog "block"."""
         self._running: set[ProcessorListener[Any]] = set()  # removed ones included
         self._tasks: asyncio.TaskGroup | None = None
         self._runner: asyncio.Task[object] | None = None
@@ -52,7 +53,7 @@ class Processor(Running):
         """Add a listener; while the processor runs, start it."""
         self._syncing[listener] = False
         if listener.backlog == "block":
-            self._blocking.append(listener)
+            self.blocking.append(listener)
         if self._tasks is not None:
             self._start(listener, self._tasks)
 
@@ -60,8 +61,8 @@ class Processor(Running):
         """Stop a listener and drop what waits in it; return whether it was one of these."""
         if self._syncing.pop(listener, None) is None:
             return False
-        if listener in self._blocking:
-            self._blocking.remove(listener)
+        if listener in self.blocking:
+            self.blocking.remove(listener)
         listener.stop()
         return True
 
@@ -92,17 +93,22 @@ class Processor(Running):
             notifications: In their order.
             listeners: Only these, without those that were removed meanwhile; None for all.
         """
-        news = [notification for notification in notifications if not notification.is_sync]
+        news = notifications
+        for notification in notifications:
+            if notification.is_sync:
+                news = [notification for notification in notifications if not notification.is_sync]
+                break
         for listener in self._syncing if listeners is None else listeners:
-            listener.add_all(notifications if self._syncing.get(listener) else news)
+            gets_all = news is notifications or self._syncing.get(listener)
+            listener.pending.add(notifications if gets_all else news)
 
     def has_room(self) -> bool:
         """Whether no listener with backlog "block" is full."""
-        return not self._blocking or not any(map(_IS_FULL, self._blocking))
+        return not any(map(_IS_FULL, self.blocking))
 
     async def wait_for_room(self) -> None:
         """Wait until no listener with backlog "block" is full."""
-        while full := next((listener for listener in self._blocking if listener.is_full), None):
+        while full := next((listener for listener in self.blocking if listener.is_full), None):
             await full.wait_for_room()
 
     def should_resync(self) -> bool:

@@ -141,6 +141,10 @@ class CachedResource(Writes[T]):
         await self._catch_up([key])
         return self.informer.lister.get(key)
 
+    def is_current(self, key: str) -> bool:
+        """Return whether the cache is known to include all writes to a key, so that a read of it does not wait."""
+        return key not in self._written
+
     async def list(self, namespace: str | None = None, selector: Selector[T] = None) -> builtins.list[T]:
         """Return the cached objects, without those that do not fit the object type. Raises as ``get``.
 

@@ -210,9 +210,6 @@ class NamespaceIndex(Index):
     def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:
         """Do nothing: the store has it."""
 
-    def remove(self, key: str) -> None:
-        """Do nothing: the store has removed it."""
-
     def fill(self, items: Iterable[tuple[str, Any]], rejected: list[RejectedObjectError]) -> None:
         """Do nothing: the store has all."""
 

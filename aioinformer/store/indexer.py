@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from .._core.callables import require_arguments, require_plain
 from .._core.coop import Budget
-from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, IndexerConflictError, RejectedObjectError, UnknownIndexError
 from ..objects.fields import field
 from ..objects.keys import (
@@ -18,7 +17,6 @@ from ..objects.keys import (
     key_and_version,
     meta_namespace_key_func,
 )
-from ..objects.undecodable import UndecodableObject
 from .index import Index, IndexFunc, NamespaceIndex, meta_namespace_index_func
 from .store import Store
 
@@ -80,7 +78,7 @@ class Indexer(Store[T]):
         rejected: builtins.list[RejectedObjectError] = []
         for index in added.values():
             index.fill(self._each(), rejected)
-        self._indexes = self._indexes | added
+        self._set_indexes(self._indexes | added)
         RejectedObjectError.raise_first(rejected)
 
     async def add_indexers_in_turns(self, indexers: Indexers[T]) -> None:
@@ -96,12 +94,14 @@ class Indexer(Store[T]):
         """
         added = self._make(indexers)
         self._begun |= added
+        self._set_indexes(self._indexes)
         try:
             rejected = await self._fill_in_turns(added)
             self._indexes = self._indexes | added
         finally:
             for name in added:
                 del self._begun[name]
+            self._set_indexes(self._indexes)
         RejectedObjectError.raise_first(rejected)
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
@@ -138,33 +138,9 @@ class Indexer(Store[T]):
         """Return the values of an index that have objects. Raises UnknownIndexError."""
         return self.index_named(name).values()
 
-    def put(
-        self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]
-    ) -> T | UndecodableObject | None:
-        old = Store.put(self, key, obj, rejected)
-        for index in self._indexes.values():
-            index.put(key, obj, rejected)
-        if self._begun:
-            for index in self._begun.values():
-                index.put(key, obj, rejected)
-        return old
-
-    def put_undecodable(self, key: str, obj: UndecodableObject) -> None:
-        super().put_undecodable(key, obj)
-        for index in (*self._indexes.values(), *self._begun.values()):
-            index.remove(key)
-
-    def remove(
-        self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None
-    ) -> T | UndecodableObject | None:
-        old = super().remove(key, obj)
-        for index in (*self._indexes.values(), *self._begun.values()):
-            index.remove(key)
-        return old
-
     def fresh(self) -> Indexer[T]:
         fresh = Indexer[T](self.key_of, pack=self._pack)
-        fresh._indexes = {name: index.fresh() for name, index in self._indexes.items()}
+        fresh._set_indexes({name: index.fresh() for name, index in self._indexes.items()})
         return fresh
 
     def catch_up(self, fresh: Store[T], rejected: builtins.list[RejectedObjectError]) -> Iterator[None]:
@@ -176,7 +152,7 @@ class Indexer(Store[T]):
                 for index in added.values():
                     index.put(key, obj, rejected)
                 yield
-            fresh._indexes = fresh._indexes | added
+            fresh._set_indexes(fresh._indexes | added)
 
     def take_over(
         self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
@@ -193,6 +169,14 @@ class Indexer(Store[T]):
             return self._indexes[name]
         except KeyError:
             raise UnknownIndexError(name, self._indexes) from None
+
+    def _set_indexes(self, indexes: dict[str, Index]) -> None:
+        self._indexes = indexes
+        self._maintained = tuple(
+            index
+            for index in (*indexes.values(), *self._begun.values())
+            if not isinstance(index, NamespaceIndex)  # the store maintains its parts
+        )
 
     def _make(self, indexers: Indexers[T]) -> dict[str, Index]:
         """Return new indexes; check that their names are free."""

@@ -20,6 +20,7 @@ from ..objects.keys import (
     resource_version_of,
 )
 from ..objects.undecodable import UndecodableObject
+from .index import Index
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ class Store(Generic[T]):
         # By key. While an object changes from one to the other, other threads find it in one of them or in both.
         self._undecodable: dict[str, UndecodableObject] = {}
         self._version = ""
+        self._maintained: tuple[Index, ...] = ()  # the indexes that follow each change
         self.kept_current_in: Process | None = None
         """The process in which an informer keeps this store current; None for a store without an informer."""
 
@@ -217,6 +219,8 @@ class Store(Generic[T]):
             old = self._undecodable.pop(key, old)
         if version := resource_version_of(obj):
             self._version = version
+        for index in self._maintained:
+            index.put(key, obj, rejected)
         return old
 
     def put_any(self, key: str, obj: Any, old: Any, rejected: builtins.list[RejectedObjectError]) -> None:
@@ -238,6 +242,8 @@ class Store(Generic[T]):
         self._undecodable[key] = obj
         self._forget_fitting(key)
         self._version = obj.resource_version or self._version
+        for index in self._maintained:
+            index.remove(key)
 
     def remove(
         self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None
@@ -250,7 +256,10 @@ class Store(Generic[T]):
         """
         if not isinstance(obj, (DeletedFinalStateUnknown, ExplicitKey)):
             self._version = resource_version_of(obj) or self._version
-        return self._forget(key)
+        old = self._forget_fitting(key)
+        for index in self._maintained:
+            index.remove(key)
+        return self._undecodable.pop(key, old) if self._undecodable else old
 
     def fresh(self) -> Store[T]:
         """Return an empty store of the same kind, to fill with ``put`` and then pass to ``take_over``."""
@@ -294,10 +303,6 @@ class Store(Generic[T]):
 
     def _each(self) -> Iterator[tuple[str, T]]:
         return chain.from_iterable(part.items() for part in self._parts.values())
-
-    def _forget(self, key: str) -> T | UndecodableObject | None:
-        old = self._forget_fitting(key)
-        return self._undecodable.pop(key, old) if self._undecodable else old
 
     def _forget_fitting(self, key: str) -> T | None:
         namespace = key.rpartition("/")[0]

@@ -114,7 +114,7 @@ class Buckets(Generic[T]):
         highest = None
         lower = []
         for bucket in self._order:
-            if len(bucket.line) == bucket.outdated:
+            if not bucket.line or (bucket.outdated and len(bucket.line) == bucket.outdated):
                 continue
             if highest is None:
                 highest = bucket

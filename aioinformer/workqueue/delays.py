@@ -30,18 +30,21 @@ class Delays(Generic[T]):
 
     Args:
         due: Called with each item that is due, and its priority.
+
+    Attributes:
+        pending: The items with due time, number of the entry and priority.
     """
 
     def __init__(self, due: Callable[[T, int], None]) -> None:
         self._due = due
-        self._pending: dict[T, tuple[float, int, int]] = {}  # due time, number of its entry, priority
+        self.pending: dict[T, tuple[float, int, int]] = {}
         self._entries: list[Entry[T]] = []
         self._old_entries: list[Entry[T]] = []  # the heap before a compaction; valid entries move to _entries
         self._numbers = count()
         self._timer = DeadlineTimer(self._fire)
 
     def __len__(self) -> int:
-        return len(self._pending)
+        return len(self.pending)
 
     @staticmethod
     def check(delay: object) -> None:
@@ -56,28 +59,28 @@ class Delays(Generic[T]):
     def add(self, item: T, delay: float, priority: int) -> None:
         """Make an item due after some seconds. The earliest due time and the highest priority count."""
         when = require_running_loop("a work queue with delays").time() + delay
-        pending = self._pending.get(item)
+        pending = self.pending.get(item)
         if pending is not None:
             priority = max(priority, pending[2])
             if pending[0] <= when:
-                self._pending[item] = (pending[0], pending[1], priority)
+                self.pending[item] = (pending[0], pending[1], priority)
                 return
         number = next(self._numbers)
-        self._pending[item] = (when, number, priority)
+        self.pending[item] = (when, number, priority)
         heappush(self._entries, (when, number, item))
         self._compact()
         self._timer.fire_by(when)
 
     def cancel(self, item: T) -> bool:
         """Remove an item. Returns whether it was there."""
-        if self._pending.pop(item, None) is None:
+        if self.pending.pop(item, None) is None:
             return False
         self._compact()
         return True
 
     def clear(self) -> None:
         """Remove all items."""
-        self._pending.clear()
+        self.pending.clear()
         self._entries.clear()
         self._old_entries.clear()
         self._timer.cancel()
@@ -90,7 +93,7 @@ class Delays(Generic[T]):
                     break
                 entry = heappop(entries)
                 if self._is_current(entry):
-                    priority = self._pending.pop(entry[2])[2]
+                    priority = self.pending.pop(entry[2])[2]
                     self._due(entry[2], priority)
                 self._compact()
         finally:
@@ -103,12 +106,12 @@ class Delays(Generic[T]):
         return old if old and (not entries or old[0] < entries[0]) else entries
 
     def _is_current(self, entry: Entry[T]) -> bool:
-        pending = self._pending.get(entry[2])
+        pending = self.pending.get(entry[2])
         return pending is not None and pending[1] == entry[1]
 
     def _compact(self) -> None:
         """Drop outdated entries, a few at each change: all at once would block the event loop."""
-        if not self._old_entries and len(self._entries) > MAX_OUTDATED + 2 * len(self._pending):
+        if not self._old_entries and len(self._entries) > MAX_OUTDATED + 2 * len(self.pending):
             self._entries, self._old_entries = self._old_entries, self._entries
         for _ in range(min(COMPACTED_PER_CHANGE, len(self._old_entries))):
             entry = self._old_entries.pop()  # a heap without its last entry is still a heap

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Collection, Container, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
@@ -72,6 +72,9 @@ class WorkQueue(Generic[T]):
             lower priority. 1 or more.
         metrics: Records what happens; None for no metrics.
 
+    Attributes:
+        waiting: The items that wait for a worker, to read.
+
     Raises:
         ConfigError: ``ageing`` is not a whole number of 1 or more, or the rate limiter lacks a method.
 
@@ -100,9 +103,11 @@ class WorkQueue(Generic[T]):
         self._metrics = metrics
         self._buckets = Buckets[T](ageing)
         self._queued: dict[T, Bucket[T]] = self._buckets.bucket_of
+        self.waiting: Collection[T] = self._queued
         self._processing: dict[T, int] = {}
         self._again: dict[T, int] = {}
         self._delays = Delays[T](self.add)
+        self._delayed: Container[T] = self._delays.pending
         self._getters: OrderedDict[asyncio.Future[None], None] = OrderedDict()
         self._drained: list[asyncio.Future[None]] = []
         self._process: Process | None = None  # the workers'
@@ -137,7 +142,7 @@ class WorkQueue(Generic[T]):
             ConfigError: The priority is not a whole number.
             ForkedError: Its workers are in the parent process.
         """
-        if not isinstance(priority, int):
+        if type(priority) is not int and not isinstance(priority, int):
             raise _wrong_priority(priority)
         if (process := self._process) is not None and process.was_forked:
             raise forked_error(f"work queue {self.name!r}")
@@ -205,7 +210,7 @@ class WorkQueue(Generic[T]):
 
     def cancel_delayed(self, item: T) -> bool:
         """Remove an item that ``add_after`` or ``add_rate_limited`` has not added yet. Returns whether it was there."""
-        return self._delays.cancel(item)
+        return item in self._delayed and self._delays.cancel(item)
 
     def discard(self, item: T) -> bool:
         """Remove an item that waits for a worker. Returns whether it was there; an item in process is not affected."""
@@ -237,11 +242,21 @@ class WorkQueue(Generic[T]):
 
         Cancellation: no item is lost, and none stays in process.
         """
-        self._require_same_process()
+        if (process := self._process) is None or process.was_forked:
+            self._require_same_process()
         while not self._queued:
             if self._shutting_down:
                 raise QueueShutDownError(f"work queue {self.name!r} is shut down")
-            await self._wait_for_item()
+            future = asyncio.get_running_loop().create_future()
+            self._getters[future] = None
+            try:
+                await future
+            except asyncio.CancelledError:
+                if future.cancelled():
+                    self._getters.pop(future, None)
+                elif self._queued:  # this worker was woken
+                    self._wake_one()
+                raise
         item, priority = self._buckets.pop()
         self._processing[item] = priority
         if self._metrics is not None:
@@ -375,19 +390,6 @@ class WorkQueue(Generic[T]):
             self._process = current_process()
         else:
             require_same_process(self._process, f"work queue {self.name!r}")
-
-    async def _wait_for_item(self) -> None:
-        """Wait until there may be an item. A woken worker that is cancelled wakes the next one."""
-        future = asyncio.get_running_loop().create_future()
-        self._getters[future] = None
-        try:
-            await future
-        except asyncio.CancelledError:
-            if future.cancelled():
-                self._getters.pop(future, None)
-            elif self._queued:
-                self._wake_one()
-            raise
 
     def _wake_one(self) -> None:
         getters = self._getters

@@ -70,4 +70,4 @@ async def test_an_event_passes_the_files_of_the_table_and_no_other() -> None:
     ]
     assert None not in first, "a function of the table is not called"
     # Those that read resume from the outside in.
-    assert (pushing := first[7:16]) == sorted(pushing, key=lambda at: at or 0)
+    assert (pushing := first[7:15]) == sorted(pushing, key=lambda at: at or 0)

@@ -75,7 +75,7 @@ async def run_until_a_worker_dies(manager: Manager, controller: Controller[Any])
     """Run a manager that ends when a worker of this idle controller is cancelled from outside."""
     running = asyncio.create_task(manager.run())
     await asyncio.sleep(5)
-    (worker,) = controller._workers._idle
+    (worker,) = controller._workers._tasks
     worker.cancel()
     await asyncio.sleep(5)
     return running

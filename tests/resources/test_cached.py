@@ -85,6 +85,7 @@ async def test_reads_wait_for_own_writes_and_for_nothing_else() -> None:
         for read in (one, *lists):
             await blocked(read)
         assert await maps.get(other.key) == other
+        assert (maps.is_current(KEY), maps.is_current(other.key)) == (False, True)
         frozen.remove()
         found = await one
         everything, of_index = await asyncio.gather(*lists)
@@ -92,7 +93,7 @@ async def test_reads_wait_for_own_writes_and_for_nothing_else() -> None:
         assert found.resource_version == written.resource_version
         assert everything == of_index
         assert {obj.key for obj in everything if obj.name != "kube-root-ca.crt"} == {KEY, other.key}
-        assert not maps._written
+        assert maps.is_current(KEY)
         assert repr(maps) == "<CachedResource configmaps>"
 
 

@@ -28,16 +28,17 @@ def read_head(data: bytes) -> Head:
             size = size & 0x7F | data[2] << 7
             at = 3
         end_of_metadata = at + size
-        texts: list[bytes] = []
-        for tag in _FIRST:
-            size = data[at + 1]
-            if data[at] != tag or size > 0x7F:
-                return _read_any_head(data)
-            at += 2
-            texts.append(data[at : at + size])
-            at += size
-        rest = at
-        if rest > end_of_metadata or data[0] != METADATA:
+        # The six texts begin at a to f, after a tag and a length of one byte each: one decode reads them all.
+        a = at + 2
+        b = a + data[a - 1] + 2
+        c = b + data[b - 1] + 2
+        d = c + data[c - 1] + 2
+        e = d + data[d - 1] + 2
+        f = e + data[e - 1] + 2
+        rest = f + data[f - 1]
+        tags = data[a - 2], data[b - 2], data[c - 2], data[d - 2], data[e - 2], data[f - 2]
+        sizes = data[a - 1] | data[b - 1] | data[c - 1] | data[d - 1] | data[e - 1] | data[f - 1]
+        if tags != _FIRST or sizes > 0x7F or rest > end_of_metadata or data[0] != METADATA:
             return _read_any_head(data)
         at, end = end_of_metadata, len(data)
         while at < end:
@@ -55,11 +56,11 @@ def read_head(data: bytes) -> Head:
         return _read_any_head(data)
     if at != end:
         return _read_any_head(data)
-    name, _, namespace, _, uid, version = texts
     try:
-        return name.decode(), namespace.decode(), uid.decode(), version.decode(), rest
+        head = data[a:rest].decode("ascii")
     except UnicodeDecodeError:
         return _read_any_head(data)
+    return head[: b - a - 2], head[c - a : d - a - 2], head[e - a : f - a - 2], head[f - a :], rest
 
 
 def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:

@@ -138,7 +138,7 @@ QUEUE = [
         "a pop never ends processing",
         "fifo.queue",
         "FIFO._process_oldest",
-        DropAssignment("_processing", nth=1),
+        DropAssignment("_processing"),
     ),
     Mutant(
         "a deletion replaces the change before it (delta)",
@@ -223,8 +223,8 @@ STORE = [
     ),
     Mutant(
         "an index keeps the older state of an undecodable object",
-        "store.indexer",
-        "Indexer.put_undecodable",
+        "store.store",
+        "Store.put_undecodable",
         DropCall("remove"),
     ),
     Mutant(
@@ -248,7 +248,7 @@ STORE = [
     Mutant(
         "the store keeps deleted objects",
         "store.store",
-        "Store._forget",
+        "Store.remove",
         CallOther("pop", other="get"),
     ),
     Mutant(
@@ -271,15 +271,15 @@ STORE = [
     ),
     Mutant(
         "an index keeps deleted objects",
-        "store.indexer",
-        "Indexer.remove",
+        "store.store",
+        "Store.remove",
         DropCall("remove"),
     ),
     Mutant(
         "an index does not get new objects",
-        "store.indexer",
-        "Indexer.put",
-        DropCall("put", nth=0),
+        "store.store",
+        "Store.put",
+        DropCall("put"),
     ),
     Mutant(
         "an index ignores a Replace",
@@ -501,13 +501,13 @@ PROCESSOR = [
         "a resync goes to every handler",
         "processor.processor",
         "Processor.distribute_all",
-        ReplaceCondition("_syncing", by="True"),
+        ReplaceAssigned("gets_all", by="True"),
     ),
     Mutant(
         "a resync goes to every handler once one handler's is due",
         "processor.processor",
         "Processor.distribute_all",
-        ReplaceCondition("_syncing", by="any(self._syncing.values())"),
+        ReplaceAssigned("gets_all", by="news is notifications or any(self._syncing.values())"),
     ),
     Mutant(
         "a handler's resync is due for ever",
