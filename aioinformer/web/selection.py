@@ -28,8 +28,8 @@ class Selection(Generic[T]):
 
     Args:
         label_selector: As kubectl's ``-l``; or a mapping of labels.
-        field_selector: As kubectl's ``--field-selector``, for any field: ``"spec.nodeName=node-1,status.phase!=Failed"``.
-            A missing field equals the empty text.
+        field_selector: As kubectl's ``--field-selector``, for any field:
+            ``"spec.nodeName=node-1,status.phase!=Failed"``. A missing field equals the empty text.
         where: A plain function of an object. Its result must depend on the object alone.
         object_type: The type of objects, whose fields the field selector may name.
 

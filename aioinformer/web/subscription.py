@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
+from .._core.checks import require_timeout
 from .._core.coop import Budget
 from ..errors import SlowSubscriberError
 from ..objects.keys import uid_of
@@ -28,8 +30,8 @@ Slow = Literal["coalesce", "replay", "close"]
 
 - ``"coalesce"``: the newest state of each object. Changes that wait for it become one.
 - ``"replay"``: every change.
-- ``"close"``: every change, and a SlowSubscriberError when it is behind the feed's history. With the others, a RESET and
-  a snapshot follow then.
+- ``"close"``: every change, and a SlowSubscriberError when it is behind the feed's history. With the others, a RESET
+  and a snapshot follow then.
 """
 
 BATCH = 64
@@ -58,8 +60,8 @@ class FeedEvent(InformerEvent[Object], Generic[Object], frozen=True, gc=False):
 class Subscription(Generic[T]):
     """The events of one subscriber, as an async iterator; ``ChangeFeed.subscribe`` returns it.
 
-    It holds a position in the feed's history and at most one batch of events. It needs no closing. It ends when the feed
-    or its informer ends.
+    It holds a position in the feed's history and at most one batch of events. It needs no closing. It ends when the
+    feed or its informer ends.
     """
 
     def __init__(
@@ -115,17 +117,23 @@ class Subscription(Generic[T]):
             Exception: The subscriber's function has raised it.
             WrongEventLoopError: The feed runs in another event loop or thread.
             ForkedError: The process was forked since the feed was entered.
+            ConfigError: ``timeout`` is not a duration.
         """
+        require_timeout(timeout)
         self._feed.require_own_loop()
+        now = asyncio.get_running_loop().time
+        end = None if timeout is None else now() + timeout
         while not self._feed.has_ended:
             if not self._is_behind:
-                if not await self._feed.wait(timeout):
+                if not await self._feed.wait(None if end is None else end - now()):
                     return []
                 self._budget = Budget()
             elif self._budget.is_spent():
                 await self._budget.pause()
             elif batch := self._step(self._budget):
                 return batch
+            elif end is not None and now() >= end:  # there are changes, but none that is selected
+                return []
         return None
 
     @property
@@ -207,7 +215,7 @@ class Subscription(Generic[T]):
         return []
 
     def _events_of(self, key: str, old: Any, new: Any) -> list[FeedEvent[T]]:
-        """Return the events of a change, or of several. The states that the subscriber does not select do not exist for it."""
+        """Return the events of a change, or of several. States that are not selected do not exist."""
         matches = self._matches
         if matches is not None:
             old = old if old is not None and matches(old) else None

@@ -24,6 +24,7 @@ from aioinformer import (
     until_without_retry,
 )
 from aioinformer.errors import AlreadyStartedError, InformerError, UntilTimeout, WatchClosedError
+from aioinformer.watchtools import InformerEvent
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -289,7 +290,7 @@ async def test_type_checkers_know_the_object_of_an_event() -> None:
 
     lists = Scripted([page(raw_pod("a", 1), version=10)], [[FOREVER]])
     async with SharedIndexInformer(lists, Pod) as subject, InformerEvents(subject) as events:
-        assert_type(await anext(events), WatchEvent[Pod])
+        assert_type(await anext(events), InformerEvent[Pod])
         assert_type(await until_with_sync(subject, is_named, is_there), WatchEvent[Pod] | None)
     watches = Scripted([], [[added("a", 11), FOREVER]] * 3)
     async with RetryWatcher(watches, "10", Pod) as watcher:

@@ -118,7 +118,7 @@ async def test_snapshot_has_no_id_before_its_end() -> None:
         "{epoch}-",
         "{epoch}",
         "{epoch}-" + "9" * 5000,
-        "{epoch}-١",
+        "{epoch}-\N{ARABIC-INDIC DIGIT ONE}",
         "x",
     ],
 )
