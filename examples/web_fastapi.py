@@ -28,7 +28,7 @@ def create_app(client: Any) -> FastAPI:
     pods = informers.for_resource("v1", "pods", history=1000)
     app = FastAPI(lifespan=informers.lifespan)
     app.mount("/kube", informers.probes)  # /kube/readyz, /kube/livez, /kube/metrics
-    app.mount("/events", ChangeStream(pods))  # all pods, for EventSource and WebSocket
+    app.add_route("/events", ChangeStream(pods))  # all pods
 
     @app.get("/pods/{namespace}")
     async def list_pods(namespace: str, lister: Annotated[Lister[KubeObject], Depends(pods)]) -> list[str]:

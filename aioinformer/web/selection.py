@@ -16,10 +16,14 @@ from ..objects.labels import LabelSelector
 T = TypeVar("T")
 
 LONGEST_SELECTOR = 1000
-"""Characters of a field selector, which may come from a stranger. Each field of its path costs a decoder."""
+"""Characters of a selector in a request. Parsing blocks the event loop, and a stranger may have written it."""
+
+MOST_STEPS = 50
+"""Field names in all terms of a field selector together: each of them costs a decoder."""
 
 _TERM = re.compile(r"(?P<path>(?:[^\\=!]|\\.)+?)(?P<operator>!=|==|=)(?P<value>(?:[^\\=]|\\.)*)", re.DOTALL)
 _PARTS = re.compile(r"(?:[^\\,]|\\.)+", re.DOTALL)
+_STEPS = re.compile(r"[.\[,]|^")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -71,6 +75,16 @@ class Selection(Generic[T]):
         return both
 
 
+def require_short(text: str) -> None:
+    """Check the length of a selector that a stranger may have written.
+
+    Raises:
+        SelectorError: It is too long.
+    """
+    if len(text) > LONGEST_SELECTOR:
+        raise SelectorError(f"a selector of {len(text)} characters; at most {LONGEST_SELECTOR} are read")
+
+
 def _all_of(conditions: list[Callable[[T], bool]]) -> Callable[[T], bool] | None:
     if len(conditions) < 2:
         return conditions[0] if conditions else None
@@ -79,10 +93,9 @@ def _all_of(conditions: list[Callable[[T], bool]]) -> Callable[[T], bool] | None
 
 def _field_conditions(text: str, object_type: Any) -> Iterator[Callable[[Any], bool]]:
     require_text("field_selector", text, like="spec.nodeName=worker-1")
-    if len(text) > LONGEST_SELECTOR:
-        raise SelectorError(
-            f"a field selector of {len(text)} characters; at most {LONGEST_SELECTOR} are read"
-        )
+    require_short(text)
+    if (steps := len(_STEPS.findall(text))) > MOST_STEPS:
+        raise SelectorError(f"invalid field selector: it has {steps} names, and may have {MOST_STEPS}")
     if _PARTS.sub("", text).strip(","):
         raise SelectorError(f"invalid field selector: {text!r} ends with a backslash")
     for part in _PARTS.findall(text):

@@ -12,6 +12,7 @@ from .asgi import ChangeStream, Headers
 from .feed import ChangeFeed
 from .streams import HEADERS, HasFeed
 
+
 class ChangeStreamResponse(ChangeStream[Any], Response):
     """A response of Starlette and FastAPI that streams a feed as server-sent events.
 

@@ -14,7 +14,7 @@ from ..objects.kube_object import KubeObject
 from ..objects.labels import LabelSelector
 from ..objects.meta import BOOKMARK
 from .feed import ChangeFeed
-from .selection import Selection
+from .selection import Selection, require_short
 from .subscription import FeedEvent, Slow, Subscription
 
 T = TypeVar("T")
@@ -114,8 +114,10 @@ class Streams(Generic[T]):
         """
         source = self._source
         feed = source if isinstance(source, ChangeFeed) else source.feed
+        labels = query.get("labelSelector", "")
+        require_short(labels)
         narrowed: Selection[T] = Selection(
-            query.get("labelSelector"), query.get("fieldSelector"), object_type=feed.informer.object_type
+            labels, query.get("fieldSelector"), object_type=feed.informer.object_type
         )
         after = last_event_id or query.get("lastEventId", "")
         return feed.subscribe_to(self._selection & narrowed, after, slow=self._slow)
