@@ -15,16 +15,16 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from aioinformer import Client, NotFoundError
+from aioinformer import Client, KubeObject, NotFoundError
 from aioinformer.testing import APIServer
-from aioinformer.web import WebInformers
+from aioinformer.web import WebInformer, WebInformers
 from aioinformer.web.aiohttp import setup, stream_changes
 
 
 def create_app(client: Any) -> web.Application:
     """Return the service for a client, or for a function that returns one."""
     informers = WebInformers(client)
-    pods = informers.for_resource("v1", "pods", history=1000)
+    pods: WebInformer[KubeObject] = informers.for_resource("v1", "pods", history=1000)
     app = web.Application()
     setup(app, informers)  # runs the informers, and answers /readyz, /livez and /metrics
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import httpx
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Response
+from starlette.routing import Route
 
 from aioinformer import Client, KubeObject, Lister, NotFoundError
 from aioinformer.testing import APIServer
@@ -28,7 +29,7 @@ def create_app(client: Any) -> FastAPI:
     pods = informers.for_resource("v1", "pods", history=1000)
     app = FastAPI(lifespan=informers.lifespan)
     app.mount("/kube", informers.probes)  # /kube/readyz, /kube/livez, /kube/metrics
-    app.add_route("/events", ChangeStream(pods))  # all pods
+    app.router.routes.append(Route("/events", ChangeStream(pods)))  # all pods
 
     @app.get("/pods/{namespace}")
     async def list_pods(namespace: str, lister: Annotated[Lister[KubeObject], Depends(pods)]) -> list[str]:

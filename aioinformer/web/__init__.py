@@ -1,8 +1,7 @@
 """Informers in web services: lifespans, probes, and feeds of changes for browsers."""
 
-from .asgi import ChangeStream, Probes
+from .asgi import ChangeStream
 from .feed import ChangeFeed
-from .selection import Selection
 from .service import WebInformer, WebInformers
 from .subscription import RESET, FeedEvent, Subscription
 
@@ -11,8 +10,6 @@ __all__ = [
     "ChangeFeed",
     "ChangeStream",
     "FeedEvent",
-    "Probes",
-    "Selection",
     "Subscription",
     "WebInformer",
     "WebInformers",

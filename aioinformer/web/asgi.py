@@ -35,7 +35,7 @@ BAD_DATA, GOING_AWAY, TRY_AGAIN = 1008, 1001, 1013
 class ChangeStream(Streams[T]):
     """An ASGI application that streams a feed to browsers: server-sent events, or a WebSocket.
 
-        app.add_route("/pods/events", ChangeStream(pods))
+        app.router.routes.append(Route("/pods/events", ChangeStream(pods)))
 
     To choose objects by request, create it in the route: for Starlette and FastAPI as a ``ChangeStreamResponse`` of
     ``aioinformer.web.starlette``; for a WebSocket, ``await ChangeStream(pods)(ws.scope, ws.receive, ws.send)``.

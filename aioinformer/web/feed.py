@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -11,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar, get_args
 from weakref import WeakSet
 
 from .._core.checks import require_count, require_text
-from .._core.loops import InOneLoop
+from .._core.loops import AsyncOnly
 from .._core.tasks import finish, run_until_first
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError
@@ -22,6 +21,7 @@ from ..objects.keys import KeyFunc, same_version
 from ..objects.labels import LabelSelector
 from ..objects.undecodable import UndecodableObject
 from .history import History
+from .readers import Readers
 from .selection import Selection
 from .subscription import Slow, Subscription
 
@@ -30,11 +30,8 @@ T = TypeVar("T")
 HISTORY = 1000
 """Changes that a feed keeps by default."""
 
-GROUP = 32
-"""Subscribers that are woken in one iteration of the event loop. Those that wait get their turn in the next ones."""
 
-
-class ChangeFeed(InOneLoop, Generic[T]):
+class ChangeFeed(AsyncOnly, Generic[T]):
     """The changes of an informer, for any number of subscribers; each gets a snapshot, or resumes after an id.
 
         async with informer, ChangeFeed(informer) as feed:
@@ -65,9 +62,8 @@ class ChangeFeed(InOneLoop, Generic[T]):
         self._registration: Registration | None = None
         self._task: asyncio.Task[None] | None = None
         self._arrived = asyncio.Event()
-        self._waiting: OrderedDict[asyncio.Future[bool], None] = OrderedDict()
         self._subscriptions: WeakSet[Subscription[T]] = WeakSet()
-        self.has_ended = False
+        self._readers = Readers(repr(self))
         self.history = History(history)
 
     def __repr__(self) -> str:
@@ -79,7 +75,7 @@ class ChangeFeed(InOneLoop, Generic[T]):
         return self._informer
 
     async def __aenter__(self) -> Self:
-        self.require_own_loop()
+        self._readers.require_own_loop()
         if self._registration is not None:
             raise AlreadyStartedError(f"{self!r} was entered before: create another one")
         recorder: _Recorder[T] = _Recorder(self.history, self._informer.indexer.key_of, self._arrived.set)
@@ -135,36 +131,17 @@ class ChangeFeed(InOneLoop, Generic[T]):
         """Subscribe to a selection that was made before. As ``subscribe``."""
         if self._registration is None:
             raise InformerError(f"{self!r}: enter it with async with before subscribing")
-        self.require_own_loop()
+        self._readers.require_own_loop()
         require_text("after", after)
         if slow not in get_args(Slow):
             raise ConfigError(f"slow must be one of {', '.join(get_args(Slow))}, not {slow!r}")
-        subscription = Subscription(self, selection.matches, slow, after)
+        subscription = Subscription(self.history, self._readers, selection.matches, slow, after)
         self._subscriptions.add(subscription)
         return subscription
 
     def end(self) -> None:
         """End all subscriptions, now and later. The history stays until the feed is left."""
-        self.has_ended = True
-        while self._waiting:
-            _wake(self._waiting.popitem()[0])
-
-    async def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the next change, the sync, or the feed's end. For subscriptions.
-
-        Returns:
-            Whether it came within ``timeout`` seconds.
-        """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[bool] = loop.create_future()
-        self._waiting[future] = None
-        timer = None if timeout is None else loop.call_later(timeout, _wake, future, False)
-        try:
-            return await future
-        finally:
-            self._waiting.pop(future, None)
-            if timer is not None:
-                timer.cancel()
+        self._readers.end()
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics. Memory is that of the changes, and a reference for each object of each snapshot."""
@@ -194,17 +171,7 @@ class ChangeFeed(InOneLoop, Generic[T]):
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            for count in range(len(self._waiting)):
-                if not self._waiting:
-                    break
-                _wake(self._waiting.popitem(last=False)[0])
-                if count % GROUP == GROUP - 1:
-                    await asyncio.sleep(0)
-
-
-def _wake(future: asyncio.Future[bool], has_changed: bool = True) -> None:
-    if not future.done():
-        future.set_result(has_changed)
+            await self._readers.wake()
 
 
 class _Recorder(ResourceEventHandler[T]):

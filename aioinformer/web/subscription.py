@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 
@@ -15,10 +15,8 @@ from ..errors import SlowSubscriberError
 from ..objects.keys import uid_of
 from ..objects.meta import ADDED, DELETED, MODIFIED, SYNCED, Object
 from ..watchtools import InformerEvent
-from .history import UNKNOWN, Change, Snapshot
-
-if TYPE_CHECKING:
-    from .feed import ChangeFeed
+from .history import UNKNOWN, Change, History, Snapshot
+from .readers import Readers
 
 T = TypeVar("T")
 
@@ -65,10 +63,15 @@ class Subscription(Generic[T]):
     """
 
     def __init__(
-        self, feed: ChangeFeed[T], matches: Callable[[T], bool] | None, slow: Slow, after: str
+        self,
+        history: History,
+        readers: Readers,
+        matches: Callable[[T], bool] | None,
+        slow: Slow,
+        after: str,
     ) -> None:
-        self._feed = feed
-        self._history = feed.history
+        self._history = history
+        self._readers = readers
         self._matches = matches
         self._slow = slow
         self._done = self._history.position_of(after)  # everything up to here was returned
@@ -120,12 +123,12 @@ class Subscription(Generic[T]):
             ConfigError: ``timeout`` is not a duration.
         """
         require_timeout(timeout)
-        self._feed.require_own_loop()
+        self._readers.require_own_loop()
         now = asyncio.get_running_loop().time
         end = None if timeout is None else now() + timeout
-        while not self._feed.has_ended:
+        while not self._readers.has_ended:
             if not self._is_behind:
-                if not await self._feed.wait(None if end is None else end - now()):
+                if not await self._readers.wait(None if end is None else end - now()):
                     return []
                 self._budget = Budget()
             elif self._budget.is_spent():
@@ -154,7 +157,7 @@ class Subscription(Generic[T]):
     def _begin_snapshot(self) -> list[FeedEvent[T]]:
         history = self._history
         if self._slow == "close" and 0 <= self._done < history.last:
-            raise SlowSubscriberError(repr(self._feed), history.last - self._done, history.size)
+            raise SlowSubscriberError(self._readers.name, history.last - self._done, history.size)
         self._snapshot, self._index = history.snapshot(), 0
         self._done = self._position = self._seen = UNKNOWN
         history.resets += 1

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from aioinformer import Client
 from aioinformer.testing import APIServer
 from examples import (
+    change_feed,
     claim_backup,
     custom_resource,
     event_recorder,
@@ -382,6 +383,23 @@ async def test_rate_limiters(capsys: Printed) -> None:
     ]
 
 
+async def test_change_feed(capsys: Printed) -> None:
+    await change_feed.main()
+    assert lines(capsys) == [
+        "red: RESET ",
+        "red: ADDED default/a of team red",
+        "red: SYNCED ",
+        "all: RESET ",
+        "all: ADDED default/a of team red",
+        "all: SYNCED ",
+        "all: MODIFIED default/a of team blue",
+        "all: ADDED default/b of team red",
+        "red resumes",
+        "red: DELETED default/a of team red",
+        "red: ADDED default/b of team red",
+    ]
+
+
 async def test_web_fastapi(capsys: Printed) -> None:
     await web_fastapi.main()
     assert lines(capsys) == [
@@ -400,7 +418,7 @@ async def test_web_fastapi_on_a_client_of_ones_own() -> None:
         server.create("v1", "pods", pod("two"))
         app = web_fastapi.create_app(client)
         async with app.router.lifespan_context(app), http_to(app) as http:
-            while (await http.get("/kube/readyz")).status_code != 200:
+            while (await http.get("/kube/readyz")).status_code != 200:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             assert (await http.get("/pods/default")).json() == ["one", "two"]
             assert (await http.get("/pods/default/one")).json() == server.get("v1", "pods", "one")

@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
+from starlette.routing import Route
 
 from aioinformer import Client
 from aioinformer.testing import APIServer
@@ -61,7 +62,7 @@ class Page:
         self.seen = Seen(0, 0, {})
         self.changed = asyncio.Event()
         stream = ChangeStream(maps, render=lambda obj: obj.resource_version, keep_alive=1, retry=0.02)
-        self.app.add_route("/events", stream)
+        self.app.router.routes.append(Route("/events", stream))
 
         @self.app.get("/")
         async def page() -> HTMLResponse:

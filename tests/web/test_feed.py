@@ -30,7 +30,7 @@ from ..virtual_time import run, settled, virtual_time
 
 def informer(*steps: Step, items: int = 2, lists: Any = ()) -> SharedIndexInformer[KubeObject]:
     pods = [pod(chr(ord("a") + number), 1 + number) for number in range(items)]
-    watches = [[*steps, FOREVER], [FOREVER]]
+    watches: list[list[Step]] = [[*steps, FOREVER], [FOREVER]]
     return SharedIndexInformer(
         Scripted([page(*pods, version=10), *lists], watches), KubeObject, random=NoJitter()
     )
@@ -310,7 +310,7 @@ class Thing(msgspec.Struct):
 
 @virtual_time
 async def test_undecodable_objects_do_not_exist() -> None:
-    steps = [5.0, modified("a", 11, count="x"), 5.0, modified("a", 12, count=2)]
+    steps: list[Step] = [5.0, modified("a", 11, count="x"), 5.0, modified("a", 12, count=2)]
     server = Scripted([page(pod("a", 1), pod("b", 2, count="x"), version=10)], [[*steps, FOREVER]])
     subject = SharedIndexInformer(server, Thing, random=NoJitter())
     async with subject, ChangeFeed(subject) as feed:

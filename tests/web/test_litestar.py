@@ -13,12 +13,11 @@ from aioinformer.web import ChangeStream, WebInformers
 
 from .asgi import Request
 
-litestar = pytest.importorskip("litestar", reason="the group test installs Litestar")
+litestar: Any = pytest.importorskip("litestar", reason="the group test installs Litestar")
+injection: Any = pytest.importorskip("litestar.di")
 
 
 async def test_litestar_app_has_lister_probes_and_stream() -> None:
-    from litestar.di import NamedDependency, Provide
-
     async with APIServer() as server:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         informers = WebInformers(lambda: Client.from_url(server.url))
@@ -27,11 +26,11 @@ async def test_litestar_app_has_lister_probes_and_stream() -> None:
         async def names(lister: Any) -> list[str]:
             return [obj.name for obj in lister.list()]
 
-        names.__annotations__["lister"] = NamedDependency[Lister[KubeObject]]
+        names.__annotations__["lister"] = injection.NamedDependency[Lister[KubeObject]]
 
         app = litestar.Litestar(
             [
-                litestar.get("/maps", dependencies={"lister": Provide(maps)})(names),
+                litestar.get("/maps", dependencies={"lister": injection.Provide(maps)})(names),
                 litestar.asgi("/kube", is_mount=True, copy_scope=True)(informers.probes),
                 litestar.asgi("/events", copy_scope=True)(ChangeStream(maps)),
             ],

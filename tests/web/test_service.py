@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fastapi import Depends, FastAPI, WebSocket
 from starlette.applications import Starlette
 from starlette.responses import Response
+from starlette.routing import Route
 
 from aioinformer import Client, KubeObject, Lister
 from aioinformer.errors import AlreadyStartedError, ConfigError, InformerError
@@ -97,7 +98,7 @@ async def test_service_with_a_stalled_watch_is_not_alive(server: APIServer) -> N
 async def test_probe_is_a_route_of_its_own(server: APIServer) -> None:
     informers, _ = informers_of(server)
     app = FastAPI(lifespan=informers.lifespan)
-    app.add_route("/livez", informers.probes)  # type: ignore[arg-type]
+    app.router.routes.append(Route("/livez", informers.probes))
     async with serving(app) as http:
         assert (await http.get("/livez")).text == "ok"
 
@@ -127,7 +128,7 @@ async def test_route_streams_what_its_user_may_see(server: APIServer) -> None:
         headers = {"Access-Control-Allow-Origin": "https://example.com"}
         return ChangeStreamResponse(maps, label_selector={"team": team}, headers=headers)
 
-    app.add_route("/events", ChangeStream(maps))
+    app.router.routes.append(Route("/events", ChangeStream(maps)))
 
     @app.websocket("/socket")
     async def socket_route(websocket: WebSocket) -> None:

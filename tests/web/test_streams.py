@@ -131,12 +131,13 @@ async def test_selector_that_does_not_parse_gets_400_and_a_closed_websocket(quer
 
 def test_arguments_are_checked_when_the_application_is_made() -> None:
     feed = ChangeFeed(SharedIndexInformer(Scripted(), KubeObject))
-    for arguments, error in (
+    bad: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"label_selector": "a in"}, SelectorError),
         ({"keep_alive": 0}, ConfigError),
         ({"retry": -1}, ConfigError),
         ({"render": 7}, ConfigError),
-    ):
+    ]
+    for arguments, error in bad:
         with pytest.raises(error):
             ChangeStream(feed, **arguments)
     with pytest.raises(ConfigError, match="expected a ChangeFeed or a WebInformer"):
