@@ -185,10 +185,11 @@ class WebInformers:
         if self._factory is not None:
             raise AlreadyStartedError(f"{self!r} run already, for another application")
         async with AsyncExitStack() as stack:
-            client = self._client
+            client: Any = self._client
             if callable(client):
-                client = client()
-                stack.push_async_callback(client.close)
+                made: Any = client()
+                stack.push_async_callback(made.close)
+                client = made
             self._factory = factory = SharedInformerFactory(client, **self._options)
             stack.callback(self._forget)
             for resource in self._resources:

@@ -11,6 +11,7 @@ import logging
 import socket
 import sys
 from collections.abc import Callable, Coroutine
+from importlib import import_module
 from typing import Any
 
 import uvicorn
@@ -104,6 +105,16 @@ READERS: dict[str, Reader] = {
 }
 
 
+async def preload(library: str) -> None:
+    """Import what a service imports before it answers its first request."""
+    if library == "aioinformer":
+        import aioinformer.web  # noqa: F401
+    elif library != "none":
+        import_module(library)
+    if library in ("aioinformer", "kubernetes_asyncio"):
+        import kubernetes_asyncio.client  # noqa: F401
+
+
 def create_app(read: Reader, server: str) -> FastAPI:
     """Return the service."""
     app, state, tasks = FastAPI(), State(), list[asyncio.Task[None]]()
@@ -137,6 +148,7 @@ async def end_with_input(service: uvicorn.Server) -> None:
 
 
 async def main(library: str, server: str) -> None:
+    await preload(library)
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(READERS[library], server), access_log=False, log_level="warning")
     service = uvicorn.Server(config)
