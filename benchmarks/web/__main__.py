@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -56,7 +57,11 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     path = BUILDS / "runs" / "web.jsonl"
-    results = Results.load(path) if options.report else Results.begin(path, machine("bench", ""))
+    results = (
+        Results.load(path)
+        if options.report
+        else Results.begin(path, machine("bench", f"Load average before: {os.getloadavg()[0]:.1f}."))
+    )
     if not options.report:
         libraries = [library for library in READERS if options.only in ("", library) or library == "none"]
         measure(results, libraries, options.rounds, console)
@@ -172,8 +177,8 @@ def table(summary: Summary) -> str:
     ran = summary.machine
     cells = {cell.client: cell for cell in summary.cells}
     rows = [
-        f"{ran.began}: {ran.cores} cores of {ran.processor}, Python {ran.python}. Medians of the rounds; in brackets "
-        f"the ratio to the service without a library. The goal for aioinformer is at most {GOAL} ×.",
+        f"{ran.began}: {ran.cores} cores of {ran.processor}, Python {ran.python}. {ran.note} Medians of the rounds; in "
+        f"brackets the ratio to the service without a library. The goal for aioinformer is at most {GOAL} ×.",
         "",
         f"| p99 of requests | {' | '.join(PHASES.values())} | seconds of reading | requests/s meanwhile |",
         f"| --- |{' ---: |' * (len(PHASES) + 2)}",
