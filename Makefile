@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve count soak chaos migrations conformance fuzz edits simulate mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve bench-web browser count soak chaos migrations conformance fuzz edits simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ bench-full: $(BENCH_STAMP) ## Measure all of benchmarks/matrix.toml in some hour
 bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in an hour; writes docs/benchmarks-operators.md.
 	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
 
+bench-web: $(BENCH_STAMP) ## Measure a FastAPI service while informers read in its process, in 20 minutes; writes docs/web.md.
+	$(BENCH_BIN)/python -m benchmarks.web --publish $(BENCH_ARGS)
+
 bench-server: $(BENCH_STAMP) ## Measure the embedded API server with 100,000 objects in a minute.
 	$(BENCH_BIN)/python -m benchmarks.embedded_server $(BENCH_ARGS)
 
@@ -106,6 +109,9 @@ bench-serve: $(BENCH_STAMP) ## Compare aioinformer serve with etcd and kube-apis
 count: $(BENCH_STAMP) ## Count calls of a lone event and reconcile, then machine instructions per event and listed pod in ten minutes (valgrind).
 	$(BENCH_BIN)/python -m benchmarks.calls
 	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)
+
+browser: $(STAMP) ## Let a browser lose its event stream a hundred times (needs Chromium: apt-get install chromium).
+	$(BIN)/python -m pytest tests/web/test_browser.py -rs $(PYTEST_ARGS)
 
 soak: $(STAMP)   ## Run informers under load and faults for MINUTES (30), look for growth, draw .cache/soak.svg.
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30) --svg .cache/soak.svg

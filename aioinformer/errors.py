@@ -42,6 +42,7 @@ AioInformerError
 │   ├── WatchClosedError        the events ended
 │   └── UntilTimeout            the timeout passed
 ├── LeadershipLostError         another instance may lead by now
+├── SlowSubscriberError         a subscriber of a ChangeFeed is behind its history
 ├── CacheMutatedError           an object in the cache was changed in place
 ├── WrongEventLoopError         used from another event loop or thread, or without one
 │   └── ForkedError             started before this process was forked
@@ -84,6 +85,7 @@ __all__ = [
     "InvalidResultError",
     "KeyFuncError",
     "LeadershipLostError",
+    "SlowSubscriberError",
     "NotFoundError",
     "ObjectNotFoundError",
     "OwnerError",
@@ -573,6 +575,28 @@ class WatchClosedError(UntilError):
 
 class UntilTimeout(UntilError, TimeoutError):  # noqa: N818 - as SyncTimeout
     """The timeout passed before the conditions were met."""
+
+
+class SlowSubscriberError(AioInformerError):
+    """A subscriber of a ChangeFeed with ``slow="close"`` is behind the changes that the feed still has.
+
+    Args:
+        feed: The feed's name.
+        behind: How many changes the subscriber had not read.
+        history: How many the feed keeps.
+    """
+
+    def __init__(self, feed: str, behind: int, history: int) -> None:
+        super().__init__(feed, behind, history)
+        self.feed = feed
+        self.behind = behind
+        self.history = history
+
+    def __str__(self) -> str:
+        return (
+            f"{self.feed}: the subscriber is {self.behind} changes behind, and {self.history} are kept: subscribe "
+            "again, read faster, or keep more with history="
+        )
 
 
 class LeadershipLostError(AioInformerError):

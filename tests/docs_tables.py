@@ -28,6 +28,7 @@ from aioinformer import (
     testing,
     tracing,
     typed,
+    web,
     workqueue,
 )
 
@@ -36,7 +37,7 @@ DOCS = TESTS.parent / "docs"
 CORNERS_PAGE = DOCS / "corners.md"
 API_PAGE = DOCS / "api.md"
 
-ROOMS = [typed, operator, workqueue, resources, leaderelection, events, blocking]
+ROOMS = [typed, operator, workqueue, resources, leaderelection, events, blocking, web]
 PUBLIC = [aioinformer, cache, metrics, *ROOMS, tracing, testing]
 
 CORNERS = [f"C{number}" for number in range(1, 92)]

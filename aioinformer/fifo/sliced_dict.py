@@ -54,3 +54,8 @@ class SlicedDict(MutableMapping[str, V]):
     def pop(self, key: str, default: Any = _NONE) -> Any:
         found = self._slice(key)
         return found.pop(key) if default is _NONE else found.pop(key, default)
+
+    def columns(self) -> tuple[tuple[str, ...], tuple[V, ...]]:
+        """Return the keys, and their values in the same order: much faster than by iterating over items."""
+        keys = tuple(chain.from_iterable(self._slices))
+        return keys, tuple(chain.from_iterable(part.values() for part in self._slices))

@@ -33,6 +33,8 @@ class WatchEventType(StrEnum):
     ERROR = "ERROR"
     UNDECODABLE = "UNDECODABLE"
     """An event of RetryWatcher and InformerEvents whose object is an UndecodableObject."""
+    SYNCED = "SYNCED"
+    """An event of InformerEvents and ChangeFeed that follows the last object of the initial list."""
     NO_EVENT = ""
     """A watch line that is not an event; its object is the line."""
 
@@ -45,6 +47,7 @@ DELETED = WatchEventType.DELETED
 BOOKMARK = WatchEventType.BOOKMARK
 ERROR = WatchEventType.ERROR
 UNDECODABLE = WatchEventType.UNDECODABLE
+SYNCED = WatchEventType.SYNCED
 NO_EVENT = WatchEventType.NO_EVENT
 """Names for the members: before Python 3.12 the lookup on an enum is slow."""
 

@@ -83,10 +83,11 @@ class ReplayServer:
         pods: The file of pod templates.
         ca: The file to which it writes its certificate authority.
         cores: The cores that it may use.
+        nice: How much it gives way to others on these cores, as of ``nice``.
     """
 
-    def __init__(self, binary: Path, pods: Path, ca: Path, cores: Iterable[int]) -> None:
-        self._command = [str(binary), "-pods", str(pods), "-ca", str(ca)]
+    def __init__(self, binary: Path, pods: Path, ca: Path, cores: Iterable[int], nice: int = 0) -> None:
+        self._command = ["nice", "-n", str(nice), str(binary), "-pods", str(pods), "-ca", str(ca)]
         self._cores = list(cores)
         self.ca = ca
         self.http = self.https = ""

@@ -10,19 +10,16 @@ from pathlib import Path
 
 import httpx
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
 from fastapi import FastAPI
 
 from aioinformer import Client
 from aioinformer.testing import APIServer
 from examples import (
-    aiohttp_app,
+    change_feed,
     claim_backup,
     custom_resource,
     event_recorder,
     factory,
-    fastapi_app,
-    fastapi_stream,
     leader_election,
     listener_handoff,
     namespace_finalizer,
@@ -44,7 +41,8 @@ from examples import (
     tombstones,
     typed_objects,
     volume_wipe,
-    websocket,
+    web_aiohttp,
+    web_fastapi,
     work_queue,
     writing,
 )
@@ -136,16 +134,6 @@ async def test_tombstones(capsys: Printed) -> None:
         "in the cache now: []",
     ]
     assert {"error: TransportError", "error: ApiError"} <= set(printed)
-
-
-async def test_websocket(capsys: Printed) -> None:
-    await websocket.main()
-    assert lines(capsys) == [
-        '{"type":"ADDED","key":"default/a"}',
-        '{"type":"ADDED","key":"default/b"}',
-        '{"type":"ADDED","key":"default/c"}',
-        "handlers: 0",
-    ]
 
 
 async def test_listener_handoff(capsys: Printed) -> None:
@@ -395,67 +383,56 @@ async def test_rate_limiters(capsys: Printed) -> None:
     ]
 
 
-WEB_APP = ["/readyz: 503", "/readyz: 200", "/pods/default: 200", "/pods/default/none: 404", "/informer: 200"]
-
-
-async def test_fastapi_app(capsys: Printed) -> None:
-    await fastapi_app.main()
-    assert [" ".join(line.split()[:2]) for line in lines(capsys)] == WEB_APP
-
-
-async def test_fastapi_stream(capsys: Printed) -> None:
-    await fastapi_stream.main()
+async def test_change_feed(capsys: Printed) -> None:
+    await change_feed.main()
     assert lines(capsys) == [
-        '{"type": "ADDED", "key": "default/a"}',
+        "red: RESET ",
+        "red: ADDED default/a of team red",
+        "red: SYNCED ",
+        "all: RESET ",
+        "all: ADDED default/a of team red",
+        "all: SYNCED ",
+        "all: MODIFIED default/a of team blue",
+        "all: ADDED default/b of team red",
+        "red resumes",
+        "red: DELETED default/a of team red",
+        "red: ADDED default/b of team red",
+    ]
+
+
+async def test_web_fastapi(capsys: Printed) -> None:
+    await web_fastapi.main()
+    assert lines(capsys) == [
+        'pods: ["web"]',
+        'data: {"type":"RESET"}',
+        'data: {"type":"ADDED","key":"default/web',
+        'data: {"type":"SYNCED"}',
         "the stream has ended",
         "uvicorn has ended without an error",
     ]
 
 
-async def test_fastapi_stream_where_no_signal_arrives() -> None:
-    """An event loop in another thread, as of a TestClient, cannot handle signals."""
-
-    async def start_and_end() -> None:
-        app = fastapi_stream.create_app("http://127.0.0.1:1")
-        async with app.router.lifespan_context(app):
-            pass
-
-    await asyncio.to_thread(lambda: asyncio.run(start_and_end()))
-
-
-async def test_fastapi_app_on_a_client_of_ones_own() -> None:
+async def test_web_fastapi_on_a_client_of_ones_own() -> None:
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "pods", pod("one"))
         server.create("v1", "pods", pod("two"))
-        app = fastapi_app.create_app(client)
-        server.pause()
+        app = web_fastapi.create_app(client)
         async with app.router.lifespan_context(app), http_to(app) as http:
-            answer = await http.get("/readyz")
-            assert (answer.status_code, "not synced" in answer.text) == (503, True)
-            server.resume()
-            await app.state.pods.wait_synced(timeout=30)
-            assert (await http.get("/readyz")).json() == "ok"
+            while (await http.get("/kube/readyz")).status_code != 200:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
             assert (await http.get("/pods/default")).json() == ["one", "two"]
-            assert (await http.get("/pods/default", params={"selector": "app=two"})).json() == ["two"]
-            assert (await http.get("/pods/default", params={"selector": "app in"})).status_code == 400
             assert (await http.get("/pods/default/one")).json() == server.get("v1", "pods", "one")
-            state = (await http.get("/informer")).json()
-            assert (state["synced"], state["objects"]) == (True, 2)
-            assert state["reflectors"][0]["phase"] in (
-                "listing",
-                "watching",
-            )  # its end has not been noted yet, or has
-            assert 'aioinformer_objects{informer="pods"} 2' in (await http.get("/metrics")).text
-        assert app.state.pods.is_stopped
+            assert (await http.get("/pods/default/none")).status_code == 404
+            assert 'aioinformer_objects{informer="pods"} 2' in (await http.get("/kube/metrics")).text
         assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"
 
 
-def test_fastapi_app_is_started_again_in_another_event_loop() -> None:
+def test_web_fastapi_is_started_again_in_another_event_loop() -> None:
     async def ask() -> None:
         async with app.router.lifespan_context(app), http_to(app) as http:
-            assert (await http.get("/readyz")).status_code == 503
+            assert (await http.get("/kube/readyz")).status_code == 503
 
-    app = fastapi_app.create_app("http://127.0.0.1:1")
+    app = web_fastapi.create_app(lambda: Client.from_url("http://127.0.0.1:1"))
     for _ in range(2):
         asyncio.run(ask())
 
@@ -464,30 +441,14 @@ def http_to(app: FastAPI) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app")
 
 
-async def test_aiohttp_app(capsys: Printed) -> None:
-    await aiohttp_app.main()
-    assert [" ".join(line.split()[:2]) for line in lines(capsys)] == WEB_APP
-
-
-async def test_aiohttp_app_on_a_client_of_ones_own() -> None:
-    async with APIServer() as server, Client.from_url(server.url) as client:
-        server.create("v1", "pods", pod("one"))
-        server.create("v1", "pods", pod("two"))
-        app = aiohttp_app.create_app(client)
-        server.pause()
-        async with TestClient(TestServer(app)) as http:
-            answer = await http.get("/readyz")
-            assert (answer.status, "not synced" in await answer.text()) == (503, True)
-            server.resume()
-            await app[aiohttp_app.PODS].wait_synced(timeout=30)
-            assert (await http.get("/readyz")).status == 200
-            assert await (await http.get("/pods/default")).json() == ["one", "two"]
-            answer = await http.get("/pods/default", params={"selector": "app=two"})
-            assert await answer.json() == ["two"]
-            assert (await http.get("/pods/default", params={"selector": "app in"})).status == 400
-            assert await (await http.get("/pods/default/one")).json() == server.get("v1", "pods", "one")
-            state = await (await http.get("/informer")).json()
-            assert (state["synced"], state["objects"]) == (True, 2)
-            assert 'aioinformer_objects{informer="pods"} 2' in await (await http.get("/metrics")).text()
-        assert app[aiohttp_app.PODS].is_stopped
-        assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"
+async def test_web_aiohttp(capsys: Printed) -> None:
+    await web_aiohttp.main()
+    assert lines(capsys) == [
+        "/readyz: 503",
+        "/readyz: 200 ok",
+        '/pods/default: 200 ["web"]',
+        "/pods/default/none: 404 pods 'default/none' not found",
+        "RESET ",
+        "ADDED default/web",
+        "SYNCED ",
+    ]

@@ -24,6 +24,7 @@ from aioinformer import (
     until_without_retry,
 )
 from aioinformer.errors import AlreadyStartedError, InformerError, UntilTimeout, WatchClosedError
+from aioinformer.watchtools import InformerEvent
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -289,7 +290,7 @@ async def test_type_checkers_know_the_object_of_an_event() -> None:
 
     lists = Scripted([page(raw_pod("a", 1), version=10)], [[FOREVER]])
     async with SharedIndexInformer(lists, Pod) as subject, InformerEvents(subject) as events:
-        assert_type(await anext(events), WatchEvent[Pod])
+        assert_type(await anext(events), InformerEvent[Pod])
         assert_type(await until_with_sync(subject, is_named, is_there), WatchEvent[Pod] | None)
     watches = Scripted([], [[added("a", 11), FOREVER]] * 3)
     async with RetryWatcher(watches, "10", Pod) as watcher:
@@ -345,6 +346,86 @@ class TestInformerEvents:
                 assert (await anext(events)).object.name == "a"
 
     @virtual_time
+    async def test_events_have_the_old_state_and_whether_they_are_initial(self) -> None:
+        async with informer(3.0, modified("a", 11)) as subject, InformerEvents(subject) as events:
+            first, second = await anext(events), await anext(events)
+        assert (first.initial, first.old) == (True, None)
+        assert second.old is not None
+        assert (second.initial, second.old.resource_version) == (False, "1")
+        kind, obj = second
+        assert (kind, obj.resource_version) == ("MODIFIED", "11")
+
+    @virtual_time
+    @pytest.mark.parametrize("items", [0, 2])
+    async def test_synced_follows_the_initial_events(self, items: int) -> None:
+        async with (
+            informer(3.0, added("x", 11), items=items) as subject,
+            InformerEvents(subject, synced=True) as events,
+        ):
+            kinds = [(await anext(events)).type for _ in range(items + 2)]
+        assert kinds == ["ADDED"] * items + ["SYNCED", "ADDED"]
+
+    @virtual_time
+    async def test_synced_comes_for_an_informer_that_has_synced_before(self) -> None:
+        async with informer() as subject:
+            await subject.wait_synced()
+            async with InformerEvents(subject, synced=True) as events:
+                assert [(await anext(events)).type for _ in range(2)] == ["ADDED", "SYNCED"]
+
+    @virtual_time
+    async def test_backlog_coalesces_what_a_slow_reader_has_not_taken(self) -> None:
+        changes = [modified("a", 11 + number) for number in range(50)]
+        async with informer(3.0, *changes) as subject, InformerEvents(subject, backlog="coalesce") as events:
+            await anext(events)
+            await asyncio.sleep(10)
+            assert len(events) <= 3
+            seen = [event async for event in taken(events, len(events))]
+        assert seen[-1].object.resource_version == "60"
+        assert [event.old.resource_version for event in seen if event.old] == [
+            "1",
+            *(event.object.resource_version for event in seen[:-1]),
+        ]
+
+    @virtual_time
+    async def test_backlog_that_drops_keeps_the_newest(self) -> None:
+        changes = [modified("a", 11 + number) for number in range(50)]
+        async with (
+            informer(3.0, *changes) as subject,
+            InformerEvents(subject, backlog="drop_oldest", backlog_limit=5) as events,
+        ):
+            await asyncio.sleep(10)
+            assert 5 <= len(events) <= 8
+            seen = [event async for event in taken(events, len(events))]
+        assert [event.object.resource_version for event in seen[-5:]] == ["56", "57", "58", "59", "60"]
+
+    @virtual_time
+    async def test_many_unread_events_wait_in_the_backlog_in_order(self) -> None:
+        changes = [modified("a", 11 + number) for number in range(1000)]
+        async with informer(3.0, *changes) as subject, InformerEvents(subject) as events:
+            await asyncio.sleep(10)
+            assert len(events) == 1001
+            assert subject.state.handlers[0].depth > 700
+            seen = [event.object.resource_version async for event in taken(events, 1001)]
+            assert seen == ["1", *(str(11 + number) for number in range(1000))]
+            assert len(events) == 0
+
+    @virtual_time
+    async def test_leaving_with_a_full_backlog_ends_the_handler(self) -> None:
+        changes = [modified("a", 11 + number) for number in range(1000)]
+        async with informer(3.0, *changes) as subject:
+            async with InformerEvents(subject):
+                await asyncio.sleep(10)
+            assert (subject.state.handlers, subject.state.leaving) == ((), 0)
+
+    @virtual_time
+    async def test_unknown_backlog_is_an_error(self) -> None:
+        async with informer() as subject:
+            with pytest.raises(ConfigError, match="backlog"):
+                await InformerEvents(subject, backlog="none").__aenter__()  # type: ignore[arg-type]
+            with pytest.raises(ConfigError, match="synced must be true or false"):
+                InformerEvents(subject, synced=1)  # type: ignore[arg-type]
+
+    @virtual_time
     async def test_iterating_before_entering_is_an_error(self) -> None:
         async with informer() as subject:
             with pytest.raises(InformerError, match="with async with"):
@@ -376,6 +457,12 @@ class TestInformerEvents:
                 f"events of {subject.name} wait for an informer that is not started: enter it (async with), "
                 "or await its run()"
             ]
+
+
+async def taken(events: InformerEvents[KubeObject], count: int) -> AsyncIterator[InformerEvent[KubeObject]]:
+    """Yield so many events."""
+    for _ in range(count):
+        yield await anext(events)
 
 
 async def names(events: InformerEvents[KubeObject]) -> list[str]:
