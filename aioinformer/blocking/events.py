@@ -12,8 +12,7 @@ import anyio
 
 from .._core.checks import require_timeout
 from ..errors import StoppedError
-from ..objects.meta import WatchEvent
-from ..watchtools import InformerEvents
+from ..watchtools import InformerEvent, InformerEvents
 from .loop_thread import LoopThread
 
 T = TypeVar("T")
@@ -49,7 +48,7 @@ class Events(Generic[T]):
         self._timeout = timeout
         self._events: InformerEvents[T] | None = None
         self._leave: Callable[[], object] | None = None
-        self._fetched: deque[WatchEvent[T]] = deque()  # kept here, an interrupted call loses none
+        self._fetched: deque[InformerEvent[T]] = deque()  # kept here, an interrupted call loses none
         self._has_ended = False
 
     def __enter__(self) -> Self:
@@ -78,7 +77,7 @@ class Events(Generic[T]):
             self.__enter__()
         return self
 
-    def __next__(self) -> WatchEvent[T]:
+    def __next__(self) -> InformerEvent[T]:
         """Return the next event.
 
         Raises:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
+from .._core.callables import require_arguments, require_at_once, require_plain
 from .._core.checks import require_text
 from ..errors import ConfigError, SelectorError
-from ..handlers import require_arguments, require_at_once, require_plain
 from ..objects.fields import Field, field
 from ..objects.keys import labels_of
 from ..objects.labels import LabelSelector

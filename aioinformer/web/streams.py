@@ -7,7 +7,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from .._core.checks import require_callable, require_flag, require_seconds
+from .._core.callables import require_callable
+from .._core.checks import require_flag, require_seconds
 from ..errors import ConfigError
 from ..objects.encoding import fields_of
 from ..objects.kube_object import KubeObject

@@ -24,12 +24,12 @@ from aioinformer.metrics import Sample
 from aioinformer.web import ChangeFeed, FeedEvent, Subscription
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import FOREVER, GONE, Scripted, Step, added, deleted, modified, page, pod
+from ..reflector.scripted import FOREVER, GONE, Scripted, Step, added, deleted, modified, page, raw_pod
 from ..virtual_time import run, settled, virtual_time
 
 
 def informer(*steps: Step, items: int = 2, lists: Any = ()) -> SharedIndexInformer[KubeObject]:
-    pods = [pod(chr(ord("a") + number), 1 + number) for number in range(items)]
+    pods = [raw_pod(chr(ord("a") + number), 1 + number) for number in range(items)]
     watches: list[list[Step]] = [[*steps, FOREVER], [FOREVER]]
     return SharedIndexInformer(
         Scripted([page(*pods, version=10), *lists], watches), KubeObject, random=NoJitter()
@@ -81,7 +81,7 @@ async def test_snapshot_comes_first_then_changes_with_old_and_new() -> None:
 @virtual_time
 async def test_subscriber_before_the_sync_waits_for_the_whole_snapshot() -> None:
     subject = SharedIndexInformer(
-        Scripted([20.0, page(pod("a", 1), version=10)], [[FOREVER]]), KubeObject, random=NoJitter()
+        Scripted([20.0, page(raw_pod("a", 1), version=10)], [[FOREVER]]), KubeObject, random=NoJitter()
     )
     async with subject, ChangeFeed(subject) as feed:
         assert await feed.subscribe().next_batch(5.0) == []
@@ -203,7 +203,7 @@ async def test_subscriber_behind_the_history_is_reset_or_closed() -> None:
 
 @virtual_time
 async def test_object_that_was_created_again_is_deleted_and_added() -> None:
-    again = pod("a", 12).replace(b"uid-a", b"uid-2")
+    again = raw_pod("a", 12).replace(b"uid-a", b"uid-2")
     created = msgspec.structs.replace(added("a", 12), object=again)
     async with feed_of(5.0, [deleted("a", 11), created]) as feed:
         subscription = feed.subscribe()
@@ -213,7 +213,7 @@ async def test_object_that_was_created_again_is_deleted_and_added() -> None:
 
 @virtual_time
 async def test_relist_after_expiry_leaves_no_gap() -> None:
-    lists = [page(pod("b", 20), pod("c", 21), version=30)]
+    lists = [page(raw_pod("b", 20), raw_pod("c", 21), version=30)]
     async with feed_of(5.0, GONE, lists=lists) as feed:
         subscription = feed.subscribe()
         await read_waiting(subscription)
@@ -311,7 +311,7 @@ class Thing(msgspec.Struct):
 @virtual_time
 async def test_undecodable_objects_do_not_exist() -> None:
     steps: list[Step] = [5.0, modified("a", 11, count="x"), 5.0, modified("a", 12, count=2)]
-    server = Scripted([page(pod("a", 1), pod("b", 2, count="x"), version=10)], [[*steps, FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), raw_pod("b", 2, count="x"), version=10)], [[*steps, FOREVER]])
     subject = SharedIndexInformer(server, Thing, random=NoJitter())
     async with subject, ChangeFeed(subject) as feed:
         events = await read(feed.subscribe(), 5)

@@ -15,7 +15,7 @@ from aioinformer.objects.meta import WatchEvent
 from aioinformer.web import ChangeFeed, ChangeStream
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import FOREVER, Scripted, added, deleted, modified, page, pod
+from ..reflector.scripted import FOREVER, Scripted, added, deleted, modified, page, raw_pod
 from ..virtual_time import settled, virtual_time
 from .asgi import Request
 from .test_feed import feed_of
@@ -205,7 +205,7 @@ async def test_render_and_old_say_what_is_sent() -> None:
 
 @virtual_time
 async def test_objects_with_line_breaks_stay_one_event() -> None:
-    pretty = pod("c", 11).replace(b"{", b"{\r\n ").replace(b"uid-c", b"a\\nb")
+    pretty = raw_pod("c", 11).replace(b"{", b"{\r\n ").replace(b"uid-c", b"a\\nb")
     async with feed_of(5.0, WatchEvent("ADDED", pretty)) as feed:
         request = Request(ChangeStream(feed))
         await asyncio.sleep(10)
@@ -219,7 +219,7 @@ async def test_2000_slow_subscribers_cost_the_informer_nothing() -> None:
     watch: list[Any] = [0.5]
     for start in range(11, 11 + changes, 100):
         watch += [[modified("a", version, text="x" * 1000) for version in range(start, start + 100)], 0.001]
-    server = Scripted([page(pod("a", 1), version=10)], [[*watch, FOREVER]])
+    server = Scripted([page(raw_pod("a", 1), version=10)], [[*watch, FOREVER]])
     subject = SharedIndexInformer(server, KubeObject, random=NoJitter())
     async with subject, ChangeFeed(subject, 100) as feed:
         await subject.wait_synced()

@@ -1,7 +1,7 @@
 """Airflow's KubernetesJobWatcher on aioinformer: the same process and the same queue, an informer's events inside.
 
 What stays: the process, ``watcher_queue``, what Airflow makes of an event. What goes: the process that ends on every
-error but a timeout and starts again from version 0, and deletions that nobody reports because they happened meanwhile.
+error but a timeout and starts again from version 0, and the deletions that it misses meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A watcher that prints what it is told of each pod, besides what Airflow makes of it."""
+"""A watcher that prints what it hears of each pod, besides what Airflow makes of it."""
 
 from __future__ import annotations
 
