@@ -106,7 +106,7 @@ def test_pause_in_a_loop_that_was_closed_does_not_block_the_next_one() -> None:
         return tasks
 
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda loop, context: None)  # which hears of tasks that never end
+    loop.set_exception_handler(lambda loop, context: None)  # it gets tasks that never end
     tasks = loop.run_until_complete(begin())
     assert not tasks[0].done()
     loop.close()
