@@ -388,7 +388,7 @@ class KeyFuncError(RejectedObjectError):
         self.cause = cause
 
     def __str__(self) -> str:
-        return f"no key for {type(self.obj).__name__} {outlined(self.obj)}: {self.cause}"
+        return f"no key for {type(self.obj).__name__} {outline(self.obj)}: {self.cause}"
 
 
 class TransformError(RejectedObjectError):
@@ -631,7 +631,7 @@ class CacheMutatedError(AioInformerError):
     def __str__(self) -> str:
         path, was, now = difference(self.before, self.after) or ("", self.before, self.after)
         where = f" at {path}" if path else ""
-        return f"{self.name}: cached object {self.key} was modified{where}: was {shortened(was)}, is {shortened(now)}"
+        return f"{self.name}: cached object {self.key} was modified{where}: was {shorten(was)}, is {shorten(now)}"
 
 
 class WrongEventLoopError(AioInformerError):
@@ -709,7 +709,7 @@ class VersionTimeout(SyncTimeout):
         )
 
 
-def said(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return an error's message for logs, after the type's name unless it is an error of this package. Never raises."""
     name = type(error).__name__
     try:
@@ -726,18 +726,18 @@ def traceback_of(error: BaseException) -> BaseException | None:
     return None if isinstance(error, AioInformerError) else error
 
 
-def outlined(obj: Any) -> str:
+def outline(obj: Any) -> str:
     """Return a repr of an object for messages, without its values, which may be secret. Never raises."""
     if obj is None or isinstance(obj, (str, int, float)):
-        return shortened(obj)
+        return shorten(obj)
     if isinstance(obj, dict):
-        return shortened(dict.fromkeys(obj, ...)).replace("Ellipsis", "…")
+        return shorten(dict.fromkeys(obj, ...)).replace("Ellipsis", "…")
     key, version = getattr(obj, "key", None), getattr(obj, "resource_version", None)
     shown = f" {key}{f' at {version}' if version else ''}" if isinstance(key, str) else ""
     return f"<{type(obj).__name__}{shown}>"
 
 
-def shortened(value: Any, limit: int = 120) -> str:
+def shorten(value: Any, limit: int = 120) -> str:
     """Return a repr for messages, shortened to ``limit`` characters. Never raises."""
     try:
         text = repr(value)

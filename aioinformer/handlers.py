@@ -109,7 +109,7 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
 
     def __repr__(self) -> str:
         functions = list(self._functions.values())
-        homes = {getattr(each, "__qualname__", "").rpartition(".")[0] for each in functions}
+        homes = {getattr(function, "__qualname__", "").rpartition(".")[0] for function in functions}
         if len(functions) > 1 and len(homes) == 1 and (home := homes.pop()):
             return home.removesuffix(".<locals>")
         return ", ".join(map(callable_name, functions)) or "nothing"
@@ -172,8 +172,8 @@ OPTIONAL_ARGUMENTS = {"on_undecodable": ("obj",)}
 
 def on_undecodable_of(handler: object) -> OnUndecodable | None:
     """Return a handler's ``on_undecodable``, or None if it has none."""
-    found: OnUndecodable | None = getattr(handler, "on_undecodable", None)
-    return found
+    function: OnUndecodable | None = getattr(handler, "on_undecodable", None)
+    return function
 
 
 def require_handler(handler: object) -> None:

@@ -139,10 +139,10 @@ def exposition(samples: Iterable[Sample]) -> str:
             lines.append(f"# HELP {name} {meaning}")
         lines.append(f"# TYPE {name} {its[0].kind}")
         for sample in its:
-            labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())
+            labels = ",".join(f'{label}="{_escape(value)}"' for label, value in sample.labels.items())
             lines.append(f"{name}{sample.suffix}{f'{{{labels}}}' if labels else ''} {sample.value:.17g}")
     return "\n".join(lines) + "\n"
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

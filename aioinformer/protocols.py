@@ -37,7 +37,7 @@ class SharedHealth(Protocol):
         """Return whether an error may concern the whole server, not one reader."""
         ...
 
-    def missed(self, error: Exception) -> bool:
+    def record_error(self, error: Exception) -> bool:
         """Record a reader's error. Return whether to report it: of simultaneous errors only the first is reported."""
         ...
 
@@ -45,7 +45,7 @@ class SharedHealth(Protocol):
         """Wait until the outage is over; return whether all readers had it. May be cancelled at any time."""
         ...
 
-    def accepted(self) -> None:
+    def record_accepted(self) -> None:
         """Record that a request was accepted that was forbidden before."""
         ...
 
@@ -206,7 +206,7 @@ class Queue(Protocol):
         ...
 
     @property
-    def worked_off(self) -> int:
+    def processed(self) -> int:
         """How many items were processed so far; items that were put back count each time."""
         ...
 
@@ -218,7 +218,7 @@ class Queue(Protocol):
     def __len__(self) -> int: ...
 
 
-def batched(obj: object, batch: str, *singles: str) -> bool:
+def may_batch(obj: object, batch: str, *singles: str) -> bool:
     """Return whether a batch verb may replace verbs for single objects.
 
     It may if ``obj`` has it, and no subclass or instance overrides one of the single verbs below it: an override, which

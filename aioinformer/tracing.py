@@ -138,9 +138,9 @@ class Tracer:
         source = _TracedSource(config.list_watch)
         config.list_watch = cast(ListerWatcher, source)
         config.queue = cast(Queue, _TracedQueue(config.queue, self, source))
-        config.process = self._traced(config.process)
+        config.process = self._trace_process(config.process)
         if config.process_batch is not None:
-            config.process_batch = self._traced(config.process_batch)
+            config.process_batch = self._trace_process(config.process_batch)
 
     def processor(self, informer: str) -> Processor:
         """Return a processor that stamps events, for the informer of this name.
@@ -204,8 +204,8 @@ class Tracer:
                 traceback=error,
             )  # fmt: skip
 
-    def _traced(self, process: Callable[[list[Delta], bool], R]) -> Callable[[list[Delta], bool], R]:
-        def traced(deltas: list[Delta], is_in_initial_list: bool) -> R:
+    def _trace_process(self, process: Callable[[list[Delta], bool], R]) -> Callable[[list[Delta], bool], R]:
+        def process_traced(deltas: list[Delta], is_in_initial_list: bool) -> R:
             if not is_in_initial_list:
                 now = monotonic_ns()
                 keys = [key_and_version(delta.object) for delta in deltas if delta.type in _EVENTS]
@@ -213,7 +213,7 @@ class Tracer:
                 self.stamp(_POPPED, keys, now)
             return process(deltas, is_in_initial_list)
 
-        return traced
+        return process_traced
 
 
 class _TracedSource:
@@ -278,7 +278,7 @@ class _Path(NamedTuple):
     key: _Key
     stamps: _Stamps
 
-    def timed(self, deliver: Callable[[ResourceEventHandler[Any]], object], handler: Any) -> object:
+    def time_delivery(self, deliver: Callable[[ResourceEventHandler[Any]], object], handler: Any) -> object:
         started = monotonic_ns()
         self.stamps[_DELIVERED] = (
             self.stamps[_DELIVERED] or started
@@ -288,13 +288,13 @@ class _Path(NamedTuple):
             result = deliver(handler)
             if isawaitable(result):
                 is_over = False
-                return self._awaited(result, started)
+                return self._await(result, started)
             return result
         finally:
             if is_over:
                 self._finish(started)
 
-    async def _awaited(self, result: Awaitable[object], started: int) -> object:
+    async def _await(self, result: Awaitable[object], started: int) -> object:
         try:
             return await result
         finally:
@@ -308,28 +308,28 @@ class _TracedAdd(AddNotification, frozen=True, gc=False, kw_only=True):
     path: _Path
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        return self.path.timed(super().deliver, handler)
+        return self.path.time_delivery(super().deliver, handler)
 
 
 class _TracedUpdate(UpdateNotification, frozen=True, gc=False, kw_only=True):
     path: _Path
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        return self.path.timed(super().deliver, handler)
+        return self.path.time_delivery(super().deliver, handler)
 
 
 class _TracedDelete(DeleteNotification, frozen=True, gc=False, kw_only=True):
     path: _Path
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        return self.path.timed(super().deliver, handler)
+        return self.path.time_delivery(super().deliver, handler)
 
 
 class _TracedUndecodable(UndecodableNotification, frozen=True, gc=False, kw_only=True):
     path: _Path
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        return self.path.timed(super().deliver, handler)
+        return self.path.time_delivery(super().deliver, handler)
 
 
 def _on(path: _Path, notification: Notification) -> Notification:
@@ -408,7 +408,7 @@ class StageTimes:
                 )
         columns = self._columns()
         columns["total"] = tuple(sum(stages) for stages in self._stages)
-        return {name: ranked(sorted(values), shares) for name, values in columns.items() if values}
+        return {name: percentiles_of(sorted(values), shares) for name, values in columns.items() if values}
 
     def means(self) -> dict[str, float]:
         """Return the mean of each of STAGES in seconds. Their sum is the mean total."""
@@ -419,7 +419,7 @@ class StageTimes:
         return dict(zip(STAGES, zip(*self._stages, strict=True), strict=False))
 
 
-def ranked(ordered: list[int], shares: tuple[float, ...]) -> tuple[float, ...]:
+def percentiles_of(ordered: list[int], shares: tuple[float, ...]) -> tuple[float, ...]:
     """Return percentiles of nanoseconds, in seconds, by nearest rank."""
     ranks = (
         ceil(round(share * len(ordered), 6)) for share in shares

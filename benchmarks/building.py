@@ -178,9 +178,9 @@ def build(names: Iterable[str] = tuple(BUILDERS), *, report: Report = report_to_
 
 
 if __name__ == "__main__":
-    found = build()
-    for program, path in found.programs.items():
+    built = build()
+    for program, path in built.programs.items():
         print(f"{program}: {path}")
-    for program, reason in found.missing.items():
+    for program, reason in built.missing.items():
         print(f"{program}: missing: {reason}")
-    sys.exit(bool(found.missing))
+    sys.exit(bool(built.missing))

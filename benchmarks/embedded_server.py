@@ -55,7 +55,7 @@ class Report:
         self.table.add_row(what, f"{cpu * 1e3:.0f} ms", "")
 
     @contextmanager
-    def each(self, what: str, count: int) -> Iterator[None]:
+    def time_each(self, what: str, count: int) -> Iterator[None]:
         """Measure the body, which handles a number of objects."""
         cpu, wall = process_time(), perf_counter()
         yield
@@ -70,20 +70,20 @@ async def main(count: int, imported: float) -> None:
     before = process_time()
     async with APIServer() as server:
         report.add("start", process_time() - before)
-        with report.each(f"create {count:,} ConfigMaps", count):
+        with report.time_each(f"create {count:,} ConfigMaps", count):
             for name in names:
                 server.create("v1", "configmaps", config_map(name))
-        with report.each(f"create {count:,} pods", count):
+        with report.time_each(f"create {count:,} pods", count):
             for name in names:
                 server.create("v1", "pods", pod(name))
         async with aiohttp.ClientSession(server.url) as session:
             path = "/api/v1/namespaces/default/pods"
-            with report.each(f"list {count:,} pods by HTTP", count):
+            with report.time_each(f"list {count:,} pods by HTTP", count):
                 async with session.get(path) as answer:
                     await answer.read()
             await _sync(server, report, count)
             posted = names[: count // POSTED]
-            with report.each(f"create {len(posted):,} pods by HTTP", len(posted)):
+            with report.time_each(f"create {len(posted):,} pods by HTTP", len(posted)):
                 for name in posted:
                     async with session.post(path, json=pod(f"posted-{name}")) as answer:
                         answer.raise_for_status()
@@ -94,7 +94,7 @@ async def _sync(server: APIServer, report: Report, count: int) -> None:
     async with Client.from_url(server.url) as client:
         factory = SharedInformerFactory(client)
         informer = factory.for_resource("v1", "pods")
-        with report.each(f"sync an informer of {count:,} pods", count):
+        with report.time_each(f"sync an informer of {count:,} pods", count):
             async with factory:
                 await factory.wait_for_cache_sync()
                 assert len(informer.lister.list()) == count

@@ -130,7 +130,7 @@ def main() -> None:
         sys.exit("valgrind is not installed, and counts the instructions: install the package valgrind")
     os.environ["PYTHONHASHSEED"] = "0"
     matrix = load()
-    scenario = next(each for each in matrix.scenarios if each.name == SCENARIO)
+    scenario = next(candidate for candidate in matrix.scenarios if candidate.name == SCENARIO)
     scenario = msgspec.structs.replace(scenario, handler=given.handler)
     clients = [client for client in matrix.clients if re.search(given.only, client.name)]
     if not clients or any(client.program for client in clients):

@@ -42,8 +42,8 @@ ROUNDS = 3
 def candidates(path: str) -> list[Path]:
     """Return possible Pythons of this version in the directories of a PATH; each file once."""
     names = ("python3", f"python3.{sys.version_info.minor}")
-    found = [Path(folder, name) for folder in path.split(os.pathsep) for name in names]
-    return list({each.resolve(): each for each in reversed(found) if each.is_file()}.values())
+    paths = [Path(folder, name) for folder in path.split(os.pathsep) for name in names]
+    return list({file.resolve(): file for file in reversed(paths) if file.is_file()}.values())
 
 
 def seconds_of(python: Path) -> tuple[str, float] | None:
@@ -67,7 +67,7 @@ def fastest(pythons: Sequence[Path]) -> str:
         if (timed := seconds_of(python)) is not None:
             executable, seconds = timed
             best[executable] = min(seconds, best.get(executable, seconds))
-    return min(best, key=lambda each: best[each], default=sys.executable)
+    return min(best, key=lambda path: best[path], default=sys.executable)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from aioinformer.cache import NAMESPACE_INDEX, ListResult, TypeMeta, meta_namesp
 from aioinformer.objects.protobuf import form_of
 from aioinformer.testing.protobuf import marshaller
 
-from .harness.page_reporting import keeping_memory
+from .harness.page_reporting import keep_memory
 from .pods import (
     FIRST_VERSION,
     NAME_MARK,
@@ -285,12 +285,12 @@ def reads(choice: str, informer: SharedIndexInformer[Any]) -> dict[str, float | 
         if function is None:
             figures[name] = None
             continue
-        best = min(_timed(function) for _ in range(5))
+        best = min(_time(function) for _ in range(5))
         figures[name] = best / sizes.get(name, len(some)) * 1e6
     return figures
 
 
-def _timed(function: Callable[[], Any]) -> float:
+def _time(function: Callable[[], Any]) -> float:
     began = time.thread_time()
     function()
     return time.thread_time() - began
@@ -312,9 +312,9 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
         "| object type | " + " | ".join(title for title, _ in columns.values()) + " |",
         "| --- |" + " --- |" * len(columns),
     ]
-    for choice, found in figures.items():
+    for choice, measured in figures.items():
         lines.append(
-            f"| {choice} | " + " | ".join(show(found[name]) for name, (_, show) in columns.items()) + " |"
+            f"| {choice} | " + " | ".join(show(measured[name]) for name, (_, show) in columns.items()) + " |"
         )
     return "\n".join(lines)
 
@@ -342,7 +342,7 @@ def main() -> None:
         print(json.dumps(asyncio.run(measure(chosen[0], options.objects, options.events))))
         return
     Pods(0)
-    with keeping_memory(Console(stderr=True)) as note:
+    with keep_memory(Console(stderr=True)) as note:
         figures = {choice: _alone(choice, options.objects, options.events) for choice in chosen}
     print(f"{options.objects} pods; {options.objects // 10} of {' and of '.join(LARGE)}\n\n{table(figures)}")
     if note:

@@ -127,9 +127,9 @@ def run_real(
 ) -> None:
     """Measure the cells of the real server that the results lack."""
     cells = [
-        each
-        for each in plan(matrix, options.tier, rounds, options.only)
-        if not results.has(each.scenario.name, each.client.name, each.round)
+        cell
+        for cell in plan(matrix, options.tier, rounds, options.only)
+        if not results.has(cell.scenario.name, cell.client.name, cell.round)
     ]
     if not cells:
         return
@@ -158,7 +158,7 @@ def measure_queues(items: int, rounds: int) -> list[QueueFigure]:
         workqueue.run_round(keys, figures, None if go is None else str(go))
     order = list(workqueue.USES)
     return [
-        QueueFigure(*which, *(median(each) for each in zip(*values, strict=True)))
+        QueueFigure(*which, *(median(rates) for rates in zip(*values, strict=True)))
         for which, values in sorted(figures.items(), key=lambda item: order.index(item[0][1]))
     ]
 
@@ -197,12 +197,16 @@ def queue_table(figures: list[QueueFigure]) -> str:
         "| use | queue | metrics | cycles/s | CPU µs/cycle | goal |",
         "| --- | --- | --- | ---: | ---: | --- |",
     ]
-    for each in figures:
-        goal = workqueue.GOALS.get((each.use, each.metrics), 0) if each.queue.startswith("aioinformer") else 0
-        verdict = f"≥ {goal:,}: {'met' if 1e6 / each.cpu_us >= goal else 'missed'}" if goal else ""
+    for figure in figures:
+        goal = (
+            workqueue.GOALS.get((figure.use, figure.metrics), 0)
+            if figure.queue.startswith("aioinformer")
+            else 0
+        )
+        verdict = f"≥ {goal:,}: {'met' if 1e6 / figure.cpu_us >= goal else 'missed'}" if goal else ""
         rows.append(
-            f"| {each.use} | {each.queue} | {'on' if each.metrics else 'off'} | {each.cycles_s:,.0f} "
-            f"| {each.cpu_us:.2f} | {verdict} |"
+            f"| {figure.use} | {figure.queue} | {'on' if figure.metrics else 'off'} | {figure.cycles_s:,.0f} "
+            f"| {figure.cpu_us:.2f} | {verdict} |"
         )
     return "\n" + "\n".join(rows) + "\n"
 

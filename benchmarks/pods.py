@@ -193,7 +193,7 @@ def _application(index: int, random: Random) -> _Application:
         annotations,
         containers,
         volumes,
-        [f"{each['image'].partition(':')[0]}@sha256:{_hex(random, 64)}" for each in containers],
+        [f"{container['image'].partition(':')[0]}@sha256:{_hex(random, 64)}" for container in containers],
         random.choice(["", "", "", "high", "low"]),
         bare=random.random() < 0.25,
     )
@@ -210,8 +210,8 @@ def _container(name: str, version: str, random: Random) -> dict[str, Any]:
             f"--{random.choice(_WORDS)}={random.randint(1, 999)}" for _ in range(random.randint(1, 5))
         ]
     container["ports"] = [
-        {"name": each, "containerPort": random.randint(3000, 9999), "protocol": "TCP"}
-        for each in random.sample(["http", "metrics", "grpc"], random.randint(1, 2))
+        {"name": port_name, "containerPort": random.randint(3000, 9999), "protocol": "TCP"}
+        for port_name in random.sample(["http", "metrics", "grpc"], random.randint(1, 2))
     ]
     variables = {
         f"{random.choice(_NOUNS)}_{random.choice(_FACETS)}"
@@ -220,7 +220,7 @@ def _container(name: str, version: str, random: Random) -> dict[str, Any]:
     if variables:
         container["env"] = [
             {"name": "POD_IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}},
-            *({"name": each, "value": _value(random)} for each in sorted(variables)),
+            *({"name": variable, "value": _value(random)} for variable in sorted(variables)),
         ]
     memory = random.choice([64, 128, 256, 512, 1024, 4096])
     container["resources"] = {
@@ -331,8 +331,10 @@ def _spec(application: _Application, token: str, node: int) -> dict[str, Any]:
             *([] if application.bare else [token_volume]),
         ],
         "containers": [
-            each if application.bare else each | {"volumeMounts": [*each["volumeMounts"], mount]}
-            for each in application.containers
+            container
+            if application.bare
+            else container | {"volumeMounts": [*container["volumeMounts"], mount]}
+            for container in application.containers
         ],
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
@@ -344,12 +346,12 @@ def _spec(application: _Application, token: str, node: int) -> dict[str, Any]:
         "schedulerName": "default-scheduler",
         "tolerations": [
             {
-                "key": f"node.kubernetes.io/{each}",
+                "key": f"node.kubernetes.io/{taint}",
                 "operator": "Exists",
                 "effect": "NoExecute",
                 "tolerationSeconds": 300,
             }
-            for each in ("not-ready", "unreachable")
+            for taint in ("not-ready", "unreachable")
         ],
     }
     if application.priority:
@@ -371,7 +373,7 @@ def _status(
             "lastTransitionTime": _time(moment),
         }
         if not true:
-            names = " ".join(each["name"] for each in application.containers)
+            names = " ".join(container["name"] for container in application.containers)
             given |= {"reason": "ContainersNotReady", "message": f"containers with unready status: [{names}]"}
         return given
 
@@ -425,7 +427,7 @@ def _status(
     }
 
 
-def _each(names: Any) -> dict[str, Any]:
+def _field_names(names: Any) -> dict[str, Any]:
     return {".": {}} | {f"f:{name}": {} for name in sorted(names)}
 
 
@@ -434,21 +436,21 @@ def _managed_fields(
 ) -> list[dict[str, Any]]:
     containers = {}
     for container in application.containers:
-        fields = _each(container.keys() - {"env", "ports"})
+        fields = _field_names(container.keys() - {"env", "ports"})
         if "env" in container:
             fields["f:env"] = {".": {}} | {
-                f'k:{{"name":"{variable["name"]}"}}': _each(variable) for variable in container["env"]
+                f'k:{{"name":"{variable["name"]}"}}': _field_names(variable) for variable in container["env"]
             }
         fields["f:ports"] = {".": {}} | {
-            f'k:{{"containerPort":{port["containerPort"]},"protocol":"TCP"}}': _each(port)
+            f'k:{{"containerPort":{port["containerPort"]},"protocol":"TCP"}}': _field_names(port)
             for port in container["ports"]
         }
         containers[f'k:{{"name":"{container["name"]}"}}'] = fields
     controller = {
         "f:metadata": {
-            "f:annotations": _each(application.annotations),
+            "f:annotations": _field_names(application.annotations),
             "f:generateName": {},
-            "f:labels": _each(application.labels),
+            "f:labels": _field_names(application.labels),
             "f:ownerReferences": {".": {}, f'k:{{"uid":"{application.owner_uid}"}}': {}},
         },
         "f:spec": {
@@ -462,14 +464,16 @@ def _managed_fields(
             "f:serviceAccountName": {},
             "f:terminationGracePeriodSeconds": {},
             "f:volumes": {".": {}}
-            | {f'k:{{"name":"{each["name"]}"}}': {".": {}, "f:name": {}} for each in application.volumes},
+            | {f'k:{{"name":"{volume["name"]}"}}': {".": {}, "f:name": {}} for volume in application.volumes},
         },
     }
     conditions = ("ContainersReady", "Initialized", "PodReadyToStartContainers", "Ready")
     kubelet = {
         "f:status": {
             "f:conditions": {
-                f'k:{{"type":"{kind}"}}': _each(("lastProbeTime", "lastTransitionTime", "status", "type"))
+                f'k:{{"type":"{kind}"}}': _field_names(
+                    ("lastProbeTime", "lastTransitionTime", "status", "type")
+                )
                 for kind in conditions
             },
             "f:containerStatuses": {},
@@ -478,19 +482,21 @@ def _managed_fields(
             **(
                 {}
                 if pending
-                else {"f:podIP": {}, "f:podIPs": {".": {}, f'k:{{"ip":"{address}"}}': _each(["ip"])}}
+                else {"f:podIP": {}, "f:podIPs": {".": {}, f'k:{{"ip":"{address}"}}': _field_names(["ip"])}}
             ),
             "f:phase": {},
             "f:startTime": {},
         }
     }
-    by_kubelet = _managed("kubelet", created + timedelta(seconds=61), kubelet) | {"subresource": "status"}
+    by_kubelet = _managed_entry("kubelet", created + timedelta(seconds=61), kubelet) | {
+        "subresource": "status"
+    }
     if application.bare:
         return [by_kubelet]
-    return [_managed("kube-controller-manager", created, controller), by_kubelet]
+    return [_managed_entry("kube-controller-manager", created, controller), by_kubelet]
 
 
-def _managed(manager: str, moment: datetime, fields: dict[str, Any]) -> dict[str, Any]:
+def _managed_entry(manager: str, moment: datetime, fields: dict[str, Any]) -> dict[str, Any]:
     return {
         "manager": manager,
         "operation": "Update",

@@ -153,16 +153,16 @@ class RealServer:
     async def _post(self, session: aiohttp.ClientSession, path: str, wanted: dict[str, Any]) -> None:
         headers = {"Content-Type": "application/json"}
         async with session.post(path, data=_encode(wanted), headers=headers) as response:
-            await _accepted(response)
+            await _require_accepted(response)
 
     async def _patch(self, session: aiohttp.ClientSession, path: str, sent: int) -> None:
         patch = {"metadata": {"annotations": {SENT: f"{sent:019}"}}}
         headers = {"Content-Type": "application/merge-patch+json"}
         async with session.patch(path, data=_encode(patch), headers=headers) as response:
-            await _accepted(response)
+            await _require_accepted(response)
 
 
-async def _accepted(response: aiohttp.ClientResponse) -> None:
+async def _require_accepted(response: aiohttp.ClientResponse) -> None:
     said = await response.read()
     if response.status >= 300:
         raise RuntimeError(f"{response.method} {response.url.path}: {response.status} {said[:500].decode()}")

@@ -156,7 +156,7 @@ def main(rounds: int) -> None:
         ("start", "s"), ("memory", "MiB"), ("memory_with_objects", "MiB"),
         ("creates", "/s"), ("gets", "/s"), ("lists", "objects/s"),
     ):  # fmt: skip
-        values = [median(getattr(each, name) for each in figures) for figures in results.values()]
+        values = [median(getattr(figure, name) for figure in figures) for figures in results.values()]
         shown = [f"{value:,.2f} {unit}" if value < 10 else f"{value:,.0f} {unit}" for value in values]
         table.add_row(name.replace("_", " "), *shown)
     Console().print(table)

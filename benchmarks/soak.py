@@ -131,7 +131,10 @@ def make_subjects(client: Client) -> list[Subject]:
         api: tuple[str, str], kind: Any, queue: Any, handler: Copy, backlog: Backlog, **more: Any
     ) -> Subject:
         namespaces: tuple[str, ...] | None = more.pop("namespaces", None)
-        source = {each or "": ListWatch.for_resource(client, *api, each) for each in namespaces or (None,)}
+        source = {
+            namespace or "": ListWatch.for_resource(client, *api, namespace)
+            for namespace in namespaces or (None,)
+        }
         informer = SharedIndexInformer(source, kind, queue=queue, **more)
         informer.add_event_handler(handler, backlog=backlog, backlog_limit=500)
         return Subject(informer, api, namespaces, handler)
@@ -165,7 +168,7 @@ def measure(seconds: float, subjects: Sequence[Subject]) -> Sample:
         tasks=len(asyncio.all_tasks()),
         descriptors=len(os.listdir("/proc/self/fd")),
         objects=len(gc.get_objects()),
-        backlog=sum(state.queue_depth + sum(each.depth for each in state.handlers) for state in states),
+        backlog=sum(state.queue_depth + sum(handler.depth for handler in state.handlers) for state in states),
         events=sum(reflector.events for state in states for reflector in state.reflectors),
     )
 
@@ -186,9 +189,7 @@ async def invite_guests(subjects: Sequence[Subject], result: Result, random: Ran
 
 
 @asynccontextmanager
-async def serving(
-    rate: float, objects: int, trouble_every: float
-) -> AsyncIterator[asyncio.subprocess.Process]:
+async def serve(rate: float, objects: int, trouble_every: float) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run the server's process; it also ends when this process does."""
     server = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.soak_server", str(rate), str(objects), str(trouble_every), "1",
@@ -221,7 +222,7 @@ async def soak(
     """
     result = Result()
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(serving(rate, objects, trouble_every))
+        server = await stack.enter_async_context(serve(rate, objects, trouble_every))
         assert server.stdin is not None
         assert server.stdout is not None
         url = (await server.stdout.readline()).decode().strip()
@@ -246,7 +247,7 @@ async def soak(
         result.troubles = (await server.stdout.readline()).decode().strip()
         result.wrong += await wait_until_equal(client, subjects)
         result.wrong += [
-            f"{subject.informer.name}: {each}" for subject in subjects for each in subject.handler.wrong
+            f"{subject.informer.name}: {fault}" for subject in subjects for fault in subject.handler.wrong
         ]
     return result
 
@@ -260,10 +261,10 @@ async def wait_until_equal(client: Client, subjects: Sequence[Subject]) -> list[
         listed = await ListWatch.for_resource(client, *subject.api).list()
         wanted = {
             item.key: item.resource_version
-            for item in (KubeObject.from_bytes(each) for each in listed.items)
+            for item in (KubeObject.from_bytes(item) for item in listed.items)
             if subject.namespaces is None or item.namespace in subject.namespaces
         }
-        while differences := differing(subject, wanted):
+        while differences := find_differences(subject, wanted):
             if loop.time() > deadline:
                 wrong.append(f"{differences}: {subject.informer.state}; {subject.informer.state.handlers[0]}")
                 break
@@ -271,7 +272,7 @@ async def wait_until_equal(client: Client, subjects: Sequence[Subject]) -> list[
     return wrong
 
 
-def differing(subject: Subject, wanted: dict[str, str]) -> str:
+def find_differences(subject: Subject, wanted: dict[str, str]) -> str:
     """Return in words how cache and copy differ from the server, or ``""``."""
     store = subject.informer.store
     cached = {store.key_of(obj): resource_version_of(obj) for obj in store.list()}
@@ -296,8 +297,8 @@ def main() -> int:
     print(f"troubles: {result.troubles}; {result.guests} handlers came and went\n")
     for trend in result.trends():
         print(trend)
-    for each in result.wrong:
-        print(f"WRONG: {each}")
+    for fault in result.wrong:
+        print(f"WRONG: {fault}")
     if options.svg is not None:
         options.svg.parent.mkdir(parents=True, exist_ok=True)
         options.svg.write_text(svg(result.samples))

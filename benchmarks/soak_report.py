@@ -81,12 +81,12 @@ def trends(samples: Sequence[Sample]) -> list[Trend]:
     """Return the trend of each gauge over the second half."""
     half = samples[len(samples) // 2 :]
     duration = half[-1].seconds - half[0].seconds
-    found = []
+    result = []
     for name, (_, fraction, least) in GAUGES.items():
         values = [(sample.seconds, float(getattr(sample, name))) for sample in half]
         mean = fmean(value for _, value in values)
-        found.append(Trend(name, mean, slope(values) * duration, max(fraction * mean, least)))
-    return found
+        result.append(Trend(name, mean, slope(values) * duration, max(fraction * mean, least)))
+    return result
 
 
 def table(samples: Sequence[Sample], rows: int = 15) -> str:
@@ -97,9 +97,10 @@ def table(samples: Sequence[Sample], rows: int = 15) -> str:
         f"{'minute':>7} {'RSS MB':>8} {'tasks':>6} {'fds':>5} {'gc objects':>11} {'backlog':>8} {'events':>11}"
     ]
     lines += [
-        f"{each.seconds / 60:>7.1f} {each.rss:>8.1f} {each.tasks:>6} {each.descriptors:>5} {each.objects:>11,} "
-        f"{each.backlog:>8,} {each.events:>11,}"
-        for each in chosen
+        f"{sample.seconds / 60:>7.1f} {sample.rss:>8.1f} {sample.tasks:>6} {sample.descriptors:>5} "
+        f"{sample.objects:>11,} "
+        f"{sample.backlog:>8,} {sample.events:>11,}"
+        for sample in chosen
     ]
     return "\n".join(lines)
 

@@ -30,7 +30,7 @@ class Pod(msgspec.Struct):
     spec: Spec
 
 
-def declared(form: str) -> Operator:
+def declare(form: str) -> Operator:
     """Return an operator whose function reads the pod as ``kubeobject``, ``struct`` or ``model``."""
     operator = Operator("benchmark", events=False)
     if form == "kubeobject":
@@ -61,7 +61,7 @@ def _require_node(name: str | None) -> None:
 
 
 async def serve(form: str, folder: Path) -> None:
-    app = declared(form).webhook_app()
+    app = declare(form).webhook_app()
     cert, key = folder / "tls.crt", folder / "tls.key"
     async with WebhookServer(app, port=0, cert=cert, key=key, host="127.0.0.1") as server:
         (path,) = app.paths

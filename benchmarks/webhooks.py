@@ -69,11 +69,11 @@ def measure(results: Results, built: Built, tier: str, rounds: int) -> None:
     """Measure each server in turn, round after round; cells that the results have are left out."""
     for number in range(rounds):
         for client in (*OURS, PEER):
-            missing = [each for each in CONCURRENCY if not results.has(scenario(each), client, number)]
-            reasons = [built.missing[each] for each in PROGRAMS if each in built.missing]
+            missing = [level for level in CONCURRENCY if not results.has(scenario(level), client, number)]
+            reasons = [built.missing[program] for program in PROGRAMS if program in built.missing]
             if missing and reasons:
-                for each in missing:
-                    results.add(Measured(scenario(each), client, number, "missing", detail=reasons[0]))
+                for level in missing:
+                    results.add(Measured(scenario(level), client, number, "missing", detail=reasons[0]))
             elif missing:
                 for measured in measure_server(client, missing, number, built, REQUESTS[tier]):
                     results.add(measured)
@@ -92,9 +92,9 @@ def measure_server(
         made.private_key_pem.write_to_path(str(folder / "tls.key"))
         authority.cert_pem.write_to_path(str(folder / "ca.crt"))
         with _server(client, folder, built) as (url, pid):
-            for each in concurrency:
-                command = [load, f"-url={url}", f"-ca={folder / 'ca.crt'}", f"-concurrency={each}"]
-                _post([*command, f"-requests={max(each, requests // 10)}"], body)
+            for level in concurrency:
+                command = [load, f"-url={url}", f"-ca={folder / 'ca.crt'}", f"-concurrency={level}"]
+                _post([*command, f"-requests={max(level, requests // 10)}"], body)
                 before = _cpu(pid)
                 loaded = _post([*command, f"-requests={requests}"], body)
                 count = loaded["count"]
@@ -104,14 +104,14 @@ def measure_server(
                     "reviews_s": count / loaded["wall_s"],
                     "cpu_us": (_cpu(pid) - before) / count * 1e6,
                 }
-                yield Measured(scenario(each), client, number, "ok", values)
+                yield Measured(scenario(level), client, number, "ok", values)
 
 
 def table(summary: Summary) -> str:
     """Return a table for each number of connections; ``""`` if nothing was measured."""
     parts = []
     for concurrency in CONCURRENCY:
-        cells = [each for each in summary.cells if each.scenario == scenario(concurrency)]
+        cells = [cell for cell in summary.cells if cell.scenario == scenario(concurrency)]
         if not cells:
             continue
         heading = " | ".join(title for _, title in COLUMNS)
@@ -157,8 +157,8 @@ def _post(command: list[Any], body: bytes) -> dict[str, float]:
         done = subprocess.run(command, input=body, stdout=subprocess.PIPE, check=True)
     finally:
         os.sched_setaffinity(0, here)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def _cpu(pid: int) -> float:

@@ -92,7 +92,7 @@ async def delayed(queue: Queue, keys: Keys) -> None:
 
 
 USES: dict[str, Callable[[Queue, Keys], Awaitable[None]]] = {
-    each.__name__: each for each in (bulk, priority, waiting, stream, delayed)
+    use.__name__: use for use in (bulk, priority, waiting, stream, delayed)
 }
 
 
@@ -151,7 +151,7 @@ def main() -> int:
     for (name, use, metrics), values in sorted(
         figures.items(), key=lambda item: list(USES).index(item[0][1])
     ):
-        rate, cpu = (statistics.median(each) for each in zip(*values, strict=True))
+        rate, cpu = (statistics.median(rates) for rates in zip(*values, strict=True))
         print(f"{name:<30}{use:<10}{'on' if metrics else 'off':<9}{rate:>12,.0f}{cpu:>14.2f}")
         goal, by_cpu = GOALS.get((use, metrics), 0), 1e6 / cpu
         if name == "aioinformer, asyncio" and by_cpu < goal:

@@ -76,8 +76,8 @@ async def main() -> None:
 
 def finalizers(server: APIServer) -> list[str]:
     """Return the claim's finalizers."""
-    found: list[str] = server.get("v1", "persistentvolumeclaims", "photos")["metadata"]["finalizers"]
-    return found
+    names: list[str] = server.get("v1", "persistentvolumeclaims", "photos")["metadata"]["finalizers"]
+    return names
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ class Website(
 async def main() -> list[Change]:
     async with APIServer() as server, Client.from_url(server.url) as client:
         await Resource(client, "crds").create(crd(Website))
-        found: APIResource = await client.discovery.find("web")
-        print(f"the server has {found}, version {found.version}")
+        resource: APIResource = await client.discovery.find("web")
+        print(f"the server has {resource}, version {resource.version}")
 
         factory = SharedInformerFactory(client)
         websites = CachedResource(Resource(client, Website), factory.for_resource(Website))

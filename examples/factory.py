@@ -33,7 +33,10 @@ async def inform(client: Client) -> None:
         await registration.wait_synced(timeout=30)
         print("nodes:", sorted(node.name for node in nodes.lister.list()))
         print("pods in shop:", [pod.name for pod in pods.lister.namespace("shop").list()])
-        print("by image:", [each.key for each in deployments.indexer.by_index("image", "example.com/web:1")])
+        print(
+            "by image:",
+            [deployment.key for deployment in deployments.indexer.by_index("image", "example.com/web:1")],
+        )
 
         # Informers may be added at any time; start() starts those that do not run yet.
         services = factory.for_resource("v1", "services", namespace="shop")

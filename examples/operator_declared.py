@@ -50,7 +50,7 @@ async def all_websites(secret: KubeObject, context: Context) -> list[Request[Web
     """Return the websites that the style is for."""
     if secret.name != STYLE:
         return []
-    return [Request.of(each.key) for each in await context.resource(Website).list(secret.namespace)]
+    return [Request.of(website.key) for website in await context.resource(Website).list(secret.namespace)]
 
 
 @operator.controller(
@@ -66,7 +66,9 @@ async def reconcile(request: Request[Website], context: Context) -> None:
         return  # the ConfigMap goes with its owner
     if not site.spec.html:
         raise TerminalError("the page is empty")
-    styles = [each for each in await context.resource("secrets").list(site.namespace) if each.name == STYLE]
+    styles = [
+        secret for secret in await context.resource("secrets").list(site.namespace) if secret.name == STYLE
+    ]
     colour = styles[0]["data"]["colour"] if styles else "none"
     namespace = await context.uncached("namespaces").get(site.namespace)
     data = {"index.html": site.spec.html, "colour": colour, "namespace": namespace.uid}

@@ -35,7 +35,10 @@ async def main() -> None:
             async with one:
                 await eventually(lambda: one.state.leading or two.state.leading)
                 await eventually(lambda: one.ready() and two.ready())
-                print("both ready; leading:", [bool(each.state.leading) for each in (one, two)].count(True))
+                print(
+                    "both ready; leading:",
+                    [bool(elector.state.leading) for elector in (one, two)].count(True),
+                )
             await eventually(lambda: two.state.leading)  # at once, because the lease was released
             server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
             await eventually(lambda: two.state.controllers[0].reconciles)

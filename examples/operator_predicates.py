@@ -88,7 +88,7 @@ async def main() -> None:
 
 def tell(what: str, change: Change[KubeObject]) -> None:
     """Print which predicates let a change pass."""
-    print(f"{what}:", ", ".join(repr(each) for each in PREDICATES if each(change)) or "-")
+    print(f"{what}:", ", ".join(repr(predicate) for predicate in PREDICATES if predicate(change)) or "-")
 
 
 if __name__ == "__main__":

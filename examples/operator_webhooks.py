@@ -89,8 +89,8 @@ async def main() -> None:
                     response = (await answer.json())["response"]
                 patch = base64.b64decode(response.get("patch", "")).decode()
                 print(path, patch or response["status"]["message"])
-            states: list[WebhookState] = [each.state for each in app.counts]
-            print("calls:", sum(each.calls for each in states))
+            states: list[WebhookState] = [count.state for count in app.counts]
+            print("calls:", sum(state.calls for state in states))
     outcome: Reviewed[Website] = await operator.review(
         Website(WebsiteSpec("a.example.com"))
     )  # as a unit test does

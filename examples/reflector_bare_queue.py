@@ -25,7 +25,7 @@ from aioinformer.cache import Delta, DeltaType
 from aioinformer.testing import APIServer
 
 
-def described(obj: KubeObject | DeletedFinalStateUnknown[Any]) -> str:
+def describe(obj: KubeObject | DeletedFinalStateUnknown[Any]) -> str:
     """Return a description of a delta's object."""
     return (
         f"a tombstone of {obj.key}" if isinstance(obj, DeletedFinalStateUnknown) else f"the object {obj.key}"
@@ -34,11 +34,11 @@ def described(obj: KubeObject | DeletedFinalStateUnknown[Any]) -> str:
 
 async def live_through_a_disconnect(known_objects: Store[KubeObject] | None) -> list[str]:
     """Reflect two config maps, delete one while the watch is cut, and return what came out of the queue."""
-    told: list[str] = []
+    lines: list[str] = []
 
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         for delta_type, obj in deltas:
-            told.append(f"{delta_type}: {described(obj)}")
+            lines.append(f"{delta_type}: {describe(obj)}")
             if known_objects is None:
                 continue
             if delta_type is DeltaType.DELETED:  # what an informer's process function does for you
@@ -56,7 +56,7 @@ async def live_through_a_disconnect(known_objects: Store[KubeObject] | None) -> 
             await queue.pop(process)
             await queue.pop(process)
 
-            told.append("... the server is gone, and forgets what happens meanwhile ...")
+            lines.append("... the server is gone, and forgets what happens meanwhile ...")
             server.faults.refuse(cut=True)
             server.delete("v1", "configmaps", "doomed")
             server.faults.expire_history()
@@ -68,7 +68,7 @@ async def live_through_a_disconnect(known_objects: Store[KubeObject] | None) -> 
         finally:
             reflecting.cancel()
             await asyncio.wait({reflecting})
-    return told
+    return lines
 
 
 async def main() -> None:

@@ -37,13 +37,13 @@ def binaries() -> dict[str, str]:
         UsageError: One is missing.
     """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for name in ("etcd", "kube-apiserver"):
         where = (shutil.which(name, path=assets) if assets else None) or shutil.which(name)
         if where is None:
             raise pytest.UsageError(MISSING.format(name=name))
-        found[name] = where
-    return found
+        paths[name] = where
+    return paths
 
 
 class ControlPlane:
@@ -64,7 +64,7 @@ class ControlPlane:
         self._token = secrets.token_urlsafe()
         self._certificate = folder / "certificates" / "apiserver.crt"
         client_port, peer_port, port = free_ports(3)
-        self._etcd_url, self._peer_url = (f"http://127.0.0.1:{each}" for each in (client_port, peer_port))
+        self._etcd_url, self._peer_url = (f"http://127.0.0.1:{number}" for number in (client_port, peer_port))
         self._port = port
         self._exits = ExitStack()
 

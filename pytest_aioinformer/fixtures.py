@@ -23,7 +23,7 @@ from . import failed
 from .control_plane import ControlPlane, binaries
 from .loops import asyncio_fixture, value_in_loop
 from .servers import ServerUnderTest
-from .webhooks import serving
+from .webhooks import serve
 
 
 class RunOperator(Protocol):
@@ -168,7 +168,7 @@ def run_operator(
         manager = operator.manager(
             client, namespace=aioinformer_namespace, settings=settings, detect_mutations=True
         )
-        async with serving(client, operator, manager) if serves else nullcontext(), manager:
+        async with serve(client, operator, manager) if serves else nullcontext(), manager:
             yield manager
 
     return run

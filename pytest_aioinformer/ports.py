@@ -13,8 +13,8 @@ def free_ports(count: int) -> list[int]:
     its source port and connect to itself; then the server cannot listen there again.
     """
     dice = random.SystemRandom()  # with a seed, two workers could choose the same ports
-    found: set[int] = set()
-    while len(found) < count:
+    ports: set[int] = set()
+    while len(ports) < count:
         port = dice.randrange(20000, 30000)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -22,5 +22,5 @@ def free_ports(count: int) -> list[int]:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            found.add(port)
-    return list(found)
+            ports.add(port)
+    return list(ports)

@@ -16,7 +16,7 @@ from aioinformer.testing.access.tls import write_certificate
 
 
 @asynccontextmanager
-async def serving(client: Client, operator: Operator, manager: Manager) -> AsyncIterator[None]:
+async def serve(client: Client, operator: Operator, manager: Manager) -> AsyncIterator[None]:
     """Serve an operator's webhooks inside a block, and install the objects that make an API server call them.
 
     Args:

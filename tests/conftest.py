@@ -63,7 +63,7 @@ def _eager_loop() -> asyncio.AbstractEventLoop:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if isinstance(item, pytest.Function) and asyncio.iscoroutinefunction(item.obj):
-        item.obj = _limited(item.obj, _limit_of(item))
+        item.obj = _limit(item.obj, _limit_of(item))
 
 
 def _limit_of(item: pytest.Item) -> float:
@@ -73,7 +73,7 @@ def _limit_of(item: pytest.Item) -> float:
     return seconds - 20
 
 
-def _limited(
+def _limit(
     test: Callable[..., Coroutine[Any, Any, None]], seconds: float
 ) -> Callable[..., Coroutine[Any, Any, None]]:
     """Fail where the test waits, before pytest-timeout ends the process without a traceback."""
@@ -121,15 +121,15 @@ async def _clean_loop() -> AsyncIterator[None]:
     loop.set_exception_handler(lambda _, context: unseen.append(context))
     yield
     for _ in range(200):  # closing a TLS connection takes a few loop iterations
-        if not _leaked(loop):
+        if not _find_leaks(loop):
             break
         await asyncio.sleep(0.01)
-    assert not _leaked(loop)
+    assert not _find_leaks(loop)
     gc.collect()
     assert not unseen
 
 
-def _leaked(loop: asyncio.AbstractEventLoop) -> list[object]:
+def _find_leaks(loop: asyncio.AbstractEventLoop) -> list[object]:
     tasks: list[object] = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     selector = getattr(loop, "_selector", None)  # uvloop has none
     files = list(selector.get_map().values()) if selector is not None else []

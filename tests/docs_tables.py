@@ -59,13 +59,13 @@ _TABLE = re.compile(r"(?<=<!-- make docs-tables -->\n).*?(?=<!-- end -->)", re.D
 
 def find_tests_of_corners() -> dict[str, dict[str, list[str]]]:
     """Return, for each corner, the tests that name it, by file."""
-    found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    by_corner: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(TESTS.rglob("test_*.py")):
         file = f"tests/{path.relative_to(TESTS).as_posix()}"
         for test, corners in _tests_in(ast.parse(path.read_text()), set()):
             for corner in corners:
-                found[corner][file].append(test)
-    return {corner: dict(files) for corner, files in found.items()}
+                by_corner[corner][file].append(test)
+    return {corner: dict(files) for corner, files in by_corner.items()}
 
 
 def _tests_in(node: ast.AST, outer: set[str]) -> Iterator[tuple[str, set[str]]]:
@@ -85,11 +85,11 @@ def _corners_of_docstring(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFuncti
 
 def corners_page(text: str) -> str:
     """Return docs/corners.md with a current table of tests."""
-    found = find_tests_of_corners()
+    by_corner = find_tests_of_corners()
     rows = [
         "| | Tests |",
         "| --- | --- |",
-        *(f"| {corner} | {_cell(found.get(corner, {}))} |" for corner in EXPECTED),
+        *(f"| {corner} | {_cell(by_corner.get(corner, {}))} |" for corner in EXPECTED),
     ]
     table = "\n".join(rows)
     return _TABLE.sub(lambda _: f"\n{table}\n\n", text)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
-from aioinformer.errors import said
+from aioinformer.errors import message_of
 
 
 async def in_child(ask: Callable[[], object]) -> str:
@@ -38,7 +38,7 @@ def _outcome(ask: Callable[[], object]) -> str:
     try:
         return str(ask())
     except BaseException as error:
-        return f"{type(error).__name__}: {said(error)}"
+        return f"{type(error).__name__}: {message_of(error)}"
 
 
 def _read(file: int) -> bytes:

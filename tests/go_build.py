@@ -83,7 +83,7 @@ class GoBuild:
         if self._missing(folder):
             go = self._toolchain()
             self.cache.mkdir(parents=True, exist_ok=True)
-            with self._locked(report, abort):
+            with self._lock(report, abort):
                 folder.mkdir(exist_ok=True)
                 for command in self._missing(folder):
                     self._build(go, command, folder, report, abort)
@@ -97,8 +97,8 @@ class GoBuild:
         """Return a hash of the sources and flags. Go's own version does not count."""
         settings = (self.flags, sorted(self.commands.items()), sys.platform, os.uname().machine)
         digest = hashlib.sha256(repr(settings).encode())
-        found = {path for folder in self.sources for path in (self.module / folder).rglob("*.go")}
-        for source in sorted({self.module / "go.mod", self.module / "go.sum", *found}):
+        sources = {path for folder in self.sources for path in (self.module / folder).rglob("*.go")}
+        for source in sorted({self.module / "go.mod", self.module / "go.sum", *sources}):
             digest.update(f"\0{source.relative_to(self.module)}\0".encode())
             digest.update(source.read_bytes())
         return digest.hexdigest()[:16]
@@ -116,14 +116,14 @@ class GoBuild:
         asked = subprocess.run(
             [go, "env", "GOVERSION"], cwd=self.module, capture_output=True, text=True, check=False
         )
-        found = re.match(r"go(\d+)\.(\d+)", asked.stdout)
-        if asked.returncode or (found and (int(found[1]), int(found[2])) < (int(wanted[1]), int(wanted[2]))):
+        match = re.match(r"go(\d+)\.(\d+)", asked.stdout)
+        if asked.returncode or (match and (int(match[1]), int(match[2])) < (int(wanted[1]), int(wanted[2]))):
             said = asked.stdout.strip() or asked.stderr.strip()
             raise ToolchainMissingError(f"the Go toolchain {go} is too old ({said}): {advice}")
         return go
 
     @contextmanager
-    def _locked(self, report: Report, abort: threading.Event) -> Iterator[None]:
+    def _lock(self, report: Report, abort: threading.Event) -> Iterator[None]:
         with (self.cache / "lock").open("w") as lock:
             waiting = False
             while True:
@@ -182,18 +182,18 @@ def build_before_tests(session: pytest.Session, ensure: Iterable[Callable[[], ob
     """
     capture: Any = session.config.pluginmanager.getplugin("capturemanager")
     try:
-        for each in ensure:
+        for build in ensure:
             if capture is None:
-                each()
+                build()
             else:
                 with capture.global_and_fixture_disabled():  # shows the progress
-                    each()
+                    build()
     except (ToolchainMissingError, BuildError) as error:
         return error
     return None
 
 
-def ensured(ensure: Callable[[], Path], error: Exception | None) -> Path:
+def require_build(ensure: Callable[[], Path], error: Exception | None) -> Path:
     """Return the folder of a build, for a fixture.
 
     Without Go the test skips and says what to install; if the environment has ``CI``, it fails.

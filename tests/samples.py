@@ -71,7 +71,7 @@ SMALL = Compression(dictionary_size=64, samples=8)
 LONG = {f"field-{n}": f"some value {n % 3}" for n in range(100)}
 
 
-def compressed(obj: KubeObject) -> KubeObject:
+def compress_object(obj: KubeObject) -> KubeObject:
     """Return an object in the form that a compressing store keeps."""
     compressor = Compressor(SMALL)
     compressor.pack(pod("first", spec=LONG))

@@ -38,7 +38,7 @@ async def cancel_after(count: int, coroutine: Coroutine[Any, Any, T]) -> T | Non
 
 
 @asynccontextmanager
-async def running(coroutine: Coroutine[Any, Any, Any]) -> AsyncIterator[asyncio.Task[Any]]:
+async def run_during(coroutine: Coroutine[Any, Any, Any]) -> AsyncIterator[asyncio.Task[Any]]:
     """Run a coroutine during the block; raise its error at the end."""
     task = asyncio.create_task(coroutine)
     try:

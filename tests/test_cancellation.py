@@ -27,7 +27,7 @@ from aioinformer.testing.simulation import VirtualTimeLoop
 from .cancellation.registry import Call, Case, endless, in_virtual_time, over_sockets
 from .listwatch.test_cancellation import assert_at_rest
 from .steps import until
-from .virtual_time import run, settled
+from .virtual_time import run, settle
 
 MOST = 200
 """Steps that reach every await of a coroutine that runs until it is cancelled."""
@@ -78,7 +78,7 @@ def test_every_public_coroutine_has_a_case() -> None:
 def test_cancelled_at_every_step(name: str) -> None:
     gc.freeze()  # objects of earlier tests are not collected again after each step
     for steps in count():
-        reached = run(cancelled_after(steps, in_virtual_time[name], ends=name not in endless))
+        reached = run(cancel_after(steps, in_virtual_time[name], ends=name not in endless))
         if not reached or (name in endless and steps == MOST):
             break
         assert steps < 10 * MOST, "it should have ended by now"
@@ -101,10 +101,10 @@ def test_remaining_tasks_and_streams_fail_the_check() -> None:
             yield call
 
         with pytest.raises(AssertionError):
-            run(cancelled_after(1, make))
+            run(cancel_after(1, make))
 
 
-async def cancelled_after(steps: int, make: Case, *, ends: bool = True) -> bool:
+async def cancel_after(steps: int, make: Case, *, ends: bool = True) -> bool:
     """Cancel after a number of loop steps of any task; return whether the call ran that long."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualTimeLoop)
@@ -128,7 +128,7 @@ async def cancelled_after(steps: int, make: Case, *, ends: bool = True) -> bool:
         if not task.cancelled():
             task.result()
         del task, cancel_in_time
-    await settled(5)
+    await settle(5)
     gc.collect()
     assert not loop.failures
     return reached

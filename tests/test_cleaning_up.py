@@ -22,15 +22,15 @@ async def client() -> AsyncIterator[Client]:
         yield client
 
 
-async def writing(client: Client) -> None:
+async def write(client: Client) -> None:
     resource = Resource(client, "v1", "configmaps")
     listed = await resource.list("default")
-    assert [each.key for each in listed] == ["default/a"]
+    assert [obj.key for obj in listed] == ["default/a"]
     await resource.patch("default/a", {"data": {"done": "yes"}})
     await resource.delete(await resource.get("default/a"))
 
 
-async def waiting(client: Client) -> None:
+async def wait(client: Client) -> None:
     configmaps = ListWatch.for_resource(client, "v1", "configmaps", "default")
     resource = Resource(client, "v1", "configmaps")
     before = await resource.get("default/a")
@@ -42,7 +42,7 @@ async def waiting(client: Client) -> None:
             break
 
 
-async def reading(client: Client) -> None:
+async def read(client: Client) -> None:
     async with SharedInformerFactory(client) as factory:
         configmaps = factory.for_resource("v1", "configmaps")
         await factory.wait_for_cache_sync(timeout=30)
@@ -51,14 +51,14 @@ async def reading(client: Client) -> None:
         assert await configmaps.wait_for(written, timeout=30) == written
 
 
-async def leading(client: Client) -> None:
+async def lead(client: Client) -> None:
     async with LeaderElector(client, "cleaner", "default"), EventRecorder(client, "cleaner") as recorder:
         recorder.event(await Resource(client, "v1", "configmaps").get("default/a"), "Normal", "Left", "bye")
     (event,) = await Resource(client, "events.k8s.io/v1", "events").list("default")
     assert event["reason"] == "Left"
 
 
-@pytest.mark.parametrize("clean_up", [writing, waiting, reading, leading])
+@pytest.mark.parametrize("clean_up", [write, wait, read, lead])
 async def test_cleanup_is_not_cancelled_again(client: Client, clean_up: CleanUp) -> None:
     cleaned_up = False
     with pytest.raises(TimeoutError):

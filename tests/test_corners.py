@@ -23,8 +23,8 @@ DIFFERENCES = (DOCS / "differences-from-client-go.md").read_text()
 
 
 def test_every_corner_has_a_test() -> None:
-    found = find_tests_of_corners()
-    assert [corner for corner in EXPECTED if corner not in found] == []
+    by_corner = find_tests_of_corners()
+    assert [corner for corner in EXPECTED if corner not in by_corner] == []
 
 
 def test_excluded_weak_points_have_no_test_and_the_page_says_so() -> None:

@@ -25,7 +25,7 @@ from aioinformer.errors import (
     SyncTimeout,
     TransformError,
     UnknownIndexError,
-    said,
+    message_of,
 )
 
 CAUSE = ValueError("why")
@@ -188,13 +188,13 @@ class MuteError(Exception):
         raise RuntimeError("not even this")
 
 
-def test_said_names_the_type_of_foreign_errors() -> None:
-    assert said(ConfigError("why")) == "why"
-    assert said(ConfigError()) == "ConfigError()"
-    assert said(ValueError("why")) == "ValueError: why"
-    assert said(KeyError("data")) == "KeyError: 'data'"
-    assert said(ValueError()) == "ValueError()"
-    assert said(MuteError()) == "MuteError"
+def test_message_of_names_the_type_of_foreign_errors() -> None:
+    assert message_of(ConfigError("why")) == "why"
+    assert message_of(ConfigError()) == "ConfigError()"
+    assert message_of(ValueError("why")) == "ValueError: why"
+    assert message_of(KeyError("data")) == "KeyError: 'data'"
+    assert message_of(ValueError()) == "ValueError()"
+    assert message_of(MuteError()) == "MuteError"
 
 
 class TestRejections:

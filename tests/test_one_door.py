@@ -48,7 +48,7 @@ EXCEPTIONS = {
 """Files that decode in other ways, and why they may."""
 
 
-def dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Name)) else ""
 
 
@@ -56,10 +56,10 @@ def decoders_in(source: str, *, is_protobuf: bool = False) -> list[tuple[int, st
     """Return the lines of a module that decode bytes, or import what does."""
     decoders = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and dotted(node) in DECODERS:
-            decoders.append((node.lineno, dotted(node)))
+        if isinstance(node, ast.Attribute) and dotted_name(node) in DECODERS:
+            decoders.append((node.lineno, dotted_name(node)))
         elif isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.ctx, ast.Load):
-            if dotted(node) != "msgspec.json":
+            if dotted_name(node) != "msgspec.json":
                 decoders.append((node.lineno, f".{node.attr}"))
         elif isinstance(node, ast.ImportFrom):
             module = node.module or ""

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from .test_one_door import PACKAGE, dotted
+from .test_one_door import PACKAGE, dotted_name
 
 HANDLERS = {
     *("cancelling", "uncancel", "asyncio.CancelledError"),
@@ -51,7 +51,7 @@ def handlers_in(source: str) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):
-            names |= {node.attr, dotted(node)} & HANDLERS
+            names |= {node.attr, dotted_name(node)} & HANDLERS
         elif isinstance(node, ast.ImportFrom):
             names |= {f"{node.module}.{alias.name}" for alias in node.names} & HANDLERS
     return names
@@ -67,7 +67,7 @@ def user_code_in_scopes(source: str) -> list[int]:
             ast.unparse(item.context_expr).startswith(("anyio.move_", "anyio.fail_")) for item in block.items
         )
         for call in ast.walk(block)
-        if isinstance(call, ast.Call) and dotted(call.func) == "maybe_await"
+        if isinstance(call, ast.Call) and dotted_name(call.func) == "maybe_await"
     ]
 
 

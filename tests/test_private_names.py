@@ -26,21 +26,21 @@ class _PrivateNames(ast.NodeVisitor):
     def __init__(self, own: set[str]) -> None:
         self._own = own
         self._imported: set[str] = set()
-        self.found: list[tuple[int, str]] = []
+        self.uses: list[tuple[int, str]] = []
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             if alias.name.partition(".")[0] in LIBRARIES:
                 self._imported.add((alias.asname or alias.name).partition(".")[0])
                 if any(map(is_private, alias.name.split("."))):
-                    self.found.append((node.lineno, alias.name))
+                    self.uses.append((node.lineno, alias.name))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         if node.level or (node.module or "").partition(".")[0] not in LIBRARIES:
             return
         for name in (*(node.module or "").split("."), *(alias.name for alias in node.names)):
             if is_private(name):
-                self.found.append((node.lineno, name))
+                self.uses.append((node.lineno, name))
         self._imported.update(alias.asname or alias.name for alias in node.names)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
@@ -50,7 +50,7 @@ class _PrivateNames(ast.NodeVisitor):
                 root = root.value
             is_imported = isinstance(root, ast.Name) and root.id in self._imported
             if is_imported or node.attr not in self._own:
-                self.found.append((node.lineno, ast.unparse(node)))
+                self.uses.append((node.lineno, ast.unparse(node)))
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -58,14 +58,14 @@ class _PrivateNames(ast.NodeVisitor):
             name = node.args[1] if len(node.args) > 1 else None
             text = name.value if isinstance(name, ast.Constant) else None
             if isinstance(text, str) and is_private(text) and text not in self._own:
-                self.found.append((node.lineno, ast.unparse(node)))
+                self.uses.append((node.lineno, ast.unparse(node)))
         self.generic_visit(node)
 
 
 def private_names_of(source: str, own: set[str]) -> list[tuple[int, str]]:
     visitor = _PrivateNames(own)
     visitor.visit(ast.parse(source))
-    return visitor.found
+    return visitor.uses
 
 
 def names_defined_in(tree: ast.AST) -> Iterator[str]:

@@ -28,19 +28,23 @@ def test_no_url_of_a_code_host_that_others_may_own() -> None:
 def test_the_lowest_versions_that_are_tested_are_the_lower_bounds() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
-    requirements = [Requirement(each) for each in [*project["dependencies"], *chain.from_iterable(extras)]]
+    requirements = [
+        Requirement(dependency) for dependency in [*project["dependencies"], *chain.from_iterable(extras)]
+    ]
     bounds = {
-        each.name: Version(specifier.version)
-        for each in requirements
-        for specifier in each.specifier
+        requirement.name: Version(specifier.version)
+        for requirement in requirements
+        for specifier in requirement.specifier
         if specifier.operator == ">="
     }
     lines = (ROOT / "tests" / "constraints-lowest.txt").read_text().splitlines()
     tested = [Requirement(line) for line in lines if not line.startswith("#")]
     assert tested
-    assert bounds.keys() >= {each.name for each in tested} - {"click"}  # typer's
-    for each in tested:
-        if each.name == "click":
+    assert bounds.keys() >= {requirement.name for requirement in tested} - {"click"}  # typer's
+    for requirement in tested:
+        if requirement.name == "click":
             continue
-        (specifier,) = each.specifier
-        assert (specifier.operator, Version(specifier.version)) == ("==", bounds[each.name]), each.name
+        (specifier,) = requirement.specifier
+        assert (specifier.operator, Version(specifier.version)) == ("==", bounds[requirement.name]), (
+            requirement.name
+        )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.protocols import batched
+from aioinformer.protocols import may_batch
 
 
 class Base:
@@ -72,14 +72,14 @@ class CountingProxy(Proxy):
         (Proxy(Mixin()), False),
         (CountingProxy(Base()), False),
     ],
-    ids=lambda each: each if isinstance(each, bool) else type(each).__name__,
+    ids=lambda value: value if isinstance(value, bool) else type(value).__name__,
 )
 def test_batch_method_is_used_unless_a_subclass_overrides_a_single_one(obj: object, usable: bool) -> None:
-    assert batched(obj, "many", "one", "other") is usable
+    assert may_batch(obj, "many", "one", "other") is usable
 
 
 def test_single_method_overridden_on_the_instance() -> None:
     patched = Base()
     patched.other = lambda: None  # type: ignore[method-assign]
-    assert not batched(patched, "many", "one", "other")
-    assert batched(patched, "many", "one")
+    assert not may_batch(patched, "many", "one", "other")
+    assert may_batch(patched, "many", "one")

@@ -51,7 +51,7 @@ def test_root_stays_small() -> None:
     assert len(aioinformer.__all__) <= 70
 
 
-@pytest.mark.parametrize("module", [cache, errors, workqueue, tracing], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("module", [cache, errors, workqueue, tracing], ids=lambda module: module.__name__)
 def test_a_name_means_the_same_in_every_module(module: ModuleType) -> None:
     for name in set(module.__all__) & set(aioinformer.__all__):
         assert getattr(module, name) is getattr(aioinformer, name)

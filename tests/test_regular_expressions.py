@@ -18,7 +18,7 @@ POSSESSIVE = re.compile(r"[\])}.\w\\][*+?}]\+|\(\?>")
 def expressions_of(source: str) -> list[str]:
     """Return the texts in a module that look like regular expressions, without docstrings."""
     tree = ast.parse(source)
-    prose = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and id(node) not in prose and isinstance(node.value, str | bytes):

@@ -16,7 +16,7 @@ from aioinformer import (
     SharedIndexInformer,
 )
 from aioinformer.processor import Processor
-from aioinformer.tracing import STAGES, StageTimes, Trace, Tracer, ranked
+from aioinformer.tracing import STAGES, StageTimes, Trace, Tracer, percentiles_of
 from tests.informer.handlers import Follower
 from tests.reflector.running import NoJitter
 from tests.reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, modified, page, raw_pod
@@ -33,7 +33,7 @@ def live() -> Scripted:
     return Scripted([page(raw_pod("old", 1), version=10)], [changes])
 
 
-def traced(server: Scripted, tracer: Tracer | None, **options: Any) -> SharedIndexInformer[KubeObject]:
+def make_traced(server: Scripted, tracer: Tracer | None, **options: Any) -> SharedIndexInformer[KubeObject]:
     return SharedIndexInformer(server, KubeObject, random=NoJitter(), tracer=tracer, **options)
 
 
@@ -42,16 +42,16 @@ def traced(server: Scripted, tracer: Tracer | None, **options: Any) -> SharedInd
 async def test_every_event_is_stamped_on_its_way_to_every_handler(queue: Any) -> None:
     traces: list[Trace] = []
     tracer = Tracer(traces.append)
-    subject = traced(live(), tracer, queue=queue)
+    subject = make_traced(live(), tracer, queue=queue)
     plain: ResourceEventHandlerFuncs[KubeObject] = ResourceEventHandlerFuncs()
     subject.add_event_handler(slow := Follower(seconds=1.0), name="slow")
     subject.add_event_handler(plain)
     async with subject:
         await asyncio.sleep(30)
     assert len(slow.calls) == 5
-    told = [(trace.key, trace.resource_version) for trace in traces if trace.handler == "slow"]
+    stamped = [(trace.key, trace.resource_version) for trace in traces if trace.handler == "slow"]
     events = [("default/a", "11"), ("default/a", "12"), ("default/b", "13"), ("default/b", "15")]
-    assert told == events, "the pod of the list is no event"
+    assert stamped == events, "the pod of the list is no event"
     assert len(traces) == 2 * len(events)
     for trace in traces:
         stamps = [trace.received, *(getattr(trace, stage) for stage in STAGES)]
@@ -75,7 +75,7 @@ async def test_trace_finishes_when_a_handler_raises() -> None:
             raise ValueError("async")
 
     traces: list[Trace] = []
-    subject = traced(live(), tracer := Tracer(traces.append))
+    subject = make_traced(live(), tracer := Tracer(traces.append))
     registration = subject.add_event_handler(Failing())
     async with subject:
         await asyncio.sleep(5)
@@ -88,7 +88,7 @@ async def test_trace_finishes_when_a_handler_raises() -> None:
 @virtual_time
 async def test_number_of_pending_traces_is_bounded() -> None:
     tracer = Tracer(lambda trace: None, limit=2)
-    subject = traced(live(), tracer)
+    subject = make_traced(live(), tracer)
     subject.add_event_handler(Follower(seconds=100.0), backlog="block", backlog_limit=1)
     async with subject:
         await asyncio.sleep(5)
@@ -100,7 +100,7 @@ async def test_number_of_pending_traces_is_bounded() -> None:
 @virtual_time
 async def test_dropped_notifications_leave_no_trace(backlog: Any, whole: list[str]) -> None:
     traces: list[Trace] = []
-    subject = traced(live(), tracer := Tracer(traces.append))
+    subject = make_traced(live(), tracer := Tracer(traces.append))
     registration = subject.add_event_handler(Follower(seconds=100.0), backlog=backlog, backlog_limit=1)
     async with subject:
         await asyncio.sleep(1000)
@@ -113,7 +113,7 @@ async def test_dropped_notifications_leave_no_trace(backlog: Any, whole: list[st
 @virtual_time
 async def test_removed_handler_leaves_no_trace() -> None:
     traces: list[Trace] = []
-    subject = traced(live(), tracer := Tracer(traces.append))
+    subject = make_traced(live(), tracer := Tracer(traces.append))
     registration = subject.add_event_handler(Follower(seconds=100.0))
     subject.add_event_handler(ResourceEventHandlerFuncs(), name="stays")
     async with subject:
@@ -129,7 +129,7 @@ async def test_resyncs_have_no_trace() -> None:
     """Also for an object whose event has not reached every handler."""
     traces: list[Trace] = []
     server = Scripted([page(version=10)], [[added("a", 11), FOREVER]])
-    subject = traced(server, Tracer(traces.append), default_resync_period=1.0)
+    subject = make_traced(server, Tracer(traces.append), default_resync_period=1.0)
     subject.add_event_handler(Follower(seconds=3.5), 0.0, name="slow")
     subject.add_event_handler(quick := Follower(), name="quick")
     async with subject:
@@ -178,7 +178,7 @@ async def test_events_of_objects_without_version_are_kept_apart(queue: Any, back
 
 @virtual_time
 async def test_without_handlers_nothing_is_kept() -> None:
-    subject = traced(live(), tracer := Tracer(lambda trace: None))
+    subject = make_traced(live(), tracer := Tracer(lambda trace: None))
     async with subject:
         await asyncio.sleep(5)
         assert len(subject.store) == 2
@@ -186,7 +186,7 @@ async def test_without_handlers_nothing_is_kept() -> None:
 
 
 def test_without_a_tracer_no_code_is_wrapped() -> None:
-    subject = traced(live(), None)
+    subject = make_traced(live(), None)
     subject.add_event_handler(handler := Follower())
     assert type(subject._processor) is Processor
     assert subject._processor.listeners[0].handler is handler
@@ -196,12 +196,12 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(ConfigError):
         Tracer(None)  # type: ignore[arg-type]
     with pytest.raises(ConfigError):
-        traced(live(), Tracer(print)).add_event_handler(object())  # type: ignore[arg-type]
+        make_traced(live(), Tracer(print)).add_event_handler(object())  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="plain function"):
         Tracer(asyncio.sleep)  # type: ignore[arg-type]
     for other in (StageTimes(), Tracer):
         with pytest.raises(ConfigError, match=r"tracer must be a Tracer, such as Tracer\(StageTimes\(\)\)"):
-            traced(live(), other)  # type: ignore[arg-type]
+            make_traced(live(), other)  # type: ignore[arg-type]
     for share in (50, -0.1, float("nan"), "0.5"):
         with pytest.raises(
             ConfigError, match=r"a share must be a number from 0 to 1, such as 0\.99 for 99 %, not"
@@ -210,9 +210,9 @@ def test_invalid_arguments_are_refused() -> None:
 
 
 def test_tracer_is_for_one_informer() -> None:
-    traced(live(), tracer := Tracer(print))
+    make_traced(live(), tracer := Tracer(print))
     with pytest.raises(ConfigError, match="others: this Tracer belongs to scripted pods"):
-        traced(live(), tracer, name="others")
+        make_traced(live(), tracer, name="others")
 
 
 @pytest.mark.parametrize("error", [ValueError("full"), asyncio.CancelledError()])
@@ -223,13 +223,13 @@ async def test_error_in_the_hook_is_not_the_handlers(
     def count(trace: Trace) -> None:
         raise error
 
-    subject = traced(live(), tracer := Tracer(count))
+    subject = make_traced(live(), tracer := Tracer(count))
     registration = subject.add_event_handler(slow := Follower(seconds=1.0))
     subject.add_event_handler(ResourceEventHandlerFuncs())
     async with subject:
         await asyncio.sleep(30)
     assert len(slow.calls) == 5
-    assert [each.failed for each in (registration.state, *subject.state.handlers)] == [0, 0, 0]
+    assert [state.failed for state in (registration.state, *subject.state.handlers)] == [0, 0, 0]
     assert tracer.failed == len(caplog.messages) == 8
     assert "scripted pods: the Tracer's hook test_error" in caplog.text
     assert "<locals>.count raised for default/a at 11" in caplog.text
@@ -242,11 +242,11 @@ def test_stage_times_are_percentiles_of_the_last_traces() -> None:
     for number in range(200):
         times(Trace("k", "1", "pods", "h", 0, 1000, 2000, 3000, 4000, 5000, 6000, 6000 + number * 1000))
     assert len(times) == 100
-    found = times.percentiles(0.0, 0.5, 0.99)
-    assert list(found) == [*STAGES, "total"]
-    assert found["decoded"] == (1e-6, 1e-6, 1e-6)
-    assert found["finished"] == (100e-6, 149e-6, 198e-6)
-    assert found["total"] == (106e-6, 155e-6, 204e-6)
+    percentiles = times.percentiles(0.0, 0.5, 0.99)
+    assert list(percentiles) == [*STAGES, "total"]
+    assert percentiles["decoded"] == (1e-6, 1e-6, 1e-6)
+    assert percentiles["finished"] == (100e-6, 149e-6, 198e-6)
+    assert percentiles["total"] == (106e-6, 155e-6, 204e-6)
     assert sum(times.means().values()) == pytest.approx(155.5e-6)
 
 
@@ -263,13 +263,13 @@ def test_stage_times_are_percentiles_of_the_last_traces() -> None:
     ],
 )
 def test_percentiles_are_by_nearest_rank(count: int, share: float, rank: int) -> None:
-    assert ranked([number * 10**9 for number in range(1, count + 1)], (share,)) == (rank,)
+    assert percentiles_of([number * 10**9 for number in range(1, count + 1)], (share,)) == (rank,)
 
 
 @virtual_time
 async def test_bookmarks_pass_through_a_tracer() -> None:
     """From Python 3.12 on, isinstance does not see attributes that a wrapper passes on by __getattr__."""
     server = Scripted([page(version=10)], [[bookmark(14), FOREVER]])
-    async with traced(server, Tracer(lambda trace: None), queue="real") as subject:
+    async with make_traced(server, Tracer(lambda trace: None), queue="real") as subject:
         await asyncio.sleep(1)
         assert subject.store.last_store_sync_resource_version == "14"

@@ -37,7 +37,7 @@ def virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
     return in_virtual_time
 
 
-def simulated(
+def simulate_scenario(
     scenario: Callable[[Simulation], Coroutine[Any, Any, None]], seeds: int = 3
 ) -> Callable[[], None]:
     """Turn a scenario on a simulated API server into a test, which runs it in several orders."""
@@ -51,7 +51,7 @@ def simulated(
     return in_several_orders
 
 
-async def settled(rounds: int = 50) -> None:
+async def settle(rounds: int = 50) -> None:
     """Run everything that is ready, without advancing time."""
     for _ in range(rounds):
         await asyncio.sleep(0)

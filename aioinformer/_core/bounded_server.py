@@ -120,8 +120,8 @@ class BoundedServer(HTTPServer):
         self._sockets = await bind(host, port, options, note=note)
         for sock in self._sockets:
             self._start(self._accept(sock, tls))
-        found: int = self._sockets[0].getsockname()[1]
-        return found
+        port_bound: int = self._sockets[0].getsockname()[1]
+        return port_bound
 
     async def close(self, timeout: float) -> None:
         """Stop to listen, let requests end for a time, and close all connections."""

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..errors import ConfigError, shortened
+from ..errors import ConfigError, shorten
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ def require_plain(name: str, function: object, *, may_yield: bool = False) -> No
         raise ConfigError(f"{name} must be a plain function, without {without}: {callable_name(function)}")
 
 
-def require_at_once(name: str, result: T) -> T:
+def require_sync_function(name: str, result: T) -> T:
     """Check that a plain function did not return an awaitable, which would count as true.
 
     Raises:
@@ -85,7 +85,7 @@ def require_at_once(name: str, result: T) -> T:
     if inspect.isawaitable(result):
         if inspect.iscoroutine(result):
             result.close()  # or Python warns that it was never awaited
-        raise ConfigError(f"{name} must return its result, not an awaitable: {shortened(result)}")
+        raise ConfigError(f"{name} must return its result, not an awaitable: {shorten(result)}")
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio.lowlevel
 
-from ..errors import AioInformerError, said, traceback_of
+from ..errors import AioInformerError, message_of, traceback_of
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,9 @@ async def maybe_await(result: object) -> Any:
     except Exception as error:
         if task.cancelling() == before:
             raise
-        logger.error("user code failed when it was cancelled: %s", said(error), exc_info=traceback_of(error))
+        logger.error(
+            "user code failed when it was cancelled: %s", message_of(error), exc_info=traceback_of(error)
+        )
     if task.cancelling() > before:
         await anyio.lowlevel.checkpoint_if_cancelled()  # a cancel scope catches only its own CancelledError
         raise asyncio.CancelledError

@@ -138,7 +138,7 @@ def require_methods(name: str, value: object, methods: Iterable[str], like: str)
     Raises:
         ConfigError: A method is missing, or the object is a class.
     """
-    missing = [each for each in methods if not callable(getattr(value, each, None))]
+    missing = [method for method in methods if not callable(getattr(value, method, None))]
     if missing or isinstance(value, type):
         lacks = f", which has no {', '.join(missing)}" if missing else ", a class"
         raise ConfigError(f"{name} must be one such as {like}, not {value!r:.200}{lacks}")
@@ -171,5 +171,8 @@ def require_options(
     known = list(known)
     if unknown := sorted(set(given).difference(known)):
         own = () if taker is None else signature(taker).parameters.values()
-        names = [*(each.name for each in own if each.kind is not each.VAR_KEYWORD), *known]
+        names = [
+            *(parameter.name for parameter in own if parameter.kind is not parameter.VAR_KEYWORD),
+            *known,
+        ]
         raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(names)}")

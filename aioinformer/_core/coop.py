@@ -114,7 +114,7 @@ def _share(concurrent: int) -> float:
     return SLICE / min(concurrent, MAX_SHARES)
 
 
-async def yielding(steps: Iterator[None]) -> None:
+async def run_in_slices(steps: Iterator[None]) -> None:
     """Run a generator that yields wherever it can be interrupted, in slices."""
     budget = Budget()
     for _ in steps:

@@ -31,8 +31,8 @@ def difference(before: Any, after: Any, path: str = "") -> tuple[str, Any, Any] 
     for name in {**old, **new}:
         was, now = old.get(name, _NOTHING), new.get(name, _NOTHING)
         # A deep copy shares what cannot be changed in place.
-        if was is not now and (found := difference(was, now, f"{path}.{name}" if path else str(name))):
-            return found
+        if was is not now and (inner := difference(was, now, f"{path}.{name}" if path else str(name))):
+            return inner
     return None
 
 

@@ -156,7 +156,7 @@ class _Parser:
                 case ".":
                     self._parts.append(Char(_any if self._flags.dot_has_newline else _any_in_line))
                 case "\\":
-                    self._escaped(begin)
+                    self._read_escaped(begin)
                 case _:
                     self._literal(char)
         if self._groups:
@@ -167,9 +167,9 @@ class _Parser:
         return self._pattern[self._at] if self._at < len(self._pattern) else None
 
     def _literal(self, char: str) -> None:
-        self._parts.append(Char(self._folded(lambda other: other == char)))
+        self._parts.append(Char(self._fold(lambda other: other == char)))
 
-    def _folded(self, has: Has) -> Has:
+    def _fold(self, has: Has) -> Has:
         """Return whether a class has a character, or has it in another case if that does not matter here."""
         if not self._flags.ignores_case:
             return has
@@ -226,9 +226,9 @@ class _Parser:
         """Return what the group has so far."""
         choices = [*self._choices, Sequence(self._parts)]
         made = Choice(choices) if len(choices) > 1 else choices[0]
-        inside = [self._copies.get(id(part), (1, 1)) for each in choices for part in each.parts]
+        inside = [self._copies.get(id(part), (1, 1)) for choice in choices for part in choice.parts]
         levels = max((levels for _, levels in inside), default=0) + is_captured
-        levels += any(len(each.parts) > 1 for each in choices) + (len(choices) > 1)
+        levels += any(len(choice.parts) > 1 for choice in choices) + (len(choices) > 1)
         if levels > MOST_LEVELS:
             raise _error("expression nests too deeply", self._pattern)
         self._copies[id(made)] = max((copies for copies, _ in inside), default=1), levels
@@ -268,7 +268,7 @@ class _Parser:
 
     # -- characters ----------------------------------------------------------------------------------------
 
-    def _escaped(self, begin: int) -> None:
+    def _read_escaped(self, begin: int) -> None:
         char = self._peek()
         if char in _ASSERTIONS:
             self._at += 1
@@ -288,7 +288,7 @@ class _Parser:
         char = self._peek()
         if char is not None and char.lower() in _PERL:
             self._at += 1
-            return _negated_if(char.isupper(), self._folded(_ranges(_PERL[char.lower()])))
+            return _negate_if(char.isupper(), self._fold(_ranges(_PERL[char.lower()])))
         if char in ("p", "P"):
             return self._category(begin, is_negated=char == "P")
         return None
@@ -308,11 +308,11 @@ class _Parser:
         if plain == "Any":
             return lambda _: not is_negated
         if plain == "Ascii":
-            return _negated_if(is_negated, self._folded(_ranges("\0-\x7f")))
+            return _negate_if(is_negated, self._fold(_ranges("\0-\x7f")))
         if plain in _CATEGORIES:
             wanted, is_other = _CATEGORIES[plain]
-            has = self._folded(lambda char: unicodedata.category(char).startswith(wanted))
-            return _negated_if(is_negated is not is_other, has)
+            has = self._fold(lambda char: unicodedata.category(char).startswith(wanted))
+            return _negate_if(is_negated is not is_other, has)
         if len(plain) > 2 and plain.isalpha():
             raise NotImplementedError(f"Python does not know the characters of {name}")
         raise _error("invalid character class range", rest[: end + 1])
@@ -356,7 +356,7 @@ class _Parser:
                 name = named[1].removeprefix("^")
                 if name not in _POSIX:
                     raise _error("invalid character class range", named[0])
-                members.append(_negated_if(named[1] != name, self._folded(_ranges(_POSIX[name]))))
+                members.append(_negate_if(named[1] != name, self._fold(_ranges(_POSIX[name]))))
                 self._at = named.end()
                 continue
             if self._peek() == "\\":
@@ -373,8 +373,8 @@ class _Parser:
                     raise _error("invalid character class range", self._pattern[at : self._at])
             ranges.append((low, high))
         self._at += 1
-        members.append(self._folded(lambda char: any(low <= char <= high for low, high in ranges)))
-        return _negated_if(is_negated, lambda char: any(has(char) for has in members))
+        members.append(self._fold(lambda char: any(low <= char <= high for low, high in ranges)))
+        return _negate_if(is_negated, lambda char: any(has(char) for has in members))
 
     def _member(self, begin: int) -> str:
         """Read one character of a class."""
@@ -397,7 +397,7 @@ def _any_in_line(char: str) -> bool:
     return char != "\n"
 
 
-def _negated_if(is_negated: bool, has: Has) -> Has:
+def _negate_if(is_negated: bool, has: Has) -> Has:
     return (lambda char: not has(char)) if is_negated else has
 
 

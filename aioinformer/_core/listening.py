@@ -51,8 +51,8 @@ async def bind(host: str | None, port: int, options: str, *, note: str = "") -> 
 async def _addresses(host: str | None, port: int) -> list[tuple[int, tuple[str, int]]]:
     if host is None:
         return [(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET, ("", port))]
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys((int(family), (str(address[0]), port)) for family, *_, address in found))
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys((int(family), (str(address[0]), port)) for family, *_, address in infos))
 
 
 def most_connections(wanted: int) -> int:

@@ -11,12 +11,12 @@ FOLDERS = (PACKAGE, os.path.dirname(os.__file__))
 
 def own_frame(error: BaseException) -> traceback.FrameSummary | None:
     """Return the innermost frame in the user's code: not in this package, an installed one, or Python's own."""
-    found = None
+    summary = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         code = frame.f_code
         if is_own(code.co_filename):
-            found = traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False)
-    return found  # it reads the file only if its line is asked for
+            summary = traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False)
+    return summary  # it reads the file only if its line is asked for
 
 
 def shown_path(path: str) -> str:

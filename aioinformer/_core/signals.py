@@ -54,16 +54,16 @@ async def run_until_signal(
             task.cancel()
 
     try:
-        for each in signals:
+        for number in signals:
             # Not the loop's add_signal_handler, which forgets the handler before.
-            handlers_before[each] = signal.signal(each, lambda *_: loop.call_soon_threadsafe(stop))
+            handlers_before[number] = signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
         await run()
     except asyncio.CancelledError:
         if not received or task.cancelling() > received:  # the caller was cancelled too
             raise
     finally:
         is_over = True
-        for each, before in handlers_before.items():
-            signal.signal(each, signal.SIG_DFL if before is None else before)
+        for number, before in handlers_before.items():
+            signal.signal(number, signal.SIG_DFL if before is None else before)
         for _ in range(received):
             task.uncancel()

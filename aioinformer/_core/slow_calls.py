@@ -33,7 +33,7 @@ class StepTimer:
         self._awaitable = awaitable
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        steps = _awaiting(self._awaitable)
+        steps = _await(self._awaitable)
         error: BaseException | None = None
         while True:
             started = perf_counter()
@@ -50,7 +50,7 @@ class StepTimer:
                 error = raised
 
 
-async def _awaiting(awaitable: Awaitable[Any]) -> Any:
+async def _await(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 

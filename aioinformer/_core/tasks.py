@@ -15,7 +15,7 @@ import anyio
 from ..errors import (
     AlreadyStartedError,
     StoppedError,
-    said,
+    message_of,
     traceback_of,
 )
 from .forks import require_same_process
@@ -93,7 +93,7 @@ async def gather(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
     Raises:
         BaseException: The first error. All tasks have ended.
     """
-    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     failures: list[BaseException] = []
 
     def record_failure(task: asyncio.Task[T]) -> None:
@@ -131,14 +131,14 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
         BaseException: One task failed with it.
         BaseExceptionGroup: Several tasks failed.
     """
-    found = [task.exception() for task in tasks if task.done() and not task.cancelled()]
-    if failures := [failure for failure in found if failure is not None]:
+    outcomes = [task.exception() for task in tasks if task.done() and not task.cancelled()]
+    if failures := [failure for failure in outcomes if failure is not None]:
         group = BaseExceptionGroup(message, failures)
         _, causes = group.split(StoppedError)  # splits nested groups too
         raise only_error_of(causes or group)
 
 
-async def shielded(coroutine: Coroutine[Any, Any, T], *, grace: float) -> T:
+async def shield(coroutine: Coroutine[Any, Any, T], *, grace: float) -> T:
     """Await a coroutine that should not be interrupted, such as a write.
 
     Cancellation: the coroutine continues for at most ``grace`` seconds, however often the caller is cancelled. Then
@@ -162,7 +162,7 @@ async def shielded(coroutine: Coroutine[Any, Any, T], *, grace: float) -> T:
 def _log_failure(task: asyncio.Task[None]) -> None:
     """Log a failure when it happens: ``__aexit__`` may raise it much later."""
     if not task.cancelled() and (failure := task.exception()) is not None:
-        logger.error("%s failed: %s", task.get_name(), said(failure), exc_info=traceback_of(failure))
+        logger.error("%s failed: %s", task.get_name(), message_of(failure), exc_info=traceback_of(failure))
 
 
 class Running(InOneLoop, ABC):

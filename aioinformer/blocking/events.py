@@ -112,7 +112,7 @@ class Events(Generic[T]):
         events = self._make()
         await events.__aenter__()
         self._events = events
-        finalizer = weakref.finalize(self, self._loop.post, _leaving(events))
+        finalizer = weakref.finalize(self, self._loop.post, _make_leave(events))
         finalizer.atexit = False  # the event loop may have ended
         self._leave = finalizer
 
@@ -132,7 +132,7 @@ class Events(Generic[T]):
         return bool(self._fetched) or not scope.cancelled_caught
 
 
-def _leaving(events: InformerEvents[Any]) -> Callable[[], Any]:
+def _make_leave(events: InformerEvents[Any]) -> Callable[[], Any]:
     """Return an async function that leaves the events, without a reference to an Events."""
 
     async def leave() -> None:

@@ -91,9 +91,7 @@ class Factory:
         self._ending = threading.Lock()
 
     def __repr__(self) -> str:
-        return (
-            f"<blocking Factory of {', '.join(each.name for each in self._factory.informers) or 'nothing'}>"
-        )
+        return f"<blocking Factory of {', '.join(informer.name for informer in self._factory.informers) or 'nothing'}>"
 
     @property
     def informers(self) -> list[Informer[Any]]:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
-from .._core.callables import require_at_once, require_plain
+from .._core.callables import require_plain, require_sync_function
 from .._core.threads import call_in
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import InformerError, said
+from ..errors import InformerError, message_of
 from ..handlers import (
     ARGUMENTS,
     ResourceEventHandler,
@@ -64,8 +64,10 @@ class ThreadHandler(ResourceEventHandler[T]):
     async def _call(self, function: Callable[..., object], *args: Any) -> object:
         try:
             result = await call_in(self._executor, function, *args)
-            return require_at_once(f"{function.__name__} of {self!r}, which is called in a thread,", result)
+            return require_sync_function(
+                f"{function.__name__} of {self!r}, which is called in a thread,", result
+            )
         except (SystemExit, KeyboardInterrupt) as error:  # which would end the event loop
             raise InformerError(
-                f"{self!r} raised {said(error)} in its thread, which ends neither the thread nor the process"
+                f"{self!r} raised {message_of(error)} in its thread, which ends neither the thread nor the process"
             ) from error

@@ -15,7 +15,7 @@ import anyio
 from anyio.from_thread import BlockingPortal
 
 from .._core.forks import Process, current_process, require_same_process
-from ..errors import AlreadyStartedError, InformerError, StoppedError, WrongEventLoopError, said
+from ..errors import AlreadyStartedError, InformerError, StoppedError, WrongEventLoopError, message_of
 
 logger = logging.getLogger(__name__)
 
@@ -208,7 +208,7 @@ class LoopThread:
                 started.set_exception(error)
                 return
             self.has_failed = True
-            logger.error("%r: its event loop ended: %s", self._owner, said(error), exc_info=error)
+            logger.error("%r: its event loop ended: %s", self._owner, message_of(error), exc_info=error)
         finally:
             self._has_ended = True
             for call in list(self._calls):  # an event loop that failed has left them

@@ -15,7 +15,7 @@ def main() -> None:
     if sys.stderr is None:  # closed by the caller; print would write to stdout
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open until exit
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupted)
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         from .app import app
         from .output import OutputError, redirect_to_null
@@ -30,9 +30,9 @@ def main() -> None:
         sys.exit(f"aioinformer: {OutputError(error)}")
 
 
-def _interrupted(number: int, frame: FrameType | None) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
     """Handle Ctrl-C before the event loop runs, with the same exit code and message as later."""
-    command = next((each for each in sys.argv[1:] if not each.startswith("-")), "")
+    command = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
     unfinished = LIST_UNFINISHED if "--until-synced" in sys.argv else NO_REPORT if command == "bench" else ""
     if unfinished:
         print(f"aioinformer: {unfinished}", file=sys.stderr)  # noqa: T201

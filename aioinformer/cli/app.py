@@ -23,9 +23,9 @@ from ..client.discovery import check_name
 from .init_command import init_command
 from .manifests_command import manifests_command
 from .messages import LIST_UNFINISHED, NO_REPORT
-from .options import Context, Kubeconfig, Verbose, find_target
-from .output import LogLines, OutputError, interrupt_writes, printing, replace_unencodable
-from .reporting import LoopFactory, fail, reporting_errors, usage, uvloop_factory
+from .options import ContextOption, Kubeconfig, Verbose, find_target
+from .output import LogLines, OutputError, convert_write_errors, interrupt_writes, replace_unencodable
+from .reporting import LoopFactory, fail, report_errors, usage, uvloop_factory
 from .run_command import run_command
 from .watching import Watching, watch_resource
 
@@ -65,7 +65,7 @@ def _root(
     verbose: Verbose = False,
 ) -> None:
     replace_unencodable()
-    with reporting_errors(), printing():
+    with report_errors(), convert_write_errors():
         if version:
             print(__version__, flush=True)  # noqa: T201
             raise typer.Exit
@@ -106,7 +106,7 @@ def watch(
         str | None, typer.Option("--field-selector", help="A field selector, such as status.phase=Running.")
     ] = None,
     kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    context: ContextOption = None,
     server: Annotated[
         str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
     ] = None,
@@ -191,7 +191,7 @@ def bench(
         ),
     ] = None,
     kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    context: ContextOption = None,
     embedded: Annotated[
         bool,
         typer.Option(
@@ -215,7 +215,7 @@ def bench(
 ) -> None:
     """Measure how long changes take to reach a handler, and how long each stage takes."""
     _log_more(verbose)
-    elsewhere = any(each is not None for each in (server, kubeconfig, context))
+    elsewhere = any(option is not None for option in (server, kubeconfig, context))
     if elsewhere and embedded:
         raise typer.BadParameter("use either --embedded or --server, --kubeconfig and --context")
     with usage():
@@ -346,7 +346,7 @@ def _run(
         await work
         is_done = True
 
-    with reporting_errors(), closing(work):
+    with report_errors(), closing(work):
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
                 runner.run(run_until_signal())

@@ -22,9 +22,9 @@ from ..informer import SharedIndexInformer
 from ..listwatch import ListWatch
 from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
-from ..tracing import STAGES, StageTimes, Trace, Tracer, ranked
+from ..tracing import STAGES, StageTimes, Trace, Tracer, percentiles_of
 from .load import SELECTOR, SENT
-from .output import printing
+from .output import convert_write_errors
 from .report import Report, print_json, print_table
 from .target import Target
 
@@ -88,7 +88,7 @@ class _Latencies(ResourceEventHandler[KubeObject]):
         if isinstance(error, ApiError) and error.is_expired:
             self.lost.set()
 
-    def traced(self, trace: Trace) -> None:
+    def record_trace(self, trace: Trace) -> None:
         sent = self._sent.pop((trace.key, trace.resource_version), None)
         if sent is None:
             return
@@ -138,7 +138,7 @@ async def run_benchmark(benchmark: Benchmark) -> None:
 
 def _print(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> None:
     report = _report(benchmark, latencies, interrupted)
-    with printing():
+    with convert_write_errors():
         if benchmark.as_json:
             print_json(report)
         else:
@@ -152,7 +152,7 @@ async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
                 client, "v1", "configmaps", benchmark.namespace, SELECTOR, protobuf=benchmark.protobuf
             ),
             KubeObject,
-            tracer=Tracer(latencies.traced),
+            tracer=Tracer(latencies.record_trace),
             watch_error_handler=latencies.on_error,
         )
         registration = informer.add_event_handler(latencies)
@@ -289,4 +289,4 @@ def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> R
 
 
 def _percentiles(nanoseconds: list[int]) -> tuple[float, ...]:
-    return ranked(sorted(nanoseconds), tuple(MAX_SHARES.values()))
+    return percentiles_of(sorted(nanoseconds), tuple(MAX_SHARES.values()))

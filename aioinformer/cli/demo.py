@@ -25,7 +25,7 @@ from ..objects.kube_object import KubeObject
 from ..reflector import Phase, Reflector
 from ..testing import APIServer
 from ..testing.workload import Troubles, Workload
-from .output import Screen, printing
+from .output import Screen, convert_write_errors
 
 RATE = 200.0
 TROUBLE_EVERY = 5.0
@@ -182,7 +182,7 @@ class _Show:
         return table
 
     def _print(self, line: str) -> None:
-        with printing():
+        with convert_write_errors():
             self._console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -190,7 +190,9 @@ def render_state(state: InformerState) -> str:
     """Return a state as text; its last error as what it is here, a trouble that the demo made."""
     if (error := state.last_error) is None:
         return str(state)
-    quiet = replace(state, reflectors=tuple(replace(each, last_error=None) for each in state.reflectors))
+    quiet = replace(
+        state, reflectors=tuple(replace(reflector, last_error=None) for reflector in state.reflectors)
+    )
     doing = "recovered" if state.phase is Phase.WATCHING else "recovering"
     return f"{quiet}; {doing} from the demo's trouble: {error}"
 

@@ -21,7 +21,7 @@ from ..testing import APIServer
 from ..testing.access.tls import write_certificate
 from .kubeconfig_path import kubeconfig_of
 from .loading import names_of
-from .output import printing, write
+from .output import convert_write_errors, write
 from .parent import OPTION as END_WITH_STDIN
 from .parent import STEPS
 from .sources import OPTION, POLL, Sources
@@ -57,7 +57,7 @@ async def _run_dev(target: str, arguments: Sequence[str], sources: Sources, fold
     with kubeconfig_of(target, folder) as kubeconfig:
         async with APIServer(tls=True, token=secrets.token_urlsafe(16), workloads=True) as server:
             server.kubeconfig(kubeconfig)
-            with printing():
+            with convert_write_errors():
                 write(f"an API server at {server.url}; for kubectl: export KUBECONFIG={kubeconfig}\n")
             cert, key, authority = write_certificate(trustme.CA(), folder)
             certificate = (f"--tls-cert={cert}", f"--tls-key={key}", f"--webhook-ca={authority}")
@@ -77,9 +77,11 @@ def _unregister(server: APIServer, authority: Path) -> None:
     bundle = base64.b64encode(authority.read_bytes()).decode()
     for kind in ("mutating", "validating"):
         plural = f"{kind}webhookconfigurations"
-        for each in server.list("admissionregistration.k8s.io/v1", plural):
-            if any(hook["clientConfig"].get("caBundle") == bundle for hook in each.get("webhooks") or ()):
-                server.delete("admissionregistration.k8s.io/v1", plural, each["metadata"]["name"])
+        for configuration in server.list("admissionregistration.k8s.io/v1", plural):
+            if any(
+                hook["clientConfig"].get("caBundle") == bundle for hook in configuration.get("webhooks") or ()
+            ):
+                server.delete("admissionregistration.k8s.io/v1", plural, configuration["metadata"]["name"])
 
 
 async def _start(target: str, options: Iterable[str]) -> asyncio.subprocess.Process:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .output import printing, write
-from .reporting import reporting_errors
+from .output import convert_write_errors, write
+from .reporting import report_errors
 
 
 def init_command(
@@ -28,12 +28,12 @@ def init_command(
     ] = None,
 ) -> None:
     """Write a new operator's project: code, tests, Dockerfile, Makefile and CI workflow."""
-    from .new_project import NewProject, installed_from  # needs longer than other commands
+    from .new_project import NewProject, find_origin  # needs longer than other commands
 
-    with reporting_errors(), printing():
+    with report_errors(), convert_write_errors():
         project = NewProject(name=name, group=group, kind=kind or "")
         project.write(Path(name))
-        source = installed_from()
+        source = find_origin()
         wheel = f"  pip wheel --no-deps -w wheels {shlex.quote(source)}   # unless your package index has aioinformer\n"
         write(
             f"{name}/ has an operator of the kind {project.kind} ({group}/v1). Next:\n"

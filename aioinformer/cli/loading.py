@@ -29,25 +29,25 @@ def load(target: str) -> Operator | ManagerFactory:
     name, path = names_of(target)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    module = _imported(name)
-    found: Any = module
+    module = _import(name)
+    target_object: Any = module
     for part in path.split("."):
         try:
-            found = getattr(found, part)
+            target_object = getattr(target_object, part)
         except AttributeError:
             raise ConfigError(_missing(module, path)) from None
-    is_factory = callable(found) and not inspect.isclass(found)
-    if not (isinstance(found, Operator) or is_factory):
-        kind = "a class" if inspect.isclass(found) else f"a {type(found).__name__}"
+    is_factory = callable(target_object) and not inspect.isclass(target_object)
+    if not (isinstance(target_object, Operator) or is_factory):
+        kind = "a class" if inspect.isclass(target_object) else f"a {type(target_object).__name__}"
         advice = (
             "; a Manager needs a client: write a function of one that returns it"
-            if isinstance(found, Manager)
+            if isinstance(target_object, Manager)
             else ""
         )
         raise ConfigError(
             f"{name}:{path} is {kind}, neither an Operator nor a function that returns a Manager{advice}"
         )
-    return found  # type: ignore[no-any-return]
+    return target_object  # type: ignore[no-any-return]
 
 
 def names_of(target: str) -> tuple[str, str]:
@@ -68,7 +68,7 @@ def names_of(target: str) -> tuple[str, str]:
     return name, path or DEFAULT_OBJECT
 
 
-def _imported(name: str) -> ModuleType:
+def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except KeyboardInterrupt:
@@ -85,11 +85,13 @@ def _imported(name: str) -> ModuleType:
 
 
 def _missing(module: ModuleType, path: str) -> str:
-    operators = [name for name, each in vars(module).items() if isinstance(each, Operator)]
+    operators = [name for name, value in vars(module).items() if isinstance(value, Operator)]
     close = get_close_matches(path, [name for name in vars(module) if not name.startswith("_")], n=1)
     text = f"the module {module.__name__} has no {path!r}"
     if operators:
-        return f"{text}; its operators: {', '.join(f'{module.__name__}:{each}' for each in operators)}"
+        return (
+            f"{text}; its operators: {', '.join(f'{module.__name__}:{operator}' for operator in operators)}"
+        )
     return f"{text}; did you mean {module.__name__}:{close[0]}?" if close else text
 
 

@@ -92,10 +92,10 @@ async def apply_manifests(client: Client, manifests: Iterable[Manifest], field_m
 async def _apply(client: Client, obj: dict[str, Any], field_manager: str) -> None:
     group, _, version = obj["apiVersion"].rpartition("/")
     kind, name = obj["kind"].lower(), obj["metadata"]["name"]
-    found = await client.discovery.find(f"{kind}.{version}.{group}" if group else f"{kind}.{version}")
-    if found.namespaced:
+    api_resource = await client.discovery.find(f"{kind}.{version}.{group}" if group else f"{kind}.{version}")
+    if api_resource.namespaced:
         obj = {**obj, "metadata": {"namespace": client.namespace, **obj["metadata"]}}
-    resource = Resource(client, found, field_manager=field_manager)
+    resource = Resource(client, api_resource, field_manager=field_manager)
     await resource.apply(obj, force=True)
     if obj["kind"] == DEFINITION:
         await resource.wait_for(name, "condition=Established", TIMEOUT)

@@ -9,8 +9,8 @@ import typer
 
 from .._core.checks import require_namespace
 from ..errors import ConfigError
-from .output import print_error, printing, write
-from .reporting import reporting_errors
+from .output import convert_write_errors, print_error, write
+from .reporting import report_errors
 
 
 def manifests_command(
@@ -70,17 +70,17 @@ def manifests_command(
     from ..operator.settings import required_variables
     from .loading import DEFAULT_OBJECT, load
 
-    with reporting_errors(), printing():
+    with report_errors(), convert_write_errors():
         for option, value in (("--namespace", namespace), ("--install-namespace", install_namespace)):
             if value is not None:
                 require_namespace(option, value)
-        found = load(target)
-        if not isinstance(found, Operator):
+        operator = load(target)
+        if not isinstance(operator, Operator):
             raise ConfigError(
                 f"{target} is a function that returns a Manager, which does not say what rights it needs: declare an "
                 "Operator"
             )
-        name = found.name if name is None else name
+        name = operator.name if name is None else name
         installation = Installation(
             target=target if ":" in target else f"{target}:{DEFAULT_OBJECT}",
             name=name,
@@ -91,13 +91,13 @@ def manifests_command(
             create_namespace=create_namespace,
             ca_bundle=None if ca_bundle is None else _read(ca_bundle),
         )
-        objects = manifests(found, installation)
+        objects = manifests(operator, installation)
         if folder is None:
             write(to_yaml(objects))
         else:
             written = write_kustomization(objects, folder)
             print_error(f"wrote {len(written)} files; install them by: kubectl apply -k {folder}")
-        if required := required_variables(found.name, found.settings):
+        if required := required_variables(operator.name, operator.settings):
             print_error(
                 f"the Deployment needs values, in your overlay or by kubectl set env: {', '.join(required)}"
             )

@@ -67,8 +67,8 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
                 class_name=self.kind, group=self.group, version="v1", kind=self.kind, plural=self.plural
             )
             mistakes += declaration.mistakes()
-        if found := [each for each in mistakes if each]:
-            raise mistakes_error("the project", found)
+        if wrong := [mistake for mistake in mistakes if mistake]:
+            raise mistakes_error("the project", wrong)
 
     @property
     def package(self) -> str:
@@ -128,7 +128,7 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
 
-def installed_from() -> str:
+def find_origin() -> str:
     """Return the URL of the folder or file that aioinformer was installed from; "" if it is from a package index."""
     try:
         text = metadata.distribution("aioinformer").read_text("direct_url.json")

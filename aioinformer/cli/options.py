@@ -13,7 +13,7 @@ Kubeconfig = Annotated[
     str | None,
     typer.Option("--kubeconfig", metavar="PATH", help="Default: $KUBECONFIG, then ~/.kube/config."),
 ]
-Context = Annotated[
+ContextOption = Annotated[
     str | None, typer.Option("--context", help="The kubeconfig's context. Default: the current one.")
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]

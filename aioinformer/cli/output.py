@@ -41,7 +41,7 @@ class OutputError(AioInformerError):
 
 
 @contextmanager
-def printing() -> Iterator[None]:
+def convert_write_errors() -> Iterator[None]:
     """Convert errors of writing to standard output.
 
     Raises:
@@ -62,11 +62,11 @@ class _State:
 
 
 def write(text: str) -> None:
-    """Write to standard output and block until it is written; call it inside ``printing``."""
+    """Write to standard output and block until it is written; call it inside ``convert_write_errors``."""
     try:
         _State.is_writing = True
         if _State.is_interrupted:
-            raise _interrupted()
+            raise _interrupt()
         sys.stdout.write(text)
         sys.stdout.flush()
     finally:
@@ -80,10 +80,10 @@ def interrupt_writes() -> None:
     """
     _State.is_interrupted = True
     if _State.is_writing:
-        raise _interrupted()  # Python would retry the write after EINTR
+        raise _interrupt()  # Python would retry the write after EINTR
 
 
-def _interrupted() -> OSError:
+def _interrupt() -> OSError:
     return OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
 
 
@@ -149,7 +149,7 @@ class Printer(Protocol):
         """
         ...
 
-    def synced(self, count: int, resource_version: str) -> None:
+    def print_synced(self, count: int, resource_version: str) -> None:
         """Print that the initial list is complete."""
         ...
 
@@ -177,7 +177,7 @@ class JsonLines:
             "initial": initial,
         }
         if changes:
-            line["changes"] = [_change_line(each) for each in changes]
+            line["changes"] = [_change_line(change) for change in changes]
         if self._full:
             try:
                 line["object"] = None if obj is None else obj.to_dict()
@@ -185,7 +185,7 @@ class JsonLines:
                 line["error"] = str(error)
         self._write(line)
 
-    def synced(self, count: int, resource_version: str) -> None:
+    def print_synced(self, count: int, resource_version: str) -> None:
         self._write({"type": "SYNCED", "count": count, "resourceVersion": resource_version})
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -221,10 +221,10 @@ class Table:
             if self._wide:
                 row += [obj.resource_version, obj.uid, _read(_labels_of, obj)]
         self._write(row)
-        for each in changes:
-            write(f"    {printable(str(each))}\n")
+        for change in changes:
+            write(f"    {printable(str(change))}\n")
 
-    def synced(self, count: int, resource_version: str) -> None:
+    def print_synced(self, count: int, resource_version: str) -> None:
         noun = "object" if count == 1 else "objects"
         print_error(f"synced: {count:,} {noun} at version {resource_version}")
 

@@ -37,7 +37,7 @@ class Progress:
             self._spinner, console=console, transient=True, redirect_stdout=False, refresh_per_second=12.5
         )
 
-    async def during(self, work: Coroutine[Any, Any, T], state: Callable[[], object]) -> T:
+    async def show_during(self, work: Coroutine[Any, Any, T], state: Callable[[], object]) -> T:
         """Await some work and show its state meanwhile.
 
         Args:

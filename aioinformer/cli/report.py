@@ -85,7 +85,7 @@ def _microseconds(percentiles: dict[str, float]) -> list[str]:
 
 def histogram(nanoseconds: list[int]) -> list[str]:
     """Return lines of text, each for latencies from a value up to 1.4 times that value."""
-    counts = Counter(int(2 * log2(max(1, each / 1000))) for each in nanoseconds)
+    counts = Counter(int(2 * log2(max(1, nanosecond / 1000))) for nanosecond in nanoseconds)
     most = max(counts.values())
     lines = []
     for bucket in range(min(counts), max(counts) + 1):

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import typer
 
-from ..errors import AioInformerError, ConfigError, said
+from ..errors import AioInformerError, ConfigError, message_of
 from .logs import is_json_log
 from .output import OutputError, print_error
 
@@ -30,7 +30,7 @@ def usage() -> Iterator[None]:
 
 
 @contextmanager
-def reporting_errors() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Exit with a one-line message on an AioInformerError, and with a traceback on an OSError of the user's code.
 
     With a JSON log, all errors go to the log.
@@ -44,7 +44,7 @@ def reporting_errors() -> Iterator[None]:
         raise
     except Exception as error:
         if is_json_log():
-            logger.critical("the program failed: %s", said(error), exc_info=error)
+            logger.critical("the program failed: %s", message_of(error), exc_info=error)
         elif isinstance(error, OSError):  # main() takes those that remain for errors of the output
             traceback.print_exc()
         else:

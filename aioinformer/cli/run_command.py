@@ -15,10 +15,10 @@ from .._core.checks import require_namespace
 from .._core.tasks import finish
 from ..client import Client
 from .logs import set_up
-from .options import Context, Kubeconfig, Verbose, find_target
+from .options import ContextOption, Kubeconfig, Verbose, find_target
 from .parent import OPTION as END_WITH_STDIN
 from .parent import end_with_stdin
-from .reporting import fail, reporting_errors, usage, uvloop_factory
+from .reporting import fail, report_errors, usage, uvloop_factory
 from .sources import OPTION as REPORT_SOURCES
 from .sources import report_sources
 
@@ -104,7 +104,7 @@ def run_command(
     ] = LogFormat.TEXT,
     trace: Annotated[bool, typer.Option("--trace", help="Measure the latency by stage, for /debug.")] = False,
     kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    context: ContextOption = None,
     server: Annotated[
         str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
     ] = None,
@@ -139,7 +139,7 @@ def run_command(
         logging.getLogger("aioinformer.operator.workers").setLevel(logging.DEBUG)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
-    elsewhere = any(each is not None for each in (server, kubeconfig, context))
+    elsewhere = any(option is not None for option in (server, kubeconfig, context))
     if dev and elsewhere:
         raise typer.BadParameter(
             "--dev has a server of its own: leave out --server, --kubeconfig and --context"
@@ -171,7 +171,7 @@ def run_command(
         force_crds=force_crds,
     )
     loop_factory = uvloop_factory("--uvloop") if uvloop else None
-    with reporting_errors():
+    with report_errors():
         if dev:
             _run_dev(options, uvloop=uvloop, log_format=log_format, verbose=verbose)
             return

@@ -26,7 +26,7 @@ from ..testing.requests import Request
 from ..testing.state import is_state
 from .kubeconfig_path import kubeconfig_of
 from .manifest_files import Manifest, apply_manifests, read_manifests
-from .output import printing, write
+from .output import convert_write_errors, write
 
 FIELD_MANAGER = "aioinformer-serve"
 
@@ -100,7 +100,7 @@ async def run_serve(options: ServeOptions) -> None:
             for inject in faults:
                 inject(server.faults)
             server.kubeconfig(kubeconfig)
-            with printing():
+            with convert_write_errors():
                 write(
                     f"an API server at {server.url}, ready after {time.monotonic() - started:.2f} s with "
                     f"{len(manifests)} objects applied; for kubectl: export KUBECONFIG={kubeconfig}\n"
@@ -177,7 +177,7 @@ def _audit(to: str | None) -> Iterator[Callable[[Request], None] | None]:
 
 
 def _to_standard_output(request: Request) -> None:
-    with printing():
+    with convert_write_errors():
         write(_line(request))
 
 

@@ -22,7 +22,7 @@ from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
 from ..reflector.retry import Retry, is_hopeless
 from ..typed import Change, diff
-from .output import JsonLines, OutputError, Printer, Table, last_state, printing
+from .output import JsonLines, OutputError, Printer, Table, convert_write_errors, last_state
 from .progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ async def watch_resource(client: Client, asked: Watching) -> None:
     try:
         async with client:
             discovery = _Discovery(client, asked)
-            resource = await progress.during(discovery.find(), lambda: discovery)
+            resource = await progress.show_during(discovery.find(), lambda: discovery)
             if asked.namespace is not None and not resource.namespaced:
                 logger.warning("%s are cluster-scoped: -n is ignored", resource.plural)
             everywhere = asked.all_namespaces or not resource.namespaced
@@ -79,7 +79,7 @@ async def watch_resource(client: Client, asked: Watching) -> None:
             )
             view = _View(printer, informer, progress, diff=asked.diff)
             async with informer:
-                await progress.during(
+                await progress.show_during(
                     run_until_first(partial(view.registration.wait_synced, fail_fast=True), view.wait_ended),
                     lambda: informer.state,
                 )
@@ -118,7 +118,7 @@ class _Discovery:
                     raise
                 self._last_error = error
                 self._group_timeout = min(GROUP_TIMEOUT, 2 * self._group_timeout)
-                if retry.failed(error):
+                if retry.record_failure(error):
                     logger.warning("%s; retrying", error)
             await retry.wait()
 
@@ -160,7 +160,7 @@ class _View(ResourceEventHandler[KubeObject]):
         """Print, at most once, that the initial list is complete."""
         if not self._synced and not self._ended.is_set():
             self._synced = True
-            self._try(self._printer.synced, self._initial, self._informer.last_sync_resource_version)
+            self._try(self._printer.print_synced, self._initial, self._informer.last_sync_resource_version)
 
     def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
         is_fatal = is_hopeless(error) and not self._synced
@@ -188,7 +188,7 @@ class _View(ResourceEventHandler[KubeObject]):
     def _try(self, write: Any, *arguments: object) -> None:
         self._progress.end()
         try:
-            with printing():
+            with convert_write_errors():
                 write(*arguments)
         except OutputError as error:
             self._end(error)

@@ -11,7 +11,7 @@ import anyio
 
 from .._core.checks import require_seconds
 from .._core.loops import AsyncOnly
-from ..errors import ConfigError, DecodeError, shortened
+from ..errors import ConfigError, DecodeError, shorten
 from ..objects.api_resources import APIResource
 from ..objects.excerpts import begins
 from ..objects.nesting import DECODE_ERRORS, decode_any
@@ -23,7 +23,7 @@ from .credentials import (
     without_query,
 )
 from .discovery import Discovery
-from .error_mapping import asking
+from .error_mapping import name_request
 from .health import ServerHealth
 from .kubeconfig import KubeConfig
 from .libraries import KUBERNETES_ASYNCIO, library_named, library_of
@@ -55,7 +55,7 @@ class Client(AsyncOnly):
     def __init__(self, transport: Transport) -> None:
         if not hasattr(transport, "stream"):
             raise ConfigError(
-                f"Client(…) expects a Transport, got {shortened(transport)}: use Client.from_url(…), "
+                f"Client(…) expects a Transport, got {shorten(transport)}: use Client.from_url(…), "
                 "from_kubeconfig(), in_cluster() or wrap(api_client)"
             )
         self._transport = transport
@@ -224,7 +224,7 @@ class Client(AsyncOnly):
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """Return the body of a response; see ``Transport.get``."""
         require_seconds("timeout", timeout)
-        with self._health.recording_answers():
+        with self._health.record_answers():
             return await self._transport.get(path, query, timeout=timeout)
 
     async def send(
@@ -232,14 +232,14 @@ class Client(AsyncOnly):
     ) -> bytes:
         """Send a change; see ``Transport.send``."""
         require_seconds("timeout", timeout)
-        with self._health.recording_answers():
+        with self._health.record_answers():
             return await self._transport.send(change, path, query, timeout=timeout)
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ByteStream:
         """Return the body of a response as it arrives; see ``Transport.stream``."""
-        async with self._health.requesting_stream():
+        async with self._health.request_stream():
             return await self._transport.stream(path, query, idle_timeout=idle_timeout, accept=accept)
 
     async def get_json(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> Any:
@@ -251,7 +251,7 @@ class Client(AsyncOnly):
             DecodeError: The body is not JSON.
             ConfigError: The configuration is unusable.
         """
-        with asking(f"get {path}"):
+        with name_request(f"get {path}"):
             body = await self.get(path, query, timeout=timeout)
             try:
                 return decode_any(body)

@@ -54,7 +54,11 @@ class _Group(msgspec.Struct, rename="camel"):
     def paths(self) -> list[str]:
         """Return the paths of its versions, the preferred version first."""
         offered = [self.preferred_version, *(self.versions or ())]
-        return list(dict.fromkeys(f"/apis/{each.group_version}" for each in offered if each and each.version))
+        return list(
+            dict.fromkeys(
+                f"/apis/{version.group_version}" for version in offered if version and version.version
+            )
+        )
 
 
 class _Groups(msgspec.Struct):
@@ -101,12 +105,12 @@ class Discovery:
 
     Args:
         client: The server's client.
-        found: The resources that were found, by name.
+        known: The resources that were found, by name.
     """
 
-    def __init__(self, client: Server, found: dict[str, APIResource]) -> None:
+    def __init__(self, client: Server, known: dict[str, APIResource]) -> None:
         self._client = client
-        self._found = found
+        self._known = known
 
     async def find(self, name: str, *, refresh: bool = False) -> APIResource:
         """Return the resource that a name means, by kubectl's rules; see ``find_resource``.
@@ -119,14 +123,14 @@ class Discovery:
             refresh: Ask the server again, for example because a version is no longer served.
         """
         check_name(name)
-        if refresh or name not in self._found:
-            self._found.pop(name, None)
-            self._found[name] = await find_resource(self._client, name)
-        return self._found[name]
+        if refresh or name not in self._known:
+            self._known.pop(name, None)
+            self._known[name] = await find_resource(self._client, name)
+        return self._known[name]
 
     def known(self, name: str) -> APIResource | None:
         """Return a resource that ``find`` found before, or None. Sends no request."""
-        return self._found.get(name)
+        return self._known.get(name)
 
 
 async def find_resource(client: Server, name: str, group_timeout: float = GROUP_TIMEOUT) -> APIResource:
@@ -155,7 +159,7 @@ async def find_resource(client: Server, name: str, group_timeout: float = GROUP_
         if known is None:
             raise
         why = [error, failures.get(f"/apis/{known.api_version}")]
-        refusal = next((each for each in why if _is_refusal(each)), None)
+        refusal = next((reason for reason in why if _is_refusal(reason)), None)
         if refusal is None:
             raise
     logger.warning(
@@ -180,20 +184,20 @@ async def _find(
             bool(group) and len({path.rpartition("/")[0] for path in asked}) == 1
         )
         for path, offered in zip(
-            asked, await _offered(documents, asked, is_one_group, group_timeout), strict=True
+            asked, await _read_versions(documents, asked, is_one_group, group_timeout), strict=True
         ):
             if isinstance(offered, AioInformerError):
                 if is_one_group:
                     raise offered
                 failures[path] = offered
                 continue  # an unavailable group must not hide the others
-            for each in offered:
-                ranks = each.ranks()
-                is_watchable = "watch" in (each.verbs or ())
+            for resource in offered:
+                ranks = resource.ranks()
+                is_watchable = "watch" in (resource.verbs or ())
                 if word in ranks:
-                    matches.append((ranks[word], not is_watchable, path, each))
+                    matches.append((ranks[word], not is_watchable, path, resource))
                 if is_watchable:
-                    plurals.update(dict.fromkeys(ranks, each.name))
+                    plurals.update(dict.fromkeys(ranks, resource.name))
         return any((rank, is_hidden) == (0, False) for rank, is_hidden, _, _ in matches)
 
     is_core = group.removesuffix(".") == "v1"
@@ -201,9 +205,9 @@ async def _find(
         groups = await _ask(documents, "/apis", _Groups)
         await search(_group_versions(groups.groups or [], group))
     if matches:
-        _, is_hidden, path, found = min(matches, key=lambda match: match[:2])
+        _, is_hidden, path, best = min(matches, key=lambda match: match[:2])
         if is_hidden:
-            raise ConfigError(f"the server {server} has {found.name!r}, but it cannot be watched")
+            raise ConfigError(f"the server {server} has {best.name!r}, but it cannot be watched")
         for earlier in paths[: paths.index(path)]:
             if earlier in failures:
                 logger.warning(
@@ -213,15 +217,15 @@ async def _find(
                     failures[earlier],
                 )
         api_version = path.removeprefix("/apis/").removeprefix("/api/")
-        return APIResource(api_version, found.name, found.kind or "", bool(found.namespaced))
+        return APIResource(api_version, best.name, best.kind or "", bool(best.namespaced))
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
-    hint = "".join(f". Did you mean {each!r}?" for each in alike)
+    hint = "".join(f". Did you mean {similar!r}?" for similar in alike)
     if "." in name and not hint:
         hint = ". If the name is right, install its CustomResourceDefinition"
     errors = [*failures.values()]
     unless = f" (unreadable API groups may have it: {'; '.join(map(str, errors))})" if errors else ""
     text = f"the server {server} has no resource {name!r}{hint}{unless}"
-    if any(_is_unavailable(each) for each in errors):
+    if any(_is_unavailable(error) for error in errors):
         raise TransportError(text)  # a retry may find it
     raise ConfigError(text)
 
@@ -243,27 +247,27 @@ def _is_refusal(error: AioInformerError | None) -> bool:
 def _group_versions(groups: list[_Group], group: str) -> list[str]:
     """Return the paths of the versions to search; each group's preferred version comes first."""
     version, _, rest = group.partition(".")
-    if (named := f"/apis/{rest}/{version}") in (path for each in groups for path in each.paths()):
+    if (named := f"/apis/{rest}/{version}") in (path for api_group in groups for path in api_group.paths()):
         return [named]
-    named_so = [each for each in groups if group and each.name == group]
-    asked = named_so or [each for each in groups if each.name.startswith(group)]
-    return [path for each in asked for path in each.paths()]
+    named_so = [api_group for api_group in groups if group and api_group.name == group]
+    asked = named_so or [api_group for api_group in groups if api_group.name.startswith(group)]
+    return [path for api_group in asked for path in api_group.paths()]
 
 
-async def _offered(
+async def _read_versions(
     documents: Documents, paths: list[str], is_one_group: bool, group_timeout: float
 ) -> list[list[_Resource] | AioInformerError]:
     """Return the resources of each version, or the error of reading them."""
 
-    async def offered(path: str) -> list[_Resource] | AioInformerError:
+    async def read_version(path: str) -> list[_Resource] | AioInformerError:
         timeout = READ_TIMEOUT if is_one_group else group_timeout
         try:
             resources = (await _ask(documents, path, _Resources, timeout)).resources or []
         except AioInformerError as error:
             return error
-        return [each for each in resources if "/" not in each.name]
+        return [resource for resource in resources if "/" not in resource.name]
 
-    return await gather(*map(offered, paths))
+    return await gather(*map(read_version, paths))
 
 
 async def _ask(documents: Documents, path: str, form: type[T], timeout: float = READ_TIMEOUT) -> T:

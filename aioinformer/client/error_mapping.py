@@ -105,10 +105,10 @@ def network_error(error: Any) -> AioInformerError | None:
     if isinstance(error, _class("aiohttp", "RedirectClientError")):
         return TransportError(f"the server redirects to an unusable URL: {message_of(error)}")
     if isinstance(error, _class("aiohttp", "TooManyRedirects")):
-        last = without_credentials(_shortened(str(error.history[-1].url)))
+        last = without_credentials(_shorten(str(error.history[-1].url)))
         return TransportError(f"the server redirects too many times, the last time from {last}")
     if isinstance(error, _class("aiohttp", "ClientHttpProxyError")):
-        reason = _shortened(_without_credentials_within(error.message))
+        reason = _shorten(_without_credentials_within(error.message))
         return TransportError(f"the proxy refused to connect: {error.status} {reason}")
     parser_error = _class("aiohttp.http_exceptions", "HttpProcessingError")
     if isinstance(error, (_class("aiohttp", "ClientResponseError"), parser_error)):
@@ -126,19 +126,19 @@ def network_error(error: Any) -> AioInformerError | None:
     return None
 
 
-def converted_error(error: BaseException, what: str) -> AioInformerError | None:
+def convert_error(error: BaseException, what: str) -> AioInformerError | None:
     """Return this package's error for an error, with the request in its message; None for unrelated errors.
 
     Args:
         error: An error of this package or of a library.
         what: The request. It is not added twice.
     """
-    found = error if isinstance(error, AioInformerError) else network_error(error)
-    if isinstance(found, ApiError):
-        found.context = found.context or what
-    elif isinstance(found, (TransportError, DecodeError)) and not str(found).startswith(what):
-        found.args = (f"{what}: {found}",)
-    return found
+    converted = error if isinstance(error, AioInformerError) else network_error(error)
+    if isinstance(converted, ApiError):
+        converted.context = converted.context or what
+    elif isinstance(converted, (TransportError, DecodeError)) and not str(converted).startswith(what):
+        converted.args = (f"{what}: {converted}",)
+    return converted
 
 
 def raise_converted(error: Exception, what: str) -> NoReturn:
@@ -148,7 +148,7 @@ def raise_converted(error: Exception, what: str) -> NoReturn:
         error: An error of this package or of a library.
         what: The request.
     """
-    converted = converted_error(error, what)
+    converted = convert_error(error, what)
     if converted is None or converted is error:
         raise error
     raise converted from error
@@ -183,15 +183,15 @@ def safe_cause(error: Any) -> BaseException | None:
 
 
 @contextmanager
-def asking(what: str) -> Iterator[None]:
+def name_request(what: str) -> Iterator[None]:
     """Convert the errors of a request into errors of this package that name the request."""
     try:
         yield
     except Exception as error:
-        found = converted_error(error, what)
-        if found is None or found is error:
+        converted = convert_error(error, what)
+        if converted is None or converted is error:
             raise
-        raise found from safe_cause(error)
+        raise converted from safe_cause(error)
 
 
 @contextmanager
@@ -200,9 +200,9 @@ def network_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (found := network_error(error)) is None:
+        if (converted := network_error(error)) is None:
             raise
-        raise found from safe_cause(error)
+        raise converted from safe_cause(error)
 
 
 def without_credentials(url: str) -> str:
@@ -214,8 +214,8 @@ def message_of(error: BaseException) -> str:
     """Return the message of a library's error in one line, without passwords in URLs."""
     message = str(error)
     if isinstance(error, (_class("aiohttp", "InvalidURL"), _class("aiohttp", "RedirectClientError"))):
-        return _shortened(without_credentials(message))
-    return _shortened(_without_credentials_within(message)) or type(error).__name__
+        return _shorten(without_credentials(message))
+    return _shorten(_without_credentials_within(message)) or type(error).__name__
 
 
 def _without_credentials_within(text: str) -> str:
@@ -274,10 +274,10 @@ def _text_of(body: bytes) -> str:
         # An element that is not closed extends to the end: searching for each end again would take seconds.
         text = re.sub(r"(?is)<(script|style|head)\b.*?(?:</\1>|(?=<body\b)|\Z)|<[^<>]*>", " ", text).strip()
         text = html.unescape(text[:4_000])  # "&#" with more than 4300 digits is a ValueError
-    return _shortened(text)
+    return _shorten(text)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return a text in one line, cut after 300 characters."""
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"

@@ -77,7 +77,7 @@ async def run_exec_plugin(
     if not command or not api_version:
         raise ConfigError("the exec section of the user needs command and apiVersion")
     if not os.path.dirname(command):
-        command = await to_thread(_found, command, _hint(config))
+        command = await to_thread(_find, command, _hint(config))
     elif not os.path.isabs(command):
         command = os.path.join(directory, command)
     mode, has_terminal = config.get("interactiveMode"), _is_terminal(sys.stdin)
@@ -96,21 +96,21 @@ async def run_exec_plugin(
     return _credential(output, command, api_version)
 
 
-def _found(command: str, hint: str) -> str:
+def _find(command: str, hint: str) -> str:
     """Return the path of a command in this process's PATH, as Go does. Ignores a PATH in the section. Blocks.
 
     Refuses a command found by a relative entry of PATH, such as ``.``, as Go's ``LookPath`` does: others may have put
     it into the working directory.
     """
-    found = shutil.which(command)
-    if found is None:
+    path = shutil.which(command)
+    if path is None:
         raise ConfigError(f"exec plugin {command} cannot be run: it is not in PATH{hint}")
-    if not os.path.isabs(found):
+    if not os.path.isabs(path):
         raise ConfigError(
-            f"exec plugin {command} is not run: a relative entry of PATH finds it as {found} in the working directory. "
+            f"exec plugin {command} is not run: a relative entry of PATH finds it as {path} in the working directory. "
             "Write its absolute path into the kubeconfig, or remove that entry from PATH"
         )
-    return found
+    return path
 
 
 def _hint(config: Mapping[str, Any]) -> str:
@@ -151,7 +151,7 @@ async def _output(
                 await process.output_ended.wait()
                 if len(process.output) > LARGEST_OUTPUT:
                     raise ConfigError(f"exec plugin {argv[0]} wrote more than {LARGEST_OUTPUT} bytes")
-                await process.ended()
+                await process.wait_ended()
             if transport.get_pipe_transport(2) is not None:
                 with anyio.move_on_after(
                     _STDERR_TIMEOUT
@@ -185,7 +185,7 @@ class _Process(asyncio.SubprocessProtocol):
         self.output, self.stderr = bytearray(), bytearray()
         self.output_ended, self.stderr_ended, self._exited = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def ended(self) -> None:
+    async def wait_ended(self) -> None:
         """Wait until the process has exited and its standard output has ended."""
         await self.output_ended.wait()
         await self._exited.wait()
@@ -259,7 +259,7 @@ async def _end(transport: asyncio.SubprocessTransport, process: _Process, intera
         with anyio.move_on_after(
             _KILL_TIMEOUT, shield=True
         ):  # a child in another session may hold the pipes open
-            await process.ended()
+            await process.wait_ended()
     finally:
         transport.close()
 

@@ -124,7 +124,7 @@ class ServerHealth:
             )
         return isinstance(error, TransportError) and not isinstance(error, DamagedError)
 
-    def missed(self, error: Exception) -> bool:
+    def record_error(self, error: Exception) -> bool:
         """Record a reader's error. Return whether to log it: of a failure that all readers share only the first."""
         kind: type[Exception] | int = type(error)
         if isinstance(error, TransportError):
@@ -167,18 +167,18 @@ class ServerHealth:
         return outage.confirmed
 
     @contextmanager
-    def recording_answers(self) -> Iterator[None]:
+    def record_answers(self) -> Iterator[None]:
         """Run a request. An answer to it ends the wait of all readers."""
         try:
             yield
         except ApiError as error:
             if error.status not in NOT_READY:
-                self._answered(authorized=error.status != 401)
+                self._record_answer(authorized=error.status != 401)
             raise
-        self._answered(authorized=True)
+        self._record_answer(authorized=True)
 
     @asynccontextmanager
-    async def requesting_stream(self) -> AsyncIterator[None]:
+    async def request_stream(self) -> AsyncIterator[None]:
         """Run a request for a stream, and record its answer. A lost server breaks many streams at once.
 
         After a failure, the first request is sent and the others wait for its outcome, for up to a second. If it
@@ -198,7 +198,7 @@ class ServerHealth:
             own = self._first_request = loop.create_future()
         outcome: TransportError | None = None
         try:
-            with self.recording_answers():
+            with self.record_answers():
                 yield
         except TransportError as error:
             outcome = type(error)(
@@ -211,7 +211,7 @@ class ServerHealth:
                 self._first_request = None
                 own.set_result(outcome)
 
-    def accepted(self) -> None:
+    def record_accepted(self) -> None:
         """Wake the readers in ``until_accepted``: a request that was forbidden is accepted now."""
         for waiter in self._forbidden:
             if not waiter.done():
@@ -226,7 +226,7 @@ class ServerHealth:
         finally:
             self._forbidden.discard(waiter)
 
-    def _answered(self, *, authorized: bool) -> None:
+    def _record_answer(self, *, authorized: bool) -> None:
         self._logged = set() if authorized else self._logged & {401}
         self._last_request_failed = False
         self.probe_error = None
@@ -254,7 +254,7 @@ class ServerHealth:
         outage.schedule_probe(self._random)
         failure: Exception
         try:
-            with self.recording_answers():
+            with self.record_answers():
                 with anyio.fail_after(ANSWER_TIMEOUT):
                     # As a stream: hanging calls may occupy all connections for calls.
                     async with aclosing(await self._transport.stream(PATH)) as answer:
@@ -268,7 +268,7 @@ class ServerHealth:
         except (
             Exception
         ):  # not an outage, but for example a ConfigError: waiting readers will get and report it
-            self._answered(authorized=True)
+            self._record_answer(authorized=True)
             return
         if outage.ended.is_set():
             return

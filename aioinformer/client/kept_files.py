@@ -37,7 +37,7 @@ class KeptFiles:
             ConfigError: ``parse`` raised it, or the file is larger than LARGEST_FILE.
         """
         if path in self._values and _is_pipe(path):
-            return self._kept(path, parse)
+            return self._keep(path, parse)
         with open(path, "rb") as file:
             content = file.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
@@ -72,9 +72,9 @@ class KeptFiles:
                     path,
                     getattr(error, "strerror", None) or error,
                 )
-            return self._kept(path, parse)
+            return self._keep(path, parse)
 
-    def described(self, path: str) -> str:
+    def describe(self, path: str) -> str:
         """Return a path for messages, with a note if the last attempt to read it failed."""
         return f"{path} (its last content, as it cannot be read any more)" if self.is_missing(path) else path
 
@@ -86,7 +86,7 @@ class KeptFiles:
         """Return whether the last attempt to read this file failed."""
         return path in self._missing
 
-    def _kept(self, path: str, parse: Callable[[bytes], T]) -> T:
+    def _keep(self, path: str, parse: Callable[[bytes], T]) -> T:
         value: T = self._values[path]  # each file is always parsed by the same function
         return value
 

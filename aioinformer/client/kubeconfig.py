@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from .._core.tasks import shielded
+from .._core.tasks import shield
 from ..errors import ConfigError
 from .credentials import (
     FROM_URL,
@@ -143,7 +143,7 @@ class KubeConfig:
         elif provider:
             yaml = library.module("config.kube_config").yaml
             renewing = self._oidc.renew({**mapping(provider, "config")}, user, sections.user_name, yaml, wall)
-            authorization = f"Bearer {await shielded(renewing, grace=REFRESH_GRACE)}"
+            authorization = f"Bearer {await shield(renewing, grace=REFRESH_GRACE)}"
             origins.append("auth-provider oidc")
         elif plugin and not certificate:
             cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
@@ -183,7 +183,7 @@ def kubeconfig_paths(path: str | os.PathLike[str] | None = None) -> list[str]:
     """
     named = (os.environ.get("KUBECONFIG") or "~/.kube/config").split(os.pathsep)
     return [
-        os.path.abspath(os.path.expanduser(each)) for each in ([os.fspath(path)] if path else named) if each
+        os.path.abspath(os.path.expanduser(file)) for file in ([os.fspath(path)] if path else named) if file
     ]
 
 
@@ -200,7 +200,7 @@ async def _own_authorization(user: Section, access: Access, wall: WallClock) -> 
         access.token_file, access.renew_at = TokenFile(file, user.kept), wall() + TOKEN_FILE_PERIOD
         try:
             token = await to_thread(last_token, access.token_file)
-            origin = f"tokenFile {user.kept.described(file)}"
+            origin = f"tokenFile {user.kept.describe(file)}"
         except ConfigError:
             if not token:
                 raise
@@ -209,7 +209,7 @@ async def _own_authorization(user: Section, access: Access, wall: WallClock) -> 
 
 def _origin(sections: Sections, origins: list[str]) -> str:
     """Return where the credentials came from, for the message of a 401."""
-    file = f"kubeconfig {sections.user.kept.described(sections.user.file)}"
+    file = f"kubeconfig {sections.user.kept.describe(sections.user.file)}"
     if not sections.user_name:
         return f"no credentials were sent: context {sections.name!r} in {file} names no user"
     user = f"user {sections.user_name!r} in {file}"

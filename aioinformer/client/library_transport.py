@@ -30,7 +30,7 @@ from .credentials import (
 )
 from .error_mapping import (
     add_detail,
-    converted_error,
+    convert_error,
     message_of,
     safe_cause,
     without_credentials,
@@ -68,7 +68,7 @@ class _Deadline:
         return self._end - asyncio.get_running_loop().time()
 
     @contextmanager
-    def enforced(self, message: Callable[[float], str]) -> Iterator[None]:
+    def enforce(self, message: Callable[[float], str]) -> Iterator[None]:
         """Cancel the block at the deadline, and raise a TransportError with this message for the seconds allowed."""
         with anyio.move_on_after(self.remaining) as scope:
             yield
@@ -186,7 +186,7 @@ class LibraryTransport:
         """Send a change; see ``Transport.send``."""
         deadline = _Deadline(timeout)
         body = await self._ask(HttpRequest(path, query, None, change=change), deadline)
-        with deadline.enforced(_NO_ANSWER):
+        with deadline.enforce(_NO_ANSWER):
             return await _read(body)
 
     async def stream(
@@ -202,7 +202,7 @@ class LibraryTransport:
         After a 401 or an unverifiable certificate, reload the configuration, and retry once if the credentials or
         the certificate authorities have changed (client-go ``token_source.go``, ``ca_rotation.go``).
         """
-        with deadline.enforced(_NO_CREDENTIALS):
+        with deadline.enforce(_NO_CREDENTIALS):
             opened = await self._ready()
         sent = opened.credentials()
         try:
@@ -213,7 +213,7 @@ class LibraryTransport:
             if isinstance(refused, ApiError):
                 opened.access.renew_at = -math.inf  # an unverifiable certificate leaves our credentials valid
             try:
-                with deadline.enforced(_NO_ANSWER):
+                with deadline.enforce(_NO_ANSWER):
                     opened = await self._renew(opened)
             except (
                 ConfigError,
@@ -229,7 +229,7 @@ class LibraryTransport:
         sessions = opened.sessions
         progress = sessions.begin()
         try:
-            with deadline.enforced(progress.too_late):
+            with deadline.enforce(progress.too_late):
                 response = await sessions.ask(request, opened.access, progress)
         except BaseException as error:
             from aiohttp import RedirectClientError  # already imported
@@ -237,7 +237,7 @@ class LibraryTransport:
             await sessions.release()
             if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
                 raise ConfigError(f"the request is invalid: {message_of(error)}") from safe_cause(error)
-            converted = converted_error(error, opened.server)
+            converted = convert_error(error, opened.server)
             if sessions.via and isinstance(converted, TransportError):
                 add_detail(converted, sessions.via)
             if converted is None or converted is error:

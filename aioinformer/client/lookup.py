@@ -90,14 +90,14 @@ def resource_of(client: Client, resource: Any) -> APIResource:
         return resource_of_class(resource)
     if not isinstance(resource, str):
         raise ConfigError(f"a resource must be a name or a class, not {resource!r}")
-    found = client.discovery.known(resource) or built_in(resource)
-    if found is None:
+    known = client.discovery.known(resource) or built_in(resource)
+    if known is None:
         raise ConfigError(
             f"{resource!r} is not the name of a built-in resource: give its api_version and plural, as in "
             f'("example.com/v1", "caves"), or its CustomResource class, or find it at the server first: '
             f"await client.discovery.find({resource!r}){did_you_mean(resource)}"
         )
-    return found
+    return known
 
 
 def resource_of_class(kind: type) -> APIResource:
@@ -111,9 +111,9 @@ def resource_of_class(kind: type) -> APIResource:
         return resource
     if match := _MODEL.fullmatch(kind.__module__):
         wanted = (match[1].replace("core", ""), match[2], kind.__name__)
-        for each in built_in_resources():
-            if (each.group.partition(".")[0], each.version, each.kind) == wanted:
-                return each
+        for known in built_in_resources():
+            if (known.group.partition(".")[0], known.version, known.kind) == wanted:
+                return known
     raise ConfigError(
         f"{kind.__name__} does not name its resource: give a name or api_version and plural before it, as in "
         f'("pods", {kind.__name__}), in an Operator Kind("pods", {kind.__name__}); or make it a CustomResource if the '

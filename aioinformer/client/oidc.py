@@ -61,7 +61,7 @@ class OidcTokens:
         is_known = bool(self._unwritten) and used == self._used
         if is_known:
             config.update(self._unwritten)
-        new = await _refreshed(config, user, wall)
+        new = await _refresh(config, user, wall)
         if new is not None:
             config.update(new)
             try:
@@ -80,7 +80,7 @@ class OidcTokens:
         return str(config["id-token"])
 
 
-async def _refreshed(config: Mapping[str, Any], user: Section, wall: WallClock) -> dict[str, str] | None:
+async def _refresh(config: Mapping[str, Any], user: Section, wall: WallClock) -> dict[str, str] | None:
     """Return new values for the provider's config, or None while its id-token is valid."""
     token = str(config.get("id-token") or "")
     if token and expiry_of_jwt(token) > wall() + _MARGIN:

@@ -48,12 +48,12 @@ class Resolver(AbstractResolver):
 def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
     """Return the addresses as aiohttp's resolvers do. Blocks."""
     try:
-        found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+        infos = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     except socket.gaierror:
         if host.rstrip(".").lower() != "localhost":
             raise
         # AI_ADDRCONFIG ignores loopback addresses, so on a machine without a network it finds no localhost.
-        found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
     return [
         ResolveResult(
             hostname=host,
@@ -63,5 +63,5 @@ def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[Resolve
             proto=protocol,
             flags=_NUMERIC,
         )
-        for kind, _, protocol, _, address in found
+        for kind, _, protocol, _, address in infos
     ]

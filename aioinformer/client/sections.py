@@ -148,13 +148,13 @@ class Sections:
     def _section(self, kind: str, name: str) -> Section:
         if not name:
             return Section(file=self._context.file, kept=self._context.kept)
-        found = self._files.sections[kind].get(name)
-        if found is None:
+        section = self._files.sections[kind].get(name)
+        if section is None:
             key = _KINDS[kind]
             raise ConfigError(
                 f"context {self.name!r} names the {key} {name!r}, which is not among the {kind}"
             )
-        return found
+        return section
 
 
 class _EmptyFileError(ConfigError):
@@ -218,7 +218,7 @@ def native(text: str) -> str:
     return os.fsdecode(text.encode())
 
 
-def decoded(content: bytes) -> tuple[str, bytes, str]:
+def decode(content: bytes) -> tuple[str, bytes, str]:
     """Return the text of a kubeconfig, its byte order mark and its encoding: UTF-8 unless the mark says UTF-16.
 
     Raises:
@@ -249,7 +249,7 @@ def without_tabs(text: str) -> str:
 
 def _file(yaml: Any, path: str, kept: KeptFiles, content: bytes) -> Files:
     """Return the parsed content of one file."""
-    config = _parsed(yaml, content)
+    config = _parse(yaml, content)
     if config is None:
         raise _EmptyFileError("the file is empty")
     sections = {kind: dict[str, Section]() for kind in _KINDS}
@@ -265,9 +265,9 @@ def _file(yaml: Any, path: str, kept: KeptFiles, content: bytes) -> Files:
     return Files(current, sections)
 
 
-def _parsed(yaml: Any, content: bytes) -> Any:
+def _parse(yaml: Any, content: bytes) -> Any:
     """Parse a file as JSON or YAML. Parser errors are not chained: they quote lines that may hold a token."""
-    text, _, _ = decoded(content)
+    text, _, _ = decode(content)
     if text.lstrip().startswith("{"):
         try:
             return json.loads(text)

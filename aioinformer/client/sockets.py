@@ -50,9 +50,9 @@ class Sockets:
 
     async def close(self) -> None:
         """End the connections that are still open. Call it after the connectors have closed."""
-        ended = [each for each in self._made if _shut_down(each)]
+        ended = [sock for sock in self._made if _shut_down(sock)]
         for _ in range(_CLOSE_ITERATIONS):
-            if all(each.fileno() == -1 for each in ended):
+            if all(sock.fileno() == -1 for sock in ended):
                 return
             await asyncio.sleep(0)
 

@@ -34,11 +34,11 @@ def warnings_of(headers: Iterable[str]) -> list[str]:
         headers: The values of the ``Warning`` headers. As in client-go, only code 299 counts, and values that do not
             follow RFC 7234 are skipped.
     """
-    found = (match for header in headers for match in _parsed(header))
-    return [_printable(match[2]) for match in islice(found, _MOST) if match[1] == "299" and match[2]]
+    matches = (match for header in headers for match in _parse(header))
+    return [_printable(match[2]) for match in islice(matches, _MOST) if match[1] == "299" and match[2]]
 
 
-def _parsed(header: str) -> Iterator[re.Match[str]]:
+def _parse(header: str) -> Iterator[re.Match[str]]:
     """Yield code and quoted text of each warning in a header. Stops at the first invalid one."""
     position = 0
     while warning := _WARNING.match(header, position):
@@ -48,7 +48,7 @@ def _parsed(header: str) -> Iterator[re.Match[str]]:
 
 def _printable(quoted: str) -> str:
     text = re.sub(r"\\(.)", r"\1", quoted[:_LONGEST])
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def report_warnings(server: str, texts: Iterable[str], handler: WarningHandler | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from .sections import decoded, without_tabs
+from .sections import decode, without_tabs
 
 
 def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str, str]) -> None:
@@ -29,7 +29,7 @@ def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str
         OSError: The file cannot be read or written.
     """
     path = os.path.realpath(path)
-    text, mark, encoding = decoded(Path(path).read_bytes())
+    text, mark, encoding = decode(Path(path).read_bytes())
     try:
         text = _with_values(yaml, text, user_name, used, new)
     except (yaml.YAMLError, TypeError, AttributeError, KeyError, ValueError) as error:
@@ -61,7 +61,7 @@ def _with_values(yaml: Any, text: str, user_name: str, used: str, new: Mapping[s
     after = text
     for begin, end, replacement in changes:
         after = after[:begin] + replacement + after[end:]
-    expected = _updated(yaml.safe_load(before), user_name, new)
+    expected = _update(yaml.safe_load(before), user_name, new)
     if yaml.safe_load(without_tabs(after)) != expected:  # for example, other values use it through an anchor
         raise ConfigError(f"the tokens of user {user_name!r} cannot be changed without changing other values")
     return after
@@ -83,7 +83,7 @@ def _change(section: Any, name: str, value: str, newline: str) -> tuple[int, int
     return first.index, first.index, f"{name}: {written}{newline}{' ' * first.column}"
 
 
-def _updated(config: dict[str, Any], user_name: str, new: Mapping[str, str]) -> dict[str, Any]:
+def _update(config: dict[str, Any], user_name: str, new: Mapping[str, str]) -> dict[str, Any]:
     """Return the expected content of the changed file. Copies sections, as an anchor can make several of them one."""
     users = list(config["users"])
     place = next(place for place, user in enumerate(users) if user["name"] == user_name)

@@ -19,7 +19,7 @@ from .._core.tasks import Running, run_until_first
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
 from ..objects.keys import key_and_version
-from ..protocols import ListerWatcher, Process, Queue, batched
+from ..protocols import ListerWatcher, Process, Queue, may_batch
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
 
@@ -88,10 +88,10 @@ class Controller(Running):
             **options,
         )
         require_methods("queue", config.queue, ("pop", "has_synced", "close"), "DeltaFIFO()")
-        self._process = self._guarded("process", config.process)
+        self._process = self._guard("process", config.process)
         self._process_batch: Process | None = None
         if config.process_batch is not None:
-            self._process_batch = self._guarded("process_batch", config.process_batch)
+            self._process_batch = self._guard("process_batch", config.process_batch)
         self._failed = 0
         self._failures = FailureLog(self.name, logger)
         self._requeued = 0  # since the last wait; if as many as are queued, nothing else is queued
@@ -127,7 +127,7 @@ class Controller(Running):
     async def process_loop(self) -> None:
         """Process the queue until it is closed and empty."""
         queue = self._config.queue
-        in_batches = batched(queue, "pop_batch", "pop")
+        in_batches = may_batch(queue, "pop_batch", "pop")
         keeps_order = getattr(queue, "keeps_order", False)
         depth_of: Callable[[], int] = getattr(
             queue, "__len__", lambda: 1
@@ -199,9 +199,9 @@ class Controller(Running):
         self._on_progress = self._reflector.on_progress = on_progress
 
     @property
-    def worked_off(self) -> int:
+    def processed(self) -> int:
         """How many items were processed so far, counting each put back one again; 0 if the queue does not count."""
-        return int(getattr(self._config.queue, "worked_off", 0))
+        return int(getattr(self._config.queue, "processed", 0))
 
     @property
     def unfinished(self) -> int:
@@ -241,11 +241,11 @@ class Controller(Running):
         while not queue.has_synced():  # noqa: ASYNC110 - nothing signals it; upstream polls too
             await asyncio.sleep(SYNCED_POLL)
 
-    def _guarded(self, name: str, process: Process) -> Process:
+    def _guard(self, name: str, process: Process) -> Process:
         """Check a process function, and wrap it so that its errors are handled; it stays plain if ``process`` is."""
         require_callback(name, process, ("deltas", "is_in_initial_list"))
 
-        def guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
+        def process_guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             try:
                 result = process(deltas, is_in_initial_list)
             except CALL_ERRORS as error:
@@ -257,7 +257,7 @@ class Controller(Running):
                 return None
             return self._finish(result, deltas)
 
-        return guarded
+        return process_guarded
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:

@@ -20,7 +20,7 @@ def require_queue(name: object) -> None:
         ConfigError: There is none.
     """
     if name not in get_args(QueueName):
-        known = ", ".join(repr(each) for each in get_args(QueueName))
+        known = ", ".join(repr(arg) for arg in get_args(QueueName))
         raise ConfigError(f"no queue named {name!r}; there are: {known}")
 
 
@@ -44,7 +44,7 @@ def make_queue(
     """
     require_queue(name)
     if transformer is not None:
-        transformer = _keeping_key(transformer, key_func)
+        transformer = _require_same_key(transformer, key_func)
     if name == "delta":
         return DeltaFIFO(key_func, known_objects, emit_delta_type_replaced=True, transformer=transformer)
     return RealFIFO(
@@ -56,7 +56,7 @@ def make_queue(
     )
 
 
-def _keeping_key(transformer: Transformer[Any], key_func: KeyFunc) -> Transformer[Any]:
+def _require_same_key(transformer: Transformer[Any], key_func: KeyFunc) -> Transformer[Any]:
     """Wrap a transformer so that a changed key is an error."""
 
     def transform(obj: Any) -> Any:

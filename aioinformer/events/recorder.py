@@ -33,7 +33,7 @@ from ..errors import (
     NotFoundError,
     RefusedError,
     TooManyRequestsError,
-    said,
+    message_of,
 )
 from ..objects.meta import micro_time
 from ..resources import Resource
@@ -350,9 +350,11 @@ class EventRecorder(Running):
             elif series.tries >= MOST_TRIES:
                 self._given_up += 1
                 self._drop(series)
-                logger.error("%s: an event was dropped after %d tries: %s", self, MOST_TRIES, said(error))
+                logger.error(
+                    "%s: an event was dropped after %d tries: %s", self, MOST_TRIES, message_of(error)
+                )
             else:
-                logger.debug("%s: an event was not sent, and is retried: %s", self, said(error))
+                logger.debug("%s: an event was not sent, and is retried: %s", self, message_of(error))
                 now = asyncio.get_running_loop().time()
                 pause = self._retry_pause * (1.0 + RETRY_JITTER * self._random.random())
                 others = pause
@@ -400,7 +402,7 @@ class EventRecorder(Running):
         self._refused_statuses.add(status)
         logger.log(
             logging.WARNING if is_new else logging.DEBUG,
-            "%s: an event was refused and is dropped: %s", self, said(error),
+            "%s: an event was refused and is dropped: %s", self, message_of(error),
         )  # fmt: skip
 
     async def _flush(self) -> None:
@@ -417,7 +419,7 @@ class EventRecorder(Running):
                 while (due_at := await self._send_next()) < deadline:  # noqa: ASYNC110 - nothing is recorded now
                     await asyncio.sleep(due_at - loop.time())
         except ClientClosedError as error:
-            why = said(error)
+            why = message_of(error)
         except asyncio.CancelledError:
             why = "it was cancelled again"
             raise

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core.checks import require_namespace
-from ..errors import ConfigError, KeyFuncError, outlined
+from ..errors import ConfigError, KeyFuncError, outline
 from ..objects.keys import (
     kind_hint,
     meta_namespace_key_func,
@@ -31,14 +31,14 @@ def reference_of(obj: Any) -> Reference:
         ConfigError: The kind or name is missing, or the namespace or a value is invalid.
     """
     if isinstance(obj, Mapping) and "metadata" not in obj:
-        found = {field: str(obj[field]) for field in FIELDS if obj.get(field)}
+        fields = {field: str(obj[field]) for field in FIELDS if obj.get(field)}
     else:
         try:
             key = meta_namespace_key_func(obj)
         except KeyFuncError as error:
             raise ConfigError(f"an event needs an object: {error}") from error
         api_version, kind = type_of(obj)
-        found = {
+        fields = {
             "apiVersion": api_version,
             "kind": kind,
             "namespace": namespace_of(obj),
@@ -46,14 +46,14 @@ def reference_of(obj: Any) -> Reference:
             "uid": uid_of(obj),
             "resourceVersion": resource_version_of(obj),
         }
-    if not found.get("kind") or not found.get("name"):
+    if not fields.get("kind") or not fields.get("name"):
         raise ConfigError(
-            f"an event needs an object with a kind and a name, not {outlined(obj)}{kind_hint(obj)}"
+            f"an event needs an object with a kind and a name, not {outline(obj)}{kind_hint(obj)}"
         )
-    if namespace := found.get("namespace"):
+    if namespace := fields.get("namespace"):
         require_namespace("the namespace of an event's object", namespace)
     try:
-        "".join(found.values()).encode()
+        "".join(fields.values()).encode()
     except UnicodeEncodeError as error:  # a lone surrogate
-        raise ConfigError(f"an event's object must be valid in JSON, unlike {outlined(obj)}") from error
-    return {field: value for field, value in found.items() if value}
+        raise ConfigError(f"an event's object must be valid in JSON, unlike {outline(obj)}") from error
+    return {field: value for field, value in fields.items() if value}

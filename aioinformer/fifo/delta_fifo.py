@@ -13,13 +13,13 @@ from ..errors import RejectedObjectError, TransformError
 from ..objects.keys import (
     ExplicitKey,
     KeyFunc,
-    keyed_by,
     meta_namespace_key_func,
+    wrap_key_func,
 )
 from ..protocols import KnownObjects, Transformer
 from .queue import FIFO, LONGEST_BATCH, Item
 from .sliced_dict import SlicedDict
-from .user_callbacks import Known, key_of_newest, transformed
+from .user_callbacks import Known, key_of_newest, transform
 
 Deltas = Sequence[Delta]
 
@@ -94,7 +94,7 @@ class DeltaState:
         self.populated = False
         self.initial_waiting = 0
         self.initial_popped: set[str] = set()
-        self._key_func = keyed_by(key_func)
+        self._key_func = wrap_key_func(key_func)
         self._known = Known(known_objects)
         self._replace_type = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
         self._transformer = transformer
@@ -121,7 +121,7 @@ class DeltaState:
         failure: TransformError | None = None
         if self._transformer is not None:
             try:
-                delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
+                delta = Delta(delta.type, transform(self._transformer, key, delta.object))
             except TransformError as error:
                 if not is_deletion:
                     raise
@@ -132,7 +132,7 @@ class DeltaState:
         elif isinstance(deltas, list):
             _append(deltas, delta)
         else:
-            self.items[key] = _appended(deltas, delta)
+            self.items[key] = _with_delta(deltas, delta)
         if failure is not None:
             raise failure
 
@@ -150,12 +150,12 @@ class DeltaState:
                 if isinstance(obj, ExplicitKey):
                     unstaged.add(key)
                 else:
-                    delta = Delta(self._replace_type, transformed(self._transformer, key, obj))
+                    delta = Delta(self._replace_type, transform(self._transformer, key, obj))
                     of_key = staged.items.get(key)
                     if isinstance(of_key, list):  # staged here; copying it for each delta would cost n²
                         _append(of_key, delta)
                     else:
-                        staged.put(key, _appended(of_key or self.items.get(key, ()), delta))
+                        staged.put(key, _with_delta(of_key or self.items.get(key, ()), delta))
             except TransformError as error:
                 unstaged.add(error.key)
                 rejected.append(error)
@@ -166,7 +166,7 @@ class DeltaState:
             if missing is not None:
                 tombstone = DeletedFinalStateUnknown(missing, self._last_state(missing))
                 staged.put(
-                    missing, _appended(self.items.get(missing, ()), Delta(DeltaType.DELETED, tombstone))
+                    missing, _with_delta(self.items.get(missing, ()), Delta(DeltaType.DELETED, tombstone))
                 )
             yield
         initial = len(staged.queue) if staged.items else 0  # what was queued before comes first
@@ -228,7 +228,7 @@ class DeltaState:
         for key, deltas in item.by_key.items():
             self._insert(key, deltas)
 
-    def done(self, item: Item) -> None:
+    def finish(self, item: Item) -> None:
         self.initial_popped.difference_update(item.by_key)
 
     def has_synced(self) -> bool:
@@ -283,7 +283,7 @@ class _Staged:
         self.items[key] = deltas
 
 
-def _appended(deltas: Deltas, delta: Delta) -> Deltas:
+def _with_delta(deltas: Deltas, delta: Delta) -> Deltas:
     """Return deltas with one more."""
     if not deltas:
         return (delta,)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from .._core.coop import Budget, snapshot, yielding
+from .._core.coop import Budget, run_in_slices, snapshot
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta, DeltaType
 from ..errors import (
     FIFOClosedError,
@@ -20,7 +20,7 @@ from ..errors import (
     QueueHeldError,
     RejectedObjectError,
     RequeueError,
-    shortened,
+    shorten,
 )
 from ..protocols import Process
 
@@ -94,7 +94,7 @@ class QueueState(Protocol):
         """Undo a take, so that older changes are not popped after newer ones."""
         ...
 
-    def done(self, item: Item) -> None:
+    def finish(self, item: Item) -> None:
         """Record that an item of the initial list was processed."""
         ...
 
@@ -195,7 +195,7 @@ class FIFO:
         objects = snapshot(objects)
         await self._lock(to_add=True)
         try:
-            await yielding(self._state.replace(objects, resource_version))
+            await run_in_slices(self._state.replace(objects, resource_version))
         finally:
             self._leave()
 
@@ -207,7 +207,7 @@ class FIFO:
         """
         await self._lock(to_add=True)
         try:
-            await yielding(self._state.resync())
+            await run_in_slices(self._state.resync())
         finally:
             self._leave()
 
@@ -320,7 +320,7 @@ class FIFO:
         return self._high_water
 
     @property
-    def worked_off(self) -> int:
+    def processed(self) -> int:
         """How many items were processed so far; items that were put back count each time."""
         return self._processed
 
@@ -383,7 +383,7 @@ class FIFO:
             return False
         except Exception:
             if item.is_in_initial_list:
-                self._state.done(item)
+                self._state.finish(item)
             raise
         except BaseException:  # cancelled
             self._state.put_back(item)
@@ -392,7 +392,7 @@ class FIFO:
             if self._state.queue and (seconds := perf_counter() - started) > SLOW_POP:
                 self._warn_of_slow(item, seconds)
         if item.is_in_initial_list:
-            self._state.done(item)
+            self._state.finish(item)
         return self._interrupted is None
 
     async def _finish(self, result: Awaitable[object]) -> None:
@@ -522,5 +522,5 @@ class FIFO:
                 try:
                     what = self._state.key_of(deltas[0].object)
                 except KeyFuncError:  # of a bookmark
-                    what = shortened(deltas[0].object, 80)
+                    what = shorten(deltas[0].object, 80)
             logger.warning("processing %s took %.0f ms, with %d waiting", what, seconds * 1000, waiting)

@@ -27,12 +27,12 @@ from ..errors import ConfigError, KeyFuncError, RejectedObjectError, TransformEr
 from ..objects.keys import (
     ExplicitKey,
     KeyFunc,
-    keyed_by,
     meta_namespace_key_func,
+    wrap_key_func,
 )
 from ..protocols import KnownObjects, Transformer
 from .queue import FIFO, Item
-from .user_callbacks import Known, key_of_newest, transformed
+from .user_callbacks import Known, key_of_newest, transform
 
 BATCH_SIZE = 1000
 """The default ``batch_size``."""
@@ -123,7 +123,7 @@ class RealState:
     ) -> None:
         self.queue: deque[Delta] = deque()
         self.populated = False
-        self._key_func = keyed_by(key_func)
+        self._key_func = wrap_key_func(key_func)
         self._known = Known(known_objects)
         self._transformer = transformer
         self._batch_size = batch_size
@@ -149,7 +149,7 @@ class RealState:
         failure: TransformError | None = None
         if self._transformer is not None:
             try:
-                delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
+                delta = Delta(delta.type, transform(self._transformer, key, delta.object))
             except TransformError as error:
                 if kind is not DELETED:
                     raise
@@ -166,9 +166,9 @@ class RealState:
         listed: set[str] = set()
         replaced: list[Delta] = []
         rejected: list[RejectedObjectError] = []
-        for each in self._listed(objects, rejected):
-            if each is not None:
-                key, obj = each
+        for entry in self._read_list(objects, rejected):
+            if entry is not None:
+                key, obj = entry
                 listed.add(key)
                 if not isinstance(obj, ExplicitKey):
                     replaced.append(Delta(DeltaType.REPLACED, obj))
@@ -206,7 +206,7 @@ class RealState:
         """Queue deltas unchanged, unless a delta of their key or a whole list is queued."""
         key = self.key_of(deltas)
         self.populated = True
-        if not any(each.type == REPLACED_ALL or self._key_or_none(each) == key for each in self.queue):
+        if not any(delta.type == REPLACED_ALL or self._key_or_none(delta) == key for delta in self.queue):
             self.queue.extend(deltas)
 
     def take(self) -> Item:
@@ -245,13 +245,13 @@ class RealState:
         self.queue.extendleft(reversed(item.deltas))
         self._taken -= len(item.deltas)
 
-    def done(self, item: Item) -> None:
+    def finish(self, item: Item) -> None:
         self._done += len(item.deltas)
 
     def has_synced(self) -> bool:
         return self.populated and self._done >= self._initial_end
 
-    def _listed(
+    def _read_list(
         self, objects: Iterable[Any], rejected: list[RejectedObjectError]
     ) -> Iterator[tuple[str, Any] | None]:
         """Yield each object with its key, transformed; None for an object without a key.
@@ -262,7 +262,7 @@ class RealState:
             key: str | None = None
             try:
                 key = self._key_func(obj)
-                yield key, obj if isinstance(obj, ExplicitKey) else transformed(self._transformer, key, obj)
+                yield key, obj if isinstance(obj, ExplicitKey) else transform(self._transformer, key, obj)
             except RejectedObjectError as error:
                 rejected.append(error)
                 yield None if key is None else (key, ExplicitKey(key))
@@ -287,9 +287,9 @@ class AtomicState(RealState):
         """Record the whole list, transformed, as one ReplacedAll."""
         kept: list[Any] = []
         rejected: list[RejectedObjectError] = []
-        for each in self._listed(objects, rejected):
-            if each is not None:
-                kept.append(each[1])
+        for entry in self._read_list(objects, rejected):
+            if entry is not None:
+                kept.append(entry[1])
             yield
         self._append_list([Delta(REPLACED_ALL, ReplacedAllInfo(resource_version, kept))])
         RejectedObjectError.raise_first(rejected)

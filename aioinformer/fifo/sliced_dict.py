@@ -52,8 +52,8 @@ class SlicedDict(MutableMapping[str, V]):
         return self._slice(key).get(key, default)
 
     def pop(self, key: str, default: Any = _NONE) -> Any:
-        found = self._slice(key)
-        return found.pop(key) if default is _NONE else found.pop(key, default)
+        part = self._slice(key)
+        return part.pop(key) if default is _NONE else part.pop(key, default)
 
     def columns(self) -> tuple[tuple[str, ...], tuple[V, ...]]:
         """Return the keys, and their values in the same order: much faster than by iterating over items."""

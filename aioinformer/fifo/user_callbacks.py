@@ -12,7 +12,7 @@ from ..deltas import DeletedFinalStateUnknown
 from ..errors import KeyFuncError, TransformError
 from ..objects.keys import KeyFunc, resource_version_of
 from ..objects.undecodable import UndecodableObject
-from ..protocols import KnownObjects, Transformer, batched
+from ..protocols import KnownObjects, Transformer, may_batch
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def key_of_newest(key_func: KeyFunc, obj: Any) -> str:
     return key_func(obj)
 
 
-def transformed(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any:
+def transform(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any:
     """Return a transformed object. The object of a tombstone was transformed before; an undecodable one cannot be.
 
     Raises:
@@ -59,7 +59,7 @@ class Known:
             require_methods("known_objects", objects, ("list_keys", "get_by_key"), "Store()")
         self._objects = objects
         # A Store's get_by_key raises for an object that does not fit its type.
-        reader = "find_any" if batched(objects, "find_any", "get_by_key") else "get_by_key"
+        reader = "find_any" if may_batch(objects, "find_any", "get_by_key") else "get_by_key"
         self._get: Callable[[str], Any] = getattr(objects, reader, lambda key: None)
 
     def list_keys(self) -> Sequence[str]:

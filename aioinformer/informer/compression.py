@@ -23,7 +23,7 @@ from .._core.tasks import run_until_first
 from ..client.libraries import to_thread
 from ..errors import ConfigError
 from ..objects.kube_object import KubeObject, is_kube_object_type
-from ..objects.packing import ZstdPacking, unpacked
+from ..objects.packing import ZstdPacking, unpack
 
 if TYPE_CHECKING:
     import zstandard
@@ -201,9 +201,9 @@ class Compressor:
         """
         if len(samples) < self._options.samples:
             samples.append(obj)
-            self._sampled_bytes += len(unpacked(obj)._kept)
+            self._sampled_bytes += len(unpack(obj)._kept)
             if self._packing is None and self._sampled_bytes >= self._options.dictionary_size:
-                self._packing = self._make(self._concatenate([unpacked(each)._kept for each in samples]))
+                self._packing = self._make(self._concatenate([unpack(sample)._kept for sample in samples]))
         elif (place := int(self._random.random() * self._packed)) < len(samples):
             samples[place] = obj
 
@@ -219,7 +219,7 @@ class Compressor:
             longest = _MOST_TRAINED * self._options.dictionary_size // len(objects)
             raws: list[bytes] = []
             for obj in objects:
-                raws.append(unpacked(obj)._kept[:longest])
+                raws.append(unpack(obj)._kept[:longest])
                 if budget.is_spent():
                     await budget.pause()
             others = objects[::_FEWEST]

@@ -80,7 +80,7 @@ class Distributor:
         notifications.
         """
         listeners: list[ProcessorListener[Any]] = []
-        steps = self._noting_replacement(steps, listeners)
+        steps = self._note_replacement(steps, listeners)
         budget = Budget()
         is_done = False
         while not is_done:
@@ -88,7 +88,7 @@ class Distributor:
             await self._processor.wait_for_room()
             is_done = self.take(steps, budget.end, listeners)
 
-    def _noting_replacement(
+    def _note_replacement(
         self, steps: Iterator[Notification | None], listeners: list[ProcessorListener[Any]]
     ) -> Iterator[Notification | None]:
         """Yield the steps; before the first notification, collect the listeners that get all of them."""

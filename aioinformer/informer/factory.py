@@ -127,7 +127,7 @@ class SharedInformerFactory(InOneLoop):
         self._ended = asyncio.Event()  # shut down, or an informer has failed
 
     def __repr__(self) -> str:
-        return f"<SharedInformerFactory of {', '.join(each.name for each in self.informers) or 'nothing'}>"
+        return f"<SharedInformerFactory of {', '.join(informer.name for informer in self.informers) or 'nothing'}>"
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
@@ -193,9 +193,9 @@ class SharedInformerFactory(InOneLoop):
             StoppedError: The factory has been shut down, and has no such informer.
             WrongEventLoopError: The factory runs in another event loop or thread, and has no such informer.
         """
-        found = look_up(self._client, api_version, plural, object_type)
-        api_version, plural, kind = found.api_version, found.plural, found.object_type
-        chosen = self._namespaces(namespace, namespaces, found.is_namespaced(namespaced), plural)
+        resource = look_up(self._client, api_version, plural, object_type)
+        api_version, plural, kind = resource.api_version, resource.plural, resource.object_type
+        chosen = self._namespaces(namespace, namespaces, resource.is_namespaced(namespaced), plural)
         require_selectors(label_selector or "", field_selector or "")
         label_selector, field_selector = label_selector or None, field_selector or None
         if protobuf and not is_kube_object_type(kind):
@@ -214,24 +214,24 @@ class SharedInformerFactory(InOneLoop):
         if self._started:
             self.require_own_loop()
         list_watches = {
-            each: ListWatch.for_resource(
+            read_namespace: ListWatch.for_resource(
                 self._client,
                 api_version,
                 plural,
-                each,
+                read_namespace,
                 label_selector,
                 field_selector,
                 metadata_only=metadata_only,
                 protobuf=protobuf,
             )
-            for each in chosen
+            for read_namespace in chosen
         }
         if self._name:
-            for each in list_watches.values():
-                each.description = f"{self._name} {each.description}"
+            for list_watch in list_watches.values():
+                list_watch.description = f"{self._name} {list_watch.description}"
         options = self._options.copy()
         name = name_of(list_watches)
-        if (distinct := apart(name, {each.name for each in self.informers})) != name:
+        if (distinct := apart(name, {other.name for other in self.informers})) != name:
             options["name"] = distinct
         informer = SharedIndexInformer(
             list_watches,
@@ -308,7 +308,7 @@ class SharedInformerFactory(InOneLoop):
         """
         if self._started:
             self._start_new()  # those requested in this event loop iteration
-        elif new := [each.name for each in self.informers if each.state.phase is Phase.NEW]:
+        elif new := [informer.name for informer in self.informers if informer.state.phase is Phase.NEW]:
             logger.warning(
                 "%r was never started, so this does not wait for %s: enter it (async with), or call start()",
                 self, ", ".join(new),
@@ -338,12 +338,12 @@ class SharedInformerFactory(InOneLoop):
             raise ConfigError(f"{informer!r} is not an informer of {self!r}")
         if self._started:
             self._start_new()  # those of this event loop iteration, so that their waiters get StoppedError
-            for each in (
+            for removed in (
                 informer,
                 *being_removed,
             ):  # handlers that remove each other's informers would wait for each other
-                each.require_outside_handlers()
-        self._informers = {asked: each for asked, each in self._informers.items() if each is not informer}
+                removed.require_outside_handlers()
+        self._informers = {asked: other for asked, other in self._informers.items() if other is not informer}
         if (task := self._tasks.get(informer)) is not None:
             task.remove_done_callback(self._record_end)  # from here on its failure is raised here
             try:
@@ -364,7 +364,9 @@ class SharedInformerFactory(InOneLoop):
 
         Objects that do not fit their type are warnings: a tenant must not be able to make a service unready.
         """
-        return Health.of(self._not_ready(), undecodable_warnings(each.state for each in self.informers))
+        return Health.of(
+            self._not_ready(), undecodable_warnings(informer.state for informer in self.informers)
+        )
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of its informers."""

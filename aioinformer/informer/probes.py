@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from .._core.forks import FORKED
-from ..errors import ApiError, said
+from ..errors import ApiError, message_of
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import MIN_WATCH_TIMEOUT
 from ..reflector.state import POLLING, has_no_watches
@@ -85,12 +85,12 @@ def readiness_problems(informer: InformerState, stalled_after: float) -> Iterato
         elif (
             informer.synced and not is_watching and isinstance(error, ApiError) and error.is_missing_resource
         ):
-            yield f"{reflector.name} is not served any more: {said(error)}"
+            yield f"{reflector.name} is not served any more: {message_of(error)}"
         elif reflector.polling:
             refusal = reflector.watch_refusal
             # A collection without watches can only be polled.
             if refusal is not None and not has_no_watches(refusal, reflector.resource_version):
-                yield f"{reflector.name} {POLLING}: {said(refusal)}"
+                yield f"{reflector.name} {POLLING}: {message_of(refusal)}"
 
 
 def undecodable_warnings(informers: Iterable[InformerState]) -> Iterator[str]:

@@ -59,7 +59,7 @@ class Resyncs:
         if requested <= 0:
             return 0.0, 0.0
         if requested < MINIMUM_RESYNC_PERIOD:
-            requested = self._raised(requested, MINIMUM_RESYNC_PERIOD, "")
+            requested = self._raise_period(requested, MINIMUM_RESYNC_PERIOD, "")
         check = self.check_period
         if not check:
             logger.warning(
@@ -70,7 +70,7 @@ class Resyncs:
             )
             return requested, 0.0
         if requested < check and started:
-            requested = self._raised(requested, check, ", it has started")
+            requested = self._raise_period(requested, check, ", it has started")
         self.check_period = min(check, requested)
         return requested, requested
 
@@ -86,6 +86,6 @@ class Resyncs:
         self._due.discard(namespace)
         return is_due
 
-    def _raised(self, requested: float, period: float, why: str) -> float:
+    def _raise_period(self, requested: float, period: float, why: str) -> float:
         logger.warning("%s: resync period %g s raised to %g s%s", self._name, requested, period, why)
         return period

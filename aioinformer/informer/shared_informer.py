@@ -110,7 +110,7 @@ class SharedIndexInformer(Running, Generic[T]):
             if isinstance(list_watch, Mapping)
             else {namespace_read(list_watch, object_type): list_watch}
         )
-        self.list_watches = {namespace: lister_watcher_of(each) for namespace, each in list_watches.items()}
+        self.list_watches = {namespace: lister_watcher_of(watch) for namespace, watch in list_watches.items()}
         if not self.list_watches or (EVERYWHERE in self.list_watches and len(self.list_watches) > 1):
             raise ConfigError(
                 f"an informer reads all namespaces or a list of them, not {list(self.list_watches)}"
@@ -216,7 +216,7 @@ class SharedIndexInformer(Running, Generic[T]):
             )
         self._require_own_loop_once_started()
         require_text("name", name)
-        name = apart(name or handler_name(handler), {each.name for each in self._processor.listeners})
+        name = apart(name or handler_name(handler), {other.name for other in self._processor.listeners})
         listener = ProcessorListener(
             for_newcomer(handler, self._indexer),
             upstream_synced=self.has_synced,
@@ -338,14 +338,17 @@ class SharedIndexInformer(Running, Generic[T]):
         self.record_begin()
         self._indexer.kept_current_in = self._own_process
         self._controllers = [
-            self._make_controller(namespace, each) for namespace, each in self.list_watches.items()
+            self._make_controller(namespace, list_watch)
+            for namespace, list_watch in self.list_watches.items()
         ]
         self._started.set()
         self._version_waits.start(dict(zip(self.list_watches, self._controllers, strict=True)))
         self._processor.count_resyncs_from(asyncio.get_running_loop().time())
         processor = asyncio.create_task(self._processor.run(), name=f"{self!r} processor")
         try:
-            parts: list[Callable[[], Coroutine[Any, Any, object]]] = [each.run for each in self._controllers]
+            parts: list[Callable[[], Coroutine[Any, Any, object]]] = [
+                controller.run for controller in self._controllers
+            ]
             if self._mutation_detector is not None:
                 parts.append(self._mutation_detector.run)
             if self._compressor is not None:
@@ -408,7 +411,7 @@ class SharedIndexInformer(Running, Generic[T]):
             return True
         with anyio.move_on_after(timeout) as scope:
             refused = [self._wait_refused] if fail_fast else []
-            with self._warning_if_unstarted():
+            with self._warn_if_unstarted():
                 await run_until_first(self._wait_controllers, self.wait_stopped, *refused)
         if not self.has_synced():
             if scope.cancelled_caught:
@@ -451,7 +454,7 @@ class SharedIndexInformer(Running, Generic[T]):
         require_timeout(timeout)
         self.require_own_loop()
         goal = self._version_waits.goal_of(written)
-        with self._warning_if_unstarted():
+        with self._warn_if_unstarted():
             await self._version_waits.wait(goal, timeout)
         return None if goal.key is None else self._indexer.get_by_key(goal.key)
 
@@ -580,7 +583,7 @@ class SharedIndexInformer(Running, Generic[T]):
             self.require_own_loop()
 
     @contextmanager
-    def _warning_if_unstarted(self) -> Iterator[None]:
+    def _warn_if_unstarted(self) -> Iterator[None]:
         """Warn during a wait if the informer is not started."""
         if self._started.is_set():
             yield
@@ -613,7 +616,9 @@ class SharedIndexInformer(Running, Generic[T]):
             await finish(processor)
 
     def _log_stubborn_handlers(self) -> None:
-        handlers = sorted(f"{each.state.name} at {each.state.handling}" for each in self._processor.running)
+        handlers = sorted(
+            f"{listener.state.name} at {listener.state.handling}" for listener in self._processor.running
+        )
         logger.error(
             "%s: waiting for handlers that ignore being cancelled: %s", self.name, ", ".join(handlers)
         )

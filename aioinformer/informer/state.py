@@ -58,7 +58,7 @@ class InformerState:
     @property
     def worst(self) -> ReflectorState | None:
         """The reflector that is furthest from watching; None before the start."""
-        return min(self.reflectors, key=lambda each: WORST_FIRST.index(each.phase), default=None)
+        return min(self.reflectors, key=lambda reflector: WORST_FIRST.index(reflector.phase), default=None)
 
     @property
     def phase(self) -> Phase:
@@ -89,7 +89,9 @@ class InformerState:
     def idle_seconds(self) -> float | None:
         """Seconds since the last byte of a list or watch, the maximum of all reflectors; None if one never had any."""
         idle = [reflector.idle_seconds for reflector in self.reflectors]
-        return None if None in idle else max((each for each in idle if each is not None), default=None)
+        return (
+            None if None in idle else max((seconds for seconds in idle if seconds is not None), default=None)
+        )
 
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics."""

@@ -86,7 +86,7 @@ class Goal:
         self._is_reached = True
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
-        by_each = [self._is_reached_by(*each) for each in controllers.items()]
+        by_each = [self._is_reached_by(*pair) for pair in controllers.items()]
         return self._is_shown(store) or (bool(by_each) and all(by_each))
 
     def _is_shown(self, store: Store[Any]) -> bool:
@@ -101,8 +101,8 @@ class Goal:
         if goal is None:
             if not self._is_read(controller) and controller.restores == self.restores.get(namespace, 0):
                 return False
-            goal = self._processed_at[namespace] = controller.worked_off + controller.unfinished
-        return controller.worked_off >= goal
+            goal = self._processed_at[namespace] = controller.processed + controller.unfinished
+        return controller.processed >= goal
 
     def _is_read(self, controller: Controller) -> bool:
         return self._is_at(controller.last_sync_resource_version)
@@ -134,11 +134,13 @@ class Gone(Goal):
         self.uids = uids
         self.after = after
         self.written = written
-        self.number = max((each.number for each in (after, written) if each is not None), default=NONE)
+        self.number = max(
+            (version.number for version in (after, written) if version is not None), default=NONE
+        )
 
     @property
     def is_opaque(self) -> bool:
-        return any(each is not None and each.is_opaque for each in (self.after, self.written))
+        return any(version is not None and version.is_opaque for version in (self.after, self.written))
 
     def behind(self, goal: Goal) -> Gone:
         """Return this goal combined with an earlier one: a deletion, or a version that was written here."""
@@ -148,8 +150,8 @@ class Gone(Goal):
         return Gone(self.key or "", uids, after, self.restores, written)
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
-        versions = [each for each in (self.after, self.written) if each is not None]
-        is_past = all(each.is_reached(store, controllers) for each in versions)
+        versions = [version for version in (self.after, self.written) if version is not None]
+        is_past = all(version.is_reached(store, controllers) for version in versions)
         return is_past and super()._is_reached_now(store, controllers)
 
     def _is_shown(self, store: Store[Any]) -> bool:
@@ -162,7 +164,7 @@ class Gone(Goal):
 
 def _later(one: Goal | None, other: Goal | None) -> Goal | None:
     """Return the later of two versions, the first of opaque ones; ignore versions that were reached or given up."""
-    remaining = [each for each in (one, other) if each is not None and not each._is_reached]
+    remaining = [version for version in (one, other) if version is not None and not version._is_reached]
     return max(remaining, key=lambda goal: goal.number, default=None)
 
 
@@ -203,7 +205,7 @@ class VersionWaits:
         self._namespaces = namespaces
         self._state = state
         self._controllers: dict[str, Controller] = {}
-        self._waiting: dict[str | None, list[_Waiter]] = {each: [] for each in (*namespaces, None)}
+        self._waiting: dict[str | None, list[_Waiter]] = {namespace: [] for namespace in (*namespaces, None)}
         self._ranks = count()
         self._stopped = False
 
@@ -220,9 +222,9 @@ class VersionWaits:
         """Wake all waiters: nothing will come any more."""
         self._stopped = True
         for waiting in self._waiting.values():
-            for each in waiting:
-                if not each.future.done():
-                    each.future.set_result(None)
+            for wait in waiting:
+                if not wait.future.done():
+                    wait.future.set_result(None)
 
     def goal_of(self, written: Any) -> Goal:
         """Return the goal for an object or a resourceVersion.
@@ -244,7 +246,7 @@ class VersionWaits:
             )
         return Goal(version, key, namespace, self._restores(namespace))
 
-    def gone(self, key: str, uid: str, version: str) -> Gone:
+    def goal_of_deletion(self, key: str, uid: str, version: str) -> Gone:
         """Return the goal for the deletion of an object, with its uid and a version of it, ``""`` if unknown."""
         namespace = split_meta_namespace_key(key)[0]
         restores, after = self._restores(namespace), None
@@ -259,7 +261,7 @@ class VersionWaits:
     def _give_up(self, goal: Goal) -> None:
         goal.give_up()
         always = self._up_to(NONE, self._waiting[self._list_of(goal)])
-        self._check(each for each in always if isinstance(each.goal, Gone) and each.goal.after is goal)
+        self._check(wait for wait in always if isinstance(wait.goal, Gone) and wait.goal.after is goal)
 
     def reads(self, namespace: str) -> bool:
         """Return whether objects of a namespace are read here."""
@@ -267,7 +269,7 @@ class VersionWaits:
 
     def is_reached(self, goal: Goal) -> bool:
         """Return whether a goal was reached."""
-        return goal.is_reached(self._store, self._concerned(goal.namespace))
+        return goal.is_reached(self._store, self._controllers_of(goal.namespace))
 
     def wake(self) -> None:
         """Wake the waiters whose goal is reached, after something was stored."""
@@ -283,21 +285,23 @@ class VersionWaits:
         if not waiting:
             return
         if waiting[-1].rank[0] > NONE and self._is_restored(waiting[-1].goal):
-            for each in waiting:  # versions went back: check all at every progress
-                each.rank = (NONE, each.rank[1])
+            for wait in waiting:  # versions went back: check all at every progress
+                wait.rank = (NONE, wait.rank[1])
             waiting.sort(key=_RANK)
         # The store may be ahead of these versions for a moment; the next progress checks again. With several
         # controllers each counts from when it has read that far.
-        versions = [each.last_sync_resource_version for each in self._concerned(line).values()]
+        versions = [
+            controller.last_sync_resource_version for controller in self._controllers_of(line).values()
+        ]
         self._check(self._up_to(max(map(number_of, versions), default=NONE), waiting))
 
     def _up_to(self, read: int, waiting: list[_Waiter]) -> list[_Waiter]:
         return waiting[: bisect_left(waiting, (read + 1, 0), key=_RANK)]
 
     def _check(self, waiting: Iterable[_Waiter]) -> None:
-        for each in waiting:
-            if not each.future.done() and self.is_reached(each.goal):
-                each.future.set_result(None)
+        for wait in waiting:
+            if not wait.future.done() and self.is_reached(wait.goal):
+                wait.future.set_result(None)
 
     async def wait(self, goal: Goal, timeout: float | None) -> None:
         """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``.
@@ -318,7 +322,7 @@ class VersionWaits:
             if scope.cancelled_caught:
                 raise self._timeout(goal, timeout)
             raise StoppedError(
-                f"{self._name} stopped at {self._reached(goal)} before it had reached "
+                f"{self._name} stopped at {self._lowest_version(goal)} before it had reached "
                 f"{goal.version or 'the deletion'}{_about(goal)}: {self._state()}"
             )
 
@@ -332,45 +336,50 @@ class VersionWaits:
         waiter = _Waiter(goal, asyncio.get_running_loop().create_future(), rank)
         insort(waiting, waiter, key=_RANK)
         if len(waiting) == 1:
-            self._observe_while_waited(self._concerned(line))
+            self._observe_while_waited(self._controllers_of(line))
         try:
             await waiter.future
         finally:
             del waiting[bisect_left(waiting, waiter.rank, key=_RANK)]
             if not waiting:
-                self._observe_while_waited(self._concerned(line))
+                self._observe_while_waited(self._controllers_of(line))
 
     def _observe_while_waited(self, namespaces: Iterable[str]) -> None:
-        for each in namespaces:
-            waited = self._waiting[each] or self._waiting[None]
-            self._controllers[each].watch_progress(partial(self._on_progress, each) if waited else None)
+        for namespace in namespaces:
+            waited = self._waiting[namespace] or self._waiting[None]
+            self._controllers[namespace].watch_progress(
+                partial(self._on_progress, namespace) if waited else None
+            )
 
     def _list_of(self, goal: Goal) -> str | None:
         """Return which list of waiters a goal belongs to: its namespace's, if that is read separately."""
         return goal.namespace if goal.namespace in self._waiting else None
 
     def _restores(self, namespace: str | None) -> dict[str, int]:
-        concerned = self._concerned(namespace).items()
-        return {each: controller.restores for each, controller in concerned if controller.restores}
+        concerned = self._controllers_of(namespace).items()
+        return {part: controller.restores for part, controller in concerned if controller.restores}
 
     def _is_restored(self, goal: Goal) -> bool:
         """Return whether versions went back since the goal was made."""
         return goal.restores != self._restores(goal.namespace)
 
-    def _concerned(self, namespace: str | None) -> Mapping[str, Controller]:
+    def _controllers_of(self, namespace: str | None) -> Mapping[str, Controller]:
         """Return the controllers that must reach a goal: one namespace's, or all."""
         if namespace is None or namespace not in self._controllers:
             return self._controllers
         return {namespace: self._controllers[namespace]}
 
-    def _reached(self, goal: Goal) -> str:
+    def _lowest_version(self, goal: Goal) -> str:
         """Return the lowest version that was read, for messages."""
-        versions = [each.last_sync_resource_version for each in self._concerned(goal.namespace).values()]
+        versions = [
+            controller.last_sync_resource_version
+            for controller in self._controllers_of(goal.namespace).values()
+        ]
         return min(versions, key=number_of, default="") or "no version"
 
     def _timeout(self, goal: Goal, timeout: float | None) -> VersionTimeout:
         return VersionTimeout(
-            self._name, goal.version, self._reached(goal), goal.key, timeout or 0.0, str(self._state())
+            self._name, goal.version, self._lowest_version(goal), goal.key, timeout or 0.0, str(self._state())
         )
 
 

@@ -54,46 +54,50 @@ async def wait_for_cache_sync(
         ApiError, ConfigError: With ``fail_fast``, a first list was refused.
     """
     require_timeout(timeout)
-    for each in informers:
-        require_methods("what is waited for", each, ("has_synced", "wait_synced"), "SharedIndexInformer(...)")
+    for informer in informers:
+        require_methods(
+            "what is waited for", informer, ("has_synced", "wait_synced"), "SharedIndexInformer(...)"
+        )
     loop = asyncio.get_running_loop()
     started = loop.time()
 
     def log_progress() -> None:
-        missing = "; ".join(map(_doing, _missing(informers)))
+        missing = "; ".join(map(_describe, _missing(informers)))
         logger.info("waiting for caches to sync for %.0f s: %s", loop.time() - started, missing)
 
     with anyio.move_on_after(timeout) as scope, call_every(PROGRESS_PERIOD, log_progress):
         await gather(*[_wait(informer, fail_fast=fail_fast) for informer in _missing(informers)])
     if scope.cancelled_caught and (missing := _missing(informers)):
         only = getattr(informers[0], "name", None) if len(informers) == 1 else None
-        raise SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(map(_doing, missing))}", informer=only)
+        raise SyncTimeout(
+            f"not synced after {timeout:g} s: {'; '.join(map(_describe, missing))}", informer=only
+        )
     return True
 
 
-async def _wait(each: Syncing, *, fail_fast: bool) -> None:
-    wait: Callable[..., Coroutine[Any, Any, object]] = each.wait_synced
+async def _wait(informer: Syncing, *, fail_fast: bool) -> None:
+    wait: Callable[..., Coroutine[Any, Any, object]] = informer.wait_synced
     try:
         waiting = wait(fail_fast=True) if fail_fast else wait()
     except TypeError as error:
         if not fail_fast or (error.__traceback__ is not None and error.__traceback__.tb_next is not None):
             raise  # raised inside wait_synced
         raise ConfigError(
-            f"fail_fast=True needs a wait_synced(*, fail_fast), not that of {each!r}"
+            f"fail_fast=True needs a wait_synced(*, fail_fast), not that of {informer!r}"
         ) from error
     await maybe_await(waiting)
 
 
 def _missing(informers: Iterable[Syncing]) -> list[Syncing]:
-    return [each for each in informers if not each.has_synced()]
+    return [informer for informer in informers if not informer.has_synced()]
 
 
-def _name(each: Syncing) -> str:
-    return getattr(each, "name", "") or repr(each)
+def _name(informer: Syncing) -> str:
+    return getattr(informer, "name", "") or repr(informer)
 
 
-def _doing(each: Syncing) -> str:
+def _describe(informer: Syncing) -> str:
     """Return its name and, if it has a state, what it is doing."""
-    what_is_done = getattr(each, "what_is_done", None)  # a registration's
-    doing = getattr(each, "state", None) if what_is_done is None else what_is_done()
-    return _name(each) if doing is None else f"{_name(each)}: {doing}"
+    what_is_done = getattr(informer, "what_is_done", None)  # a registration's
+    doing = getattr(informer, "state", None) if what_is_done is None else what_is_done()
+    return _name(informer) if doing is None else f"{_name(informer)}: {doing}"

@@ -27,7 +27,7 @@ from .._core.checks import (
 )
 from .._core.forks import current_process, require_same_process
 from .._core.loops import AsyncOnly
-from .._core.tasks import finish, shielded
+from .._core.tasks import finish, shield
 from ..errors import (
     AlreadyExistsError,
     AlreadyStartedError,
@@ -38,7 +38,7 @@ from ..errors import (
     LeadershipLostError,
     TransportError,
     WrongEventLoopError,
-    said,
+    message_of,
     traceback_of,
 )
 from ..resources import Resource
@@ -275,7 +275,7 @@ class LeaderElector(AsyncOnly):
         except BaseException:
             try:
                 if self._may_hold_lease and self._release:  # the answer may be missing, not the Lease
-                    await shielded(self._give_back(), grace=self._renew_deadline)
+                    await shield(self._give_back(), grace=self._renew_deadline)
             finally:
                 self._is_entered = False
             raise
@@ -305,7 +305,7 @@ class LeaderElector(AsyncOnly):
                 await finish(renewing)
             finally:
                 if lost is None and self._release:
-                    await shielded(self._give_back(), grace=self._renew_deadline)
+                    await shield(self._give_back(), grace=self._renew_deadline)
         finally:
             self._expiry.cancel()
             self._is_entered, self._term = False, None
@@ -345,7 +345,7 @@ class LeaderElector(AsyncOnly):
                 if self._is_in_time() and await self._try():
                     self._set_expiry()
         except Exception as error:  # for example, the client was closed: renewing has ended
-            self._lose(f"it cannot be renewed: {said(error)}", error)
+            self._lose(f"it cannot be renewed: {message_of(error)}", error)
 
     async def _try(self) -> bool:
         """Acquire or renew the Lease if possible. Returns whether this candidate holds it now."""
@@ -413,7 +413,7 @@ class LeaderElector(AsyncOnly):
         if is_due:
             self._next_warning = now + WARN_EVERY
         logger.log(
-            logging.WARNING if is_due else logging.DEBUG, "%s: %s", self, said(error),
+            logging.WARNING if is_due else logging.DEBUG, "%s: %s", self, message_of(error),
             exc_info=traceback_of(error) if is_due else None,
         )  # fmt: skip
         self._last_error = error
@@ -455,7 +455,7 @@ class LeaderElector(AsyncOnly):
         cause = cause or self._last_error
         self._lost = LeadershipLostError(self._lock.key, self.identity, why)
         self._lost.__cause__ = cause
-        logger.warning("%s%s", self._lost, f" ({said(cause)})" if cause is not None else "")
+        logger.warning("%s%s", self._lost, f" ({message_of(cause)})" if cause is not None else "")
         self._interruption.reschedule(asyncio.get_running_loop().time())
 
     async def _give_back(self) -> None:
@@ -484,7 +484,9 @@ class LeaderElector(AsyncOnly):
                 return
             raise TransportError(f"it took longer than {seconds:g} s")
         except Exception as error:
-            logger.warning("%s: the lease could not be released, it has to expire: %s", self, said(error))
+            logger.warning(
+                "%s: the lease could not be released, it has to expire: %s", self, message_of(error)
+            )
 
     def _record_overrun(self, ended: float | None) -> None:
         """Log work that ran longer than the Lease: it ended so many seconds after the last renewal."""

@@ -86,7 +86,7 @@ class ListBodySplitter:
     """
 
     def __init__(self, longest_object: int = LONGEST_OBJECT, read_item: FromBytes | None = None) -> None:
-        self._read_item = read_item or _checked
+        self._read_item = read_item or _check
         self._pending = Pending(longest_object)
         self._received = 0
         self._enough = PIECE  # bytes to collect before the next search
@@ -227,8 +227,8 @@ class ListBodySplitter:
 
 def _probable_end(data: bytes, begin: int, boundary: re.Pattern[bytes]) -> int:
     """Return where the item at ``begin`` ends, if that is at one of the next boundaries; 0 otherwise."""
-    for found in islice(boundary.finditer(data, begin), TRIES):
-        end = found.start() + 1
+    for match in islice(boundary.finditer(data, begin), TRIES):
+        end = match.start() + 1
         try:
             _decode_only_item(b"[%b]" % data[begin:end])
         except DECODE_ERRORS:
@@ -254,7 +254,7 @@ def _breaks_off(body: bytes) -> bool:
     return begin == len(body) or (body[begin] in b"{[" and not end_of_brackets(body, begin))
 
 
-def _checked(item: bytes, type_meta: TypeMeta | None) -> bytes:
+def _check(item: bytes, type_meta: TypeMeta | None) -> bytes:
     """Return the item as it is, if it is an object."""
     KubeObject.from_bytes(item, type_meta)
     return item

@@ -87,7 +87,7 @@ class Collection:
         types = [PROTOBUF, JSON] if is_read else [JSON]
         if self.metadata_only:
             kind = f"{PARTIAL_KIND}List" if lists else PARTIAL_KIND
-            types = [*(f"{each};as={kind};g=meta.k8s.io;v=v1" for each in types), JSON]
+            types = [*(f"{media_type};as={kind};g=meta.k8s.io;v=v1" for media_type in types), JSON]
         return ",".join(types)
 
     def overlaps(self, other: Collection) -> bool:
@@ -110,7 +110,7 @@ class Collection:
         )
 
     @contextmanager
-    def explaining(self, subresource: str = "") -> Iterator[None]:
+    def explain_errors(self, subresource: str = "") -> Iterator[None]:
         """Wrap a request: a 404 about the resource, and a 400 about a field selector, get a hint."""
         try:
             yield
@@ -136,10 +136,14 @@ class Collection:
 
     def _where(self) -> str:
         """Return the api_version of the built-in resource that was probably meant, for an error."""
-        found = built_in(self.plural)
-        if found is None or found.api_version == self.api_version or not is_built_in_group(self.group):
+        built_in_resource = built_in(self.plural)
+        if (
+            built_in_resource is None
+            or built_in_resource.api_version == self.api_version
+            or not is_built_in_group(self.group)
+        ):
             return ""
-        return f" ({found.plural} are in {found.api_version!r})"
+        return f" ({built_in_resource.plural} are in {built_in_resource.api_version!r})"
 
     def __str__(self) -> str:
         name = f"{self.plural}.{self.group}" if self.group else self.plural

@@ -10,7 +10,7 @@ from .._core.cancellation import maybe_await
 from .._core.checks import require_count
 from .._core.coop import Budget
 from ..client.client import Client
-from ..client.error_mapping import asking
+from ..client.error_mapping import name_request
 from ..client.lookup import ResourceName, look_up
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError, DecodeError
@@ -28,7 +28,7 @@ from .collection import Collection, query_of, request_text
 from .events import EventStream
 from .lines import LONGEST_OBJECT
 from .named_stream import NamedStream
-from .partial import PartialStream, partial_list, reading_partial
+from .partial import PartialStream, partial_list, read_partial
 from .protobuf_body import ProtobufListSplitter
 
 EMPTY_PIECE_INTERVAL = 1.0
@@ -111,12 +111,14 @@ class ListWatch:
             ConfigError: The arguments do not name a collection.
         """
         client = Client.of(client)
-        found = look_up(client, api_version, plural)
-        if namespace and not found.is_namespaced(True):
-            raise ConfigError(f"{found.plural} are cluster-scoped: read them without namespace={namespace!r}")
+        named_resource = look_up(client, api_version, plural)
+        if namespace and not named_resource.is_namespaced(True):
+            raise ConfigError(
+                f"{named_resource.plural} are cluster-scoped: read them without namespace={namespace!r}"
+            )
         resource = Collection(
-            found.api_version,
-            found.plural,
+            named_resource.api_version,
+            named_resource.plural,
             namespace or None,
             label_selector or "",
             field_selector or "",
@@ -155,7 +157,7 @@ class ListWatch:
 
         The last piece carries the version and the continue token. Raises as ``list``.
         """
-        with asking(request_text("list", self.description, options)):
+        with name_request(request_text("list", self.description, options)):
             result = require_list_result(await maybe_await(self._list_func(options)))
         yield result
 
@@ -170,7 +172,7 @@ class ListWatch:
             TransportError: No usable answer arrived.
         """
         request = request_text("watch", self.description, options)
-        with asking(request):
+        with name_request(request):
             opened: Any = await maybe_await(self._watch_func(options))
             if not hasattr(opened, "__aiter__"):
                 raise DecodeError(f"expected an async iterator, got {type(opened).__name__}")
@@ -206,7 +208,7 @@ class ResourceListWatch(ListWatch):
         """
         options = self._resource.with_selectors(options)
         metadata_only = self._resource.metadata_only
-        with self._resource.explaining(), asking(request_text("list", self.description, options)):
+        with self._resource.explain_errors(), name_request(request_text("list", self.description, options)):
             body = await self.client.stream(
                 self._resource.path,
                 query_of(options),
@@ -214,7 +216,7 @@ class ResourceListWatch(ListWatch):
                 accept=self._resource.accept(lists=True),
             )
             try:
-                read_item = reading_partial(options.read_item) if metadata_only else options.read_item
+                read_item = read_partial(options.read_item) if metadata_only else options.read_item
                 splitter: ListBodySplitter | ProtobufListSplitter | None = None
                 budget = Budget()
                 now = asyncio.get_running_loop().time
@@ -239,7 +241,7 @@ class ResourceListWatch(ListWatch):
         """Open a watch: a stream of lists of events. Close it with ``aclose``."""
         options = self._resource.with_selectors(options)
         request = request_text("watch", self.description, options)
-        with self._resource.explaining(), asking(request):
+        with self._resource.explain_errors(), name_request(request):
             body = await self.client.stream(
                 self._resource.path,
                 query_of(options, watch=True),

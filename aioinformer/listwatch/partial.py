@@ -38,11 +38,11 @@ def partial_object(raw: bytes) -> bytes:
     if raw.startswith(_HEAD):
         return raw
     try:
-        found = _read(raw)
+        fields = _read(raw)
     except DECODE_ERRORS:
         alone = without_rest(raw)
         return raw if alone is None else partial_object(alone)  # its decoder reports the error
-    return raw if found.kind == PARTIAL_KIND else _HEAD + bytes(found.metadata) + b"}"
+    return raw if fields.kind == PARTIAL_KIND else _HEAD + bytes(fields.metadata) + b"}"
 
 
 def partial_list(piece: ListResult) -> ListResult:
@@ -54,7 +54,7 @@ def partial_list(piece: ListResult) -> ListResult:
     )
 
 
-def reading_partial(read_item: FromBytes | None) -> FromBytes | None:
+def read_partial(read_item: FromBytes | None) -> FromBytes | None:
     """Return a function that reduces an item and then reads it."""
     if read_item is None:
         return None

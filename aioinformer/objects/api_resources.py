@@ -148,15 +148,15 @@ real server. A group's preferred version comes first."""
 @cache
 def built_in_resources() -> dict[APIResource, tuple[str, ...]]:
     """Return the built-in resources with their short names, in the order in which names are searched."""
-    found: dict[APIResource, tuple[str, ...]] = {}
+    resources: dict[APIResource, tuple[str, ...]] = {}
     api_version = ""
     for line in _TABLE.strip().splitlines():
         if not line.startswith(" "):
             api_version = line
             continue
         plural, kind, *short = line.split()
-        found[APIResource(api_version, plural.rstrip("*"), kind, not plural.endswith("*"))] = tuple(short)
-    return found
+        resources[APIResource(api_version, plural.rstrip("*"), kind, not plural.endswith("*"))] = tuple(short)
+    return resources
 
 
 @cache
@@ -171,22 +171,24 @@ def built_in(name: str) -> APIResource | None:
     """
     word, _, group = name.lower().partition(".")
     offered = [
-        (each, short) for each, short in built_in_resources().items() if _STABLE.fullmatch(each.version)
+        (resource, short)
+        for resource, short in built_in_resources().items()
+        if _STABLE.fullmatch(resource.version)
     ]
-    for each, _ in offered:
-        if word in (each.plural, each.kind.lower()) and _is_in(each, group):
-            return each
-    return next((each for each, short in offered if word in short and _is_in(each, group)), None)
+    for resource, _ in offered:
+        if word in (resource.plural, resource.kind.lower()) and _is_in(resource, group):
+            return resource
+    return next((resource for resource, short in offered if word in short and _is_in(resource, group)), None)
 
 
 def did_you_mean(name: str) -> str:
     """Return ``". Did you mean 'services'?"`` for a name like that of a built-in resource; "" for others."""
     word, _, group = name.lower().partition(".")
     names = {
-        known: each.plural
-        for each, short in built_in_resources().items()
-        for known in (each.plural, each.kind.lower(), *short)
-        if _STABLE.fullmatch(each.version)
+        known: resource.plural
+        for resource, short in built_in_resources().items()
+        for known in (resource.plural, resource.kind.lower(), *short)
+        if _STABLE.fullmatch(resource.version)
     }
     for close in get_close_matches(word, names, n=1):
         plural = names[close]
@@ -197,7 +199,7 @@ def did_you_mean(name: str) -> str:
 
 def is_built_in_group(group: str) -> bool:
     """Return whether Kubernetes itself has resources in this API group."""
-    return any(each.group == group for each in built_in_resources())
+    return any(resource.group == group for resource in built_in_resources())
 
 
 def is_cluster_scoped(group: str, plural: str) -> bool:
@@ -207,7 +209,9 @@ def is_cluster_scoped(group: str, plural: str) -> bool:
 
 @cache
 def _cluster_scoped() -> frozenset[tuple[str, str]]:
-    return frozenset((each.group, each.plural) for each in built_in_resources() if not each.namespaced)
+    return frozenset(
+        (resource.group, resource.plural) for resource in built_in_resources() if not resource.namespaced
+    )
 
 
 def _is_in(resource: APIResource, group: str) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 
 from ..errors import ConfigError, DecodeError
 from .deep_parts import DeepParts
-from .excerpts import begins, described
+from .excerpts import begins, describe
 from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
 from .mismatch import mismatch_of
@@ -50,8 +50,8 @@ def without_rest(raw: bytes) -> bytes | None:
 
 def class_of(object_type: Any) -> Any:
     """Return the class of a type's objects: dict for ``dict[str, Any]`` and for a TypedDict."""
-    found = get_origin(object_type) or object_type
-    return dict if is_typeddict(found) else found
+    origin = get_origin(object_type) or object_type
+    return dict if is_typeddict(origin) else origin
 
 
 def decoder_of(wanted: Any) -> FromBytes:
@@ -117,17 +117,17 @@ def _decoder_of(wanted: Any) -> FromBytes:
     if object_type is dict:
         return _dict_from_bytes
     if issubclass(object_type, msgspec.Struct):
-        return _guarded(_struct_decoder(wanted), object_type)
+        return _guard(_struct_decoder(wanted), object_type)
     if hasattr(object_type, "model_validate"):  # before openapi_types, which kubernetes.aio's models have too
-        return _guarded(_pydantic_decoder(object_type), object_type)
+        return _guard(_pydantic_decoder(object_type), object_type)
     if hasattr(object_type, "openapi_types"):
-        return _guarded(_openapi_decoder(object_type), object_type)
+        return _guard(_openapi_decoder(object_type), object_type)
     raise ConfigError(
         f"{object_type.__name__} is no object type: use KubeObject, dict, a msgspec.Struct or a model class"
     )
 
 
-def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
+def _guard(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
     """Wrap a decoder so that it raises only DecodeError, and never because of metadata.managedFields."""
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
@@ -141,7 +141,7 @@ def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
                 raise
             # Without the cause, whose text may have the object's values.
             mismatch = mismatch_of(error)
-            text = f"not a {object_type.__name__}: {mismatch.text}; {described(raw)}"
+            text = f"not a {object_type.__name__}: {mismatch.text}; {describe(raw)}"
             raise DecodeError(text, field=mismatch.field, problem=mismatch.problem) from None
 
     return decode
@@ -151,7 +151,7 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
     try:
         fields = decode_any(raw)
     except DECODE_ERRORS as error:
-        raise DecodeError(f"not JSON: {error}; {described(raw)}") from error
+        raise DecodeError(f"not JSON: {error}; {describe(raw)}") from error
     if not isinstance(fields, dict) or not isinstance(fields.get("metadata"), dict):
         raise DecodeError(f"object without metadata: {begins(raw)}")
     return with_type_meta(fields, type_meta)

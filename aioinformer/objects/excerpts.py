@@ -38,18 +38,18 @@ class _Object(msgspec.Struct):
 _read_object = reader_of(_Object)
 
 
-def described(raw: bytes) -> str:
+def describe(raw: bytes) -> str:
     """Describe an object's JSON by kind, key and uid; if it has none, by how it begins."""
     try:
-        found = _read_object(raw)
+        fields = _read_object(raw)
     except DECODE_ERRORS:
         return begins(raw)
-    metadata = found.metadata or _Metadata()
+    metadata = fields.metadata or _Metadata()
     if not metadata.name:
         return begins(raw)
     key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else str(metadata.name)
     uid = f", uid {_plain(metadata.uid)}" if metadata.uid else ""
-    return f"it is {_plain(found.kind) or 'the object'} {_plain(key)}{uid}"
+    return f"it is {_plain(fields.kind) or 'the object'} {_plain(key)}{uid}"
 
 
 def begins(raw: bytes) -> str:
@@ -60,7 +60,7 @@ def begins(raw: bytes) -> str:
 def excerpt(raw: bytes) -> str:
     """Return how bytes begin, with ``...`` in place of strings and numbers, which may be secret."""
     beginning = bytes(raw[: 4 * _LENGTH])
-    shown = _TEXT.sub(lambda found: b"..." if found[1] else found[0], beginning)
+    shown = _TEXT.sub(lambda match: b"..." if match[1] else match[0], beginning)
     return repr(shown[:_LENGTH])
 
 

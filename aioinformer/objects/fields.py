@@ -112,18 +112,18 @@ class Field:
             DecodeError: The object cannot be read.
             TypeError: The value is an object or a list.
         """
-        found = self(obj)
-        if found is None:
+        value = self(obj)
+        if value is None:
             return []
-        if isinstance(found, str):
-            return [found]
-        return [self._text(value) for value in (found if self._many else [found])]
+        if isinstance(value, str):
+            return [value]
+        return [self._text(value) for value in (value if self._many else [value])]
 
     def equals(self, *wanted: Any) -> Callable[[Any], bool]:
         """Return a predicate for listers and filters: whether the field, or with ``[*]`` any value, is one of these."""
 
         def is_wanted(value: Any) -> bool:
-            return value in wanted and any(same(value, each) for each in wanted)
+            return value in wanted and any(same(value, other) for other in wanted)
 
         if self._many:
             return lambda obj: any(map(is_wanted, self(obj)))
@@ -161,26 +161,26 @@ class Field:
             return lambda obj: along(obj, steps, _member)
         if steps[0] == "spec" and (decode := _decoder(steps[1:])) is not None:
             return lambda obj: self._of_spec(obj, decode)
-        return self._decoded
+        return self._decode_all
 
     def _of_spec(self, obj: KubeObject, decode: Callable[[bytes | msgspec.Raw], Any]) -> Any:
         """Read a field of the spec, without a scan of the rest of the object."""
         try:
-            found = decode(obj._spec) if obj._spec else None
+            spec = decode(obj._spec) if obj._spec else None
         except DECODE_ERRORS:
-            found = None
-        return self._decoded(obj) if found is None else self._along(found, self._steps[1:], _value)
+            spec = None
+        return self._decode_all(obj) if spec is None else self._along(spec, self._steps[1:], _value)
 
-    def _decoded(self, obj: KubeObject) -> Any:
+    def _decode_all(self, obj: KubeObject) -> Any:
         if (fields := obj._fields(self._wanted)) is not None:
             return self._along(fields, self._steps, _member)
         try:
-            found = None if self._decode is None else self._decode(obj.raw)
+            decoded = None if self._decode is None else self._decode(obj.raw)
         except DECODE_ERRORS:
-            found = None
-        if found is None:  # of another type or not JSON: read the top-level field, which raises the error
+            decoded = None
+        if decoded is None:  # of another type or not JSON: read the top-level field, which raises the error
             return self._along(obj, self._steps, _member)
-        return self._along(found, self._steps, _value)
+        return self._along(decoded, self._steps, _value)
 
     def _text(self, value: Any) -> str:
         if isinstance(value, str):
@@ -203,23 +203,23 @@ def _in_place_field(path: str) -> Field:
 def _parse(path: str) -> tuple[_Step, ...]:
     steps: list[_Step] = []
     position = 0
-    while found := _STEP.match(path, position):
-        if found["all"]:
+    while match := _STEP.match(path, position):
+        if match["all"]:
             steps.append(_ALL)
-        elif found["number"]:
-            steps.append(int(found["number"]))
+        elif match["number"]:
+            steps.append(int(match["number"]))
         else:
-            steps.append(found["name"] or found["quoted"] or found["double"])
-        position = found.end()
+            steps.append(match["name"] or match["quoted"] or match["double"])
+        position = match.end()
     if position < len(path) or not steps or not isinstance(steps[0], str):
         raise ConfigError(
             f"{path!r} is no path of a field, such as spec.nodeName, metadata.labels['app'] or "
             "spec.containers[*].image"
         )
-    if found := _SNAKE_CASE.match(path):
+    if match := _SNAKE_CASE.match(path):
         raise ConfigError(
             f"{path!r}: a path has the names of the JSON, such as spec.nodeName and status.podIP; a custom resource's "
-            f"that has an underscore there is written as {found['parent']}['{found['name']}']"
+            f"that has an underscore there is written as {match['parent']}['{match['name']}']"
         )
     return tuple(steps)
 
@@ -242,65 +242,65 @@ def _decoder(steps: tuple[_Step, ...]) -> Callable[[bytes | msgspec.Raw], Any] |
 _Member = Callable[[Any, str], Any]
 
 
-def _at(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
+def _at(value: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
     """Return the value at the end of steps without _ALL."""
     for step in steps:
-        if found is None:
+        if value is None:
             return None
-        found = member(found, step) if isinstance(step, str) else _element(found, step)
-    return found
+        value = member(value, step) if isinstance(step, str) else _element(value, step)
+    return value
 
 
-def _every(found: Any, steps: tuple[_Step, ...], member: _Member) -> list[Any]:
+def _every(value: Any, steps: tuple[_Step, ...], member: _Member) -> list[Any]:
     """Return all values at the end of the steps."""
-    return list(_each(found, steps, 0, member))
+    return list(_elements_at(value, steps, 0, member))
 
 
-def _in_place(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
+def _in_place(value: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
     """Return all values at the end of the steps, in lists of the same positions as in the object."""
     if _ALL not in steps:
-        return _at(found, steps, member)
+        return _at(value, steps, member)
     first_all = steps.index(_ALL)
-    elements = _at(found, steps[:first_all], member)
+    elements = _at(value, steps[:first_all], member)
     if not isinstance(elements, _SEVERAL):
         return None
     return [_in_place(element, steps[first_all + 1 :], member) for element in elements]
 
 
-def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Iterator[Any]:
+def _elements_at(value: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Iterator[Any]:
     """Yield all values at the end of the steps from position ``at`` on."""
     for position in range(at, len(steps)):
         step = steps[position]
         if step == _ALL:
-            for element in found if isinstance(found, _SEVERAL) else ():
-                yield from _each(element, steps, position + 1, member)
+            for element in value if isinstance(value, _SEVERAL) else ():
+                yield from _elements_at(element, steps, position + 1, member)
             return
-        found = member(found, step) if isinstance(step, str) else _element(found, step)
-        if found is None:
+        value = member(value, step) if isinstance(step, str) else _element(value, step)
+        if value is None:
             return
-    if found is not None:  # an element may be null
-        yield found
+    if value is not None:  # an element may be null
+        yield value
 
 
-def _element(found: Any, number: int) -> Any:
-    return found[number] if isinstance(found, (list, tuple)) and number < len(found) else None
+def _element(value: Any, number: int) -> Any:
+    return value[number] if isinstance(value, (list, tuple)) and number < len(value) else None
 
 
-def _value(found: Any, name: str) -> Any:
+def _value(wrapper: Any, name: str) -> Any:
     """Return the next level of a value that ``_decoder`` decoded."""
-    return found.value
+    return wrapper.value
 
 
-def _member(found: Any, name: str) -> Any:
+def _member(parent: Any, name: str) -> Any:
     """Return a field by its name in JSON, of any object type."""
-    kind = type(found)
+    kind = type(parent)
     if kind is dict:
-        return found.get(name)
+        return parent.get(name)
     attributes = _attributes(kind)  # type: ignore[arg-type]  # classes are hashable
     if attributes is None:
-        return found.get(name)
+        return parent.get(name)
     attribute = attributes.get(name)
-    value = None if attribute is None else getattr(found, attribute, None)
+    value = None if attribute is None else getattr(parent, attribute, None)
     return None if value is msgspec.UNSET else value
 
 
@@ -316,14 +316,14 @@ def _missing(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:
     if not steps:
         return ""
     if isinstance(kind, inspect.UnionType):
-        missing = [_missing(each, steps) for each in kind.types if not isinstance(each, inspect.NoneType)]
+        missing = [_missing(part, steps) for part in kind.types if not isinstance(part, inspect.NoneType)]
         return "" if "" in missing else missing[0]
     step, rest = steps[0], steps[1:]
     if isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(step, int):
         return _missing(kind.item_type, rest)
     if not isinstance(kind, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
         return ""
-    known = {each.encode_name: each.type for each in kind.fields}
+    known = {part.encode_name: part.type for part in kind.fields}
     if step in known:
         return _missing(known[str(step)], rest)
     return f"{kind.cls.__name__} has no {step}, but {', '.join(known) or 'nothing'}"
@@ -335,10 +335,10 @@ def _attributes(kind: type[Any]) -> Mapping[str, str] | None:
     if issubclass(kind, Mapping):
         return None
     if issubclass(kind, msgspec.Struct):
-        return {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
+        return {info.encode_name: info.name for info in msgspec.structs.fields(kind)}
     if dataclasses.is_dataclass(kind):
-        return {each.name: each.name for each in dataclasses.fields(kind)}
+        return {info.name: info.name for info in dataclasses.fields(kind)}
     if hasattr(kind, "attribute_map"):
         return {json: name for name, json in kind.attribute_map.items()}
     fields = getattr(kind, "model_fields", {})
-    return {each.serialization_alias or each.alias or name: name for name, each in fields.items()}
+    return {info.serialization_alias or info.alias or name: name for name, info in fields.items()}

@@ -48,7 +48,7 @@ def remove_finalizer(obj: T, name: str) -> tuple[T, bool]:
     finalizers = finalizers_of(obj)
     if name not in finalizers:
         return obj, False
-    return _with_finalizers(obj, [each for each in finalizers if each != name]), True
+    return _with_finalizers(obj, [finalizer for finalizer in finalizers if finalizer != name]), True
 
 
 def finalizers_of(obj: Any) -> list[str]:
@@ -73,19 +73,19 @@ def finalizers_of(obj: Any) -> list[str]:
 
 def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
     if isinstance(obj, KubeObject):
-        return type(obj).from_dict(_edited(obj.to_dict(), finalizers))
+        return type(obj).from_dict(_edit(obj.to_dict(), finalizers))
     if isinstance(obj, Mapping):
-        return _edited(obj, finalizers)
+        return _edit(obj, finalizers)
     if isinstance(obj.metadata, Mapping):
-        return _replaced(obj, "metadata", _edited({"metadata": obj.metadata}, finalizers)["metadata"])
+        return _replace(obj, "metadata", _edit({"metadata": obj.metadata}, finalizers)["metadata"])
     old = obj.metadata.finalizers
     new = (
         finalizers if old is None or old is msgspec.UNSET else type(old)(finalizers)
     )  # a frozen Struct has a tuple
-    return _replaced(obj, "metadata", _replaced(obj.metadata, "finalizers", new))
+    return _replace(obj, "metadata", _replace(obj.metadata, "finalizers", new))
 
 
-def _replaced(obj: Any, field: str, value: Any) -> Any:
+def _replace(obj: Any, field: str, value: Any) -> Any:
     """Return a shallow copy with one attribute replaced."""
     if isinstance(obj, msgspec.Struct):
         return msgspec.structs.replace(obj, **{field: value})
@@ -94,7 +94,7 @@ def _replaced(obj: Any, field: str, value: Any) -> Any:
     return changed
 
 
-def _edited(obj: Mapping[str, Any], finalizers: list[str]) -> dict[str, Any]:
+def _edit(obj: Mapping[str, Any], finalizers: list[str]) -> dict[str, Any]:
     metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key != "finalizers"}
     if finalizers:
         metadata["finalizers"] = finalizers

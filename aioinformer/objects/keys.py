@@ -11,7 +11,7 @@ import msgspec
 
 from .._core.cancellation import CALL_ERRORS
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import DecodeError, KeyFuncError, outlined
+from ..errors import DecodeError, KeyFuncError, outline
 from .kube_object import KubeObject, read_labels
 from .meta import PARTIAL_KIND
 
@@ -77,7 +77,7 @@ def split_meta_namespace_key(key: str) -> tuple[str, str]:
     return namespace, name
 
 
-def keyed_by(key_func: KeyFunc) -> KeyFunc:
+def wrap_key_func(key_func: KeyFunc) -> KeyFunc:
     """Wrap a user's key function: the result accepts tombstones and explicit keys, and raises only KeyFuncError."""
     if key_func in (meta_namespace_key_func, deletion_handling_meta_namespace_key_func):
         return deletion_handling_meta_namespace_key_func
@@ -137,7 +137,7 @@ def key_and_version(obj: Any) -> tuple[str, str]:
     try:
         key = deletion_handling_meta_namespace_key_func(obj)
     except KeyFuncError:
-        key = outlined(obj)
+        key = outline(obj)
     return key, resource_version_of(obj) or "no version"
 
 
@@ -158,11 +158,11 @@ def uid_of(obj: Any) -> str:
 def type_of(obj: Any) -> tuple[str, str]:
     """Return ``(apiVersion, kind)`` of an object; ``""`` if unknown, as for objects read with metadata only."""
     if isinstance(obj, KubeObject):
-        found = obj.api_version, obj.kind
+        type_meta = obj.api_version, obj.kind
     else:
         api_version, kind = read_field(obj, "api_version", "apiVersion"), read_field(obj, "kind", "kind")
-        found = str(api_version or ""), str(kind or "")
-    return ("", "") if found[1] == PARTIAL_KIND else found
+        type_meta = str(api_version or ""), str(kind or "")
+    return ("", "") if type_meta[1] == PARTIAL_KIND else type_meta
 
 
 def kind_hint(obj: Any) -> str:
@@ -240,10 +240,10 @@ def _names_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, Any]] | None:
 def _version_reader(kind: type[Any]) -> Callable[[Any], Any] | None:
     """Return a fast reader of a Struct's metadata.resourceVersion; None for other types."""
     names = _metadata_attributes(kind)
-    found = names.get("resourceVersion") or names.get("resource_version")
-    if found is None:
+    attribute = names.get("resourceVersion") or names.get("resource_version")
+    if attribute is None:
         return _no_version if names else None
-    return attrgetter(f"metadata.{found}")
+    return attrgetter(f"metadata.{attribute}")
 
 
 def _no_version(obj: Any) -> str:

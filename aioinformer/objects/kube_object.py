@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import DecodeError
 from .decoders import decoder_of, with_type_meta
-from .excerpts import described
+from .excerpts import describe
 from .meta import TypeMeta
 from .nested_encoding import encode_nested
 from .nesting import DECODE_ERRORS, decode_typed
@@ -98,7 +98,7 @@ class _MetaOnly(msgspec.Struct):
     metadata: _Meta
 
 
-_META: Wanted = (("metadata", tuple((each.encode_name, ()) for each in msgspec.structs.fields(_Meta))),)
+_META: Wanted = (("metadata", tuple((field.encode_name, ()) for field in msgspec.structs.fields(_Meta))),)
 LABELS, ANNOTATIONS = on_path("metadata", "labels"), on_path("metadata", "annotations")
 
 
@@ -234,8 +234,8 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     def labels(self) -> dict[str, str]:
         """The labels; empty if there are none."""
         if self._labels is None:
-            found = _labels_alone(self._obj)
-            self._labels = self._rest.labels or {} if found is None else found
+            labels = _labels_alone(self._obj)
+            self._labels = self._rest.labels or {} if labels is None else labels
         return self._labels
 
     @property
@@ -243,10 +243,10 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
         """The annotations; empty if there are none."""
         if self._annotations is None:
             fields = self._obj._fields(ANNOTATIONS)
-            found: dict[str, str] | None = (
+            own: dict[str, str] | None = (
                 self._rest.annotations if fields is None else fields["metadata"].get("annotations")
             )
-            self._annotations = found or {}
+            self._annotations = own or {}
         return self._annotations
 
     @property
@@ -595,7 +595,7 @@ def _read_head(raw: bytes) -> _HeadAndLabels:
     try:
         return decode_typed(_head_decoder, raw).metadata
     except DECODE_ERRORS as error:
-        raise DecodeError(f"not a Kubernetes object: {error}; {described(raw)}") from error
+        raise DecodeError(f"not a Kubernetes object: {error}; {describe(raw)}") from error
 
 
 def is_kube_object_type(wanted: object) -> TypeGuard[type[KubeObject]]:

@@ -123,7 +123,7 @@ class LabelSelector:
         if not isinstance(selector, Mapping):
             return cls.parse(selector)
         in_spec = "matchLabels" in selector or "matchExpressions" in selector
-        return cls(tuple(_selected(selector) if in_spec else _equal(selector)))
+        return cls(tuple(_requirements_of(selector) if in_spec else _equal(selector)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether labels meet every requirement."""
@@ -150,24 +150,24 @@ class _InSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 _IN_SPEC = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 
 
-def _selected(selector: Mapping[str, Any]) -> Iterator[Requirement]:
+def _requirements_of(selector: Mapping[str, Any]) -> Iterator[Requirement]:
     """Return the requirements of an object's `spec.selector`."""
     try:
         given = msgspec.convert(selector, _InSpec)
     except msgspec.ValidationError as error:
         raise SelectorError(f"a selector of matchLabels and matchExpressions: {error}") from error
-    for each in _equal(given.match_labels or {}):
-        yield _required(each.key, each.operator, each.values)
+    for requirement in _equal(given.match_labels or {}):
+        yield _require(requirement.key, requirement.operator, requirement.values)
     for expression in given.match_expressions or ():
         takes_values = expression.operator in ("In", "NotIn")
         if takes_values != bool(expression.values):
             raise SelectorError(
                 f"{expression.key!r}: {expression.operator} {'needs' if takes_values else 'takes no'} values"
             )
-        yield _required(expression.key, _IN_SPEC[expression.operator], expression.values or ())
+        yield _require(expression.key, _IN_SPEC[expression.operator], expression.values or ())
 
 
-def _required(key: str, operator: str, values: Collection[str]) -> Requirement:
+def _require(key: str, operator: str, values: Collection[str]) -> Requirement:
     """Return a validated requirement (``NewRequirement``)."""
     _valid_key("key", key)
     for number, value in enumerate(values):
@@ -236,17 +236,17 @@ class _LabelParser:
         self._next = 0
 
     def requirements(self) -> tuple[Requirement, ...]:
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         if not self._tokens:
             return ()
         while True:
             token = self._peek()
             if token != "!" and token in _PUNCTUATION:
                 raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
-            found.append(self._requirement())
+            requirements.append(self._requirement())
             token = self._take()
             if token == "":
-                return tuple(found)
+                return tuple(requirements)
             if token != ",":
                 raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
             follower = self._peek()
@@ -275,7 +275,7 @@ class _LabelParser:
             )
         if operator in ("in", "notin"):
             values = enumerate(sorted(self._set()))
-            return Requirement(key, operator, frozenset(self._value(key, *each) for each in values))
+            return Requirement(key, operator, frozenset(self._value(key, *text) for text in values))
         value = "" if self._peek() in ("", ",") else self._take()
         if value in _PUNCTUATION:
             raise SelectorError(f"unable to parse requirement: found '{value}', expected: identifier")

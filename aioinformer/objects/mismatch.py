@@ -73,11 +73,11 @@ def _of_msgspec(error: msgspec.ValidationError) -> Mismatch:
 def _of_pydantic(errors: Callable[..., Iterable[dict[str, Any]]]) -> str:
     """Return the mismatches of a pydantic ValidationError; ``""`` if the method is another library's."""
     try:
-        return "; ".join(_of_pydantic_error(each) for each in [*errors()][:_MOST])
+        return "; ".join(_of_pydantic_error(error) for error in [*errors()][:_MOST])
     except Exception:
         return ""
 
 
-def _of_pydantic_error(each: dict[str, Any]) -> str:
-    place, kind = ".".join(map(str, each["loc"]))[:_LONGEST_PLACE], each["type"]
-    return f"{place}: {kind}" + ("" if kind == "missing" else f", from a {type(each['input']).__name__}")
+def _of_pydantic_error(error: dict[str, Any]) -> str:
+    place, kind = ".".join(map(str, error["loc"]))[:_LONGEST_PLACE], error["type"]
+    return f"{place}: {kind}" + ("" if kind == "missing" else f", from a {type(error['input']).__name__}")

@@ -74,7 +74,7 @@ def decode_typed(decoder: msgspec.json.Decoder[T], raw: bytes | msgspec.Raw) -> 
     except DECODE_ERRORS:  # the decoder reads a part that was cut out
         pieces = Pieces(whole)
     try:
-        return pieces.typed(decoder.type)
+        return pieces.convert(decoder.type)
     except DECODE_ERRORS:  # of a recursive type
         return msgspec.convert(pieces.value(), decoder.type, str_keys=True)
 

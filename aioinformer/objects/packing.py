@@ -53,7 +53,7 @@ class ZstdPacking:
 
     def pack(self, obj: KubeObject) -> KubeObject:
         """Return the object, compressed."""
-        plain = unpacked(obj)
+        plain = unpack(obj)
         form = plain._form
         uid, version = obj.uid, obj.resource_version
         uid_bytes, version_bytes = _uid_bytes(uid), _version_bytes(version)
@@ -104,7 +104,7 @@ class ZstdForm:
         return str(int.from_bytes(obj._kept[_UID:_HEAD], "big") or "")
 
 
-def unpacked(obj: KubeObject) -> KubeObject:
+def unpack(obj: KubeObject) -> KubeObject:
     """Return an object, decompressed if it is compressed."""
     return obj._form.plain(obj) if isinstance(obj._form, ZstdForm) else obj
 
@@ -119,10 +119,10 @@ class _PerThread(threading.local):
 def _uid_bytes(uid: str) -> bytes:
     """Return the bytes of a UUID; empty for a uid of another form."""
     try:
-        found = bytes.fromhex(uid.replace("-", ""))
+        packed = bytes.fromhex(uid.replace("-", ""))
     except ValueError:
         return b""
-    return found if len(found) == _UID and _uid_text(found) == uid and any(found) else b""
+    return packed if len(packed) == _UID and _uid_text(packed) == uid and any(packed) else b""
 
 
 def _uid_text(uid: bytes) -> str:

@@ -68,7 +68,7 @@ class Pieces:
 
     def value(self) -> Any:
         """Return the whole value."""
-        with paused_collector():
+        with pause_collector():
             return self._decode(self.shallow, self._values())
 
     def with_whole_raws(self, decoded: T) -> T:
@@ -77,13 +77,13 @@ class Pieces:
             return decoded
         return cast("T", _map_raws(decoded, self._whole, ()))
 
-    def typed(self, type_: type[T]) -> T:
+    def convert(self, type_: type[T]) -> T:
         """Return the value as a type, which has ``Any`` or ``Raw`` where the JSON is nested deeply.
 
         Raises:
             DECODE_ERRORS: It is not JSON, or does not fit the type.
         """
-        with paused_collector():
+        with pause_collector():
             values = self._values()
             read: list[Any] = []
 
@@ -100,7 +100,7 @@ class Pieces:
 
     def with_texts(self) -> tuple[bytes, dict[str, Any]]:
         """Return the outermost piece with strings in place of the numbers, and the values for these strings."""
-        with paused_collector():
+        with pause_collector():
             values = self._values()
         numbers = [f"1e{self._digits}{match[1].decode()}" for match in self._number.finditer(self.shallow)]
         shallow = self._number.sub(rb'"1e%b\1"' % self._digits.encode(), self.shallow)
@@ -131,7 +131,7 @@ class Pieces:
 
 
 @contextmanager
-def paused_collector() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Pause the garbage collector, which would search the many new lists and dicts again and again."""
     was_enabled = gc.isenabled()
     gc.disable()

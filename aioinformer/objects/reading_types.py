@@ -134,8 +134,8 @@ class _Builder:
         return any(self._is_changed(part, seen) for part in _fields_of(kind).values())
 
     def _has_limit(self, metadata: tuple[Any, ...]) -> bool:
-        limits = [each for each in metadata if isinstance(each, Meta)]
-        return any(getattr(each, name) is not None for each in limits for name in self._limits)
+        limits = [constraint for constraint in metadata if isinstance(constraint, Meta)]
+        return any(getattr(limit, name) is not None for limit in limits for name in self._limits)
 
 
 class _NotRegistered:

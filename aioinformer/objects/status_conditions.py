@@ -46,7 +46,9 @@ def set_status_condition(
     if status not in (TRUE, FALSE, UNKNOWN):
         raise ConfigError(f"a condition's status is 'True', 'False' or 'Unknown', not {status!r}")
     conditions = _conditions_of(obj)
-    index = next((i for i, each in enumerate(conditions) if each.get("type") == kind), len(conditions))
+    index = next(
+        (i for i, condition in enumerate(conditions) if condition.get("type") == kind), len(conditions)
+    )
     old = conditions[index] if index < len(conditions) else {}
     new = {**old, "type": kind, "status": status, "reason": reason, "message": message}
     new.pop("observedGeneration", None)
@@ -68,7 +70,7 @@ def remove_status_condition(obj: T, kind: str) -> tuple[T, bool]:
         ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
     conditions = _conditions_of(obj)
-    remaining = [each for each in conditions if each.get("type") != kind]
+    remaining = [condition for condition in conditions if condition.get("type") != kind]
     if len(remaining) == len(conditions):
         return obj, False
     return _with_conditions(obj, remaining), True
@@ -82,7 +84,7 @@ def find_status_condition(
     Raises:
         ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
-    return next((each for each in _conditions_of(obj) if each.get("type") == kind), None)
+    return next((condition for condition in _conditions_of(obj) if condition.get("type") == kind), None)
 
 
 def is_status_condition_true(obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str) -> bool:
@@ -119,7 +121,7 @@ def _conditions_of(obj: Any) -> list[dict[str, Any]]:
             f"conditions are those of a KubeObject, a dict or a Struct, not of a {type(obj).__name__}"
         )
     conditions = read_field(status, "conditions", "conditions") or ()
-    return [each if isinstance(each, dict) else fields_of(each) for each in conditions]
+    return [condition if isinstance(condition, dict) else fields_of(condition) for condition in conditions]
 
 
 def _with_conditions(obj: Any, conditions: list[dict[str, Any]]) -> Any:

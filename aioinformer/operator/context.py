@@ -16,7 +16,7 @@ from ..objects.keys import namespace_of
 from ..objects.kube_object import KubeObject
 from ..objects.labels import LabelSelector
 from ..resources import CachedResource, Resource
-from .kinds import CacheKey, Kind, Named, arguments_of, base_of, key_of, shown
+from .kinds import CacheKey, Kind, ResourceReference, arguments_of, base_of, key_of, show
 from .manager import Manager
 from .metadata import NAME, read_metadata
 from .owning import apply_as_owner, require_possible_owner
@@ -57,8 +57,8 @@ class Context:
         manager: Manager,
         *,
         namespace: str | None,
-        cached: Iterable[Named],
-        direct: Iterable[Named],
+        cached: Iterable[ResourceReference],
+        direct: Iterable[ResourceReference],
         recorder: EventRecorder | None,
         settings: object = None,
     ) -> None:
@@ -68,18 +68,19 @@ class Context:
         self._recorder = recorder
         self._provided = [] if settings is None else [settings]
         self._cached: dict[CacheKey, CachedResource[Any]] = {}
-        for each in dict.fromkeys(cached):
-            if (key := key_of(each)) not in self._cached:
+        for resource in dict.fromkeys(cached):
+            if (key := key_of(resource)) not in self._cached:
                 self._cached[key] = manager.resource(
-                    *arguments_of(each),
+                    *arguments_of(resource),
                     field_manager=name,
                     label_selector=key.label_selector,
                     field_selector=key.field_selector,
                 )
-            if isinstance(each, Kind):
-                self._cached[key].informer.add_indexers(each.indexers)
+            if isinstance(resource, Kind):
+                self._cached[key].informer.add_indexers(resource.indexers)
         self._direct: dict[CacheKey, Resource[Any]] = {
-            key_of(each): Resource(self.client, *arguments_of(each), field_manager=name) for each in direct
+            key_of(declared): Resource(self.client, *arguments_of(declared), field_manager=name)
+            for declared in direct
         }
 
     def __repr__(self) -> str:
@@ -91,7 +92,7 @@ class Context:
     @overload
     def resource(self, resource: type[T] | Kind[T]) -> CachedResource[T]: ...
 
-    def resource(self, resource: Named) -> CachedResource[Any]:
+    def resource(self, resource: ResourceReference) -> CachedResource[Any]:
         """Return a declared resource, read from its cache, which includes what was written through it.
 
         Args:
@@ -102,21 +103,21 @@ class Context:
                 Kind has an index that no declared one has.
         """
         key = key_of(resource)
-        if (found := self._cached.get(key)) is not None:
+        if (cached := self._cached.get(key)) is not None:
             if isinstance(resource, Kind) and (
-                lacking := resource.indexers.keys() - found.informer.indexer.indexers
+                lacking := resource.indexers.keys() - cached.informer.indexer.indexers
             ):
                 raise ConfigError(
-                    f"{self.name} declares {shown(resource)} without the index {', '.join(sorted(lacking))}: "
+                    f"{self.name} declares {show(resource)} without the index {', '.join(sorted(lacking))}: "
                     "declare the Kind that has it, in place of the class or the name"
                 )
-            return found
+            return cached
         if key in self._direct:
             raise ConfigError(
-                f"{self.name}: {shown(resource)} is declared without list and watch, so there is no cache of it: use "
-                f"context.uncached({shown(resource)}), or add list and watch to its verbs"
+                f"{self.name}: {show(resource)} is declared without list and watch, so there is no cache of it: use "
+                f"context.uncached({show(resource)}), or add list and watch to its verbs"
             )
-        raise self._undeclared(resource)
+        raise self._undeclared_error(resource)
 
     @overload
     def uncached(self, resource: str) -> Resource[KubeObject]: ...
@@ -124,7 +125,7 @@ class Context:
     @overload
     def uncached(self, resource: type[T] | Kind[T]) -> Resource[T]: ...
 
-    def uncached(self, resource: Named) -> Resource[Any]:
+    def uncached(self, resource: ResourceReference) -> Resource[Any]:
         """Return a declared resource, read at the server.
 
         Args:
@@ -134,11 +135,11 @@ class Context:
             ConfigError: The operator does not declare it.
         """
         key = key_of(resource)
-        if (found := self._direct.get(key)) is not None:
-            return found
+        if (direct := self._direct.get(key)) is not None:
+            return direct
         if (cached := self._cached.get(key)) is not None:
             return cached.resource
-        raise self._undeclared(resource)
+        raise self._undeclared_error(resource)
 
     @overload
     async def apply_owned(
@@ -150,7 +151,9 @@ class Context:
         self, owner: Any, resource: type[T] | Kind[T], fields: Fields, *, adopt: bool = False
     ) -> T: ...
 
-    async def apply_owned(self, owner: Any, resource: Named, fields: Fields, *, adopt: bool = False) -> Any:
+    async def apply_owned(
+        self, owner: Any, resource: ResourceReference, fields: Fields, *, adopt: bool = False
+    ) -> Any:
         """Create an object that an owner owns, or correct its fields, by server-side apply.
 
         It takes over fields that others changed. Fields that the previous call set and this one omits are removed. The
@@ -180,7 +183,7 @@ class Context:
         key, home = key_of(resource), namespace_of(owner)
         written = self._cached.get(key) or self.uncached(resource)
         metadata = {"name": read_metadata(owner, NAME), "namespace": home, **(fields.get("metadata") or {})}
-        child = f"{shown(resource)} {'/'.join(filter(None, (metadata['namespace'], metadata['name'])))}"
+        child = f"{show(resource)} {'/'.join(filter(None, (metadata['namespace'], metadata['name'])))}"
         known = api_resource_of(self.client, base_of(resource))
         require_possible_owner(child, owner, metadata["namespace"], is_namespaced=known.namespaced)
         if isinstance(written, CachedResource) and not LabelSelector.parse(key.label_selector).matches(
@@ -213,17 +216,17 @@ class Context:
         Raises:
             ConfigError: The operator has nothing of this class, or its lifespans are not open.
         """
-        for each in self._provided:
-            if isinstance(each, kind):
-                return each
-        known = ", ".join(type(each).__name__ for each in self._provided)
+        for value in self._provided:
+            if isinstance(value, kind):
+                return value
+        known = ", ".join(type(value).__name__ for value in self._provided)
         raise ConfigError(
             f"{self.name} has no {kind.__name__}{f'; it has {known}' if known else ''}. Pass it as settings= of the "
             "Operator, or yield it in a function with @operator.lifespan, which is open while the manager runs"
         )
 
     @asynccontextmanager
-    async def providing(self, lifespans: Iterable[Lifespan]) -> AsyncIterator[None]:
+    async def provide(self, lifespans: Iterable[Lifespan]) -> AsyncIterator[None]:
         """Open lifespans one after the other, each of which may use what the earlier ones provide, and close them.
 
         Closing them raises nothing at their ``yield``: a run normally ends by cancellation.
@@ -231,8 +234,8 @@ class Context:
         before = len(self._provided)
         stack = AsyncExitStack()
         try:
-            for each in lifespans:
-                opened = asynccontextmanager(each)(self)
+            for lifespan in lifespans:
+                opened = asynccontextmanager(lifespan)(self)
                 self._provided.append(await opened.__aenter__())
                 stack.push_async_callback(opened.__aexit__, None, None, None)
             yield
@@ -243,9 +246,9 @@ class Context:
             finally:
                 del self._provided[before:]
 
-    def _undeclared(self, resource: Named) -> ConfigError:
-        name, key = shown(resource), key_of(resource)
-        if any(key.resource == each.resource for each in (*self._cached, *self._direct)):
+    def _undeclared_error(self, resource: ResourceReference) -> ConfigError:
+        name, key = show(resource), key_of(resource)
+        if any(key.resource == declared.resource for declared in (*self._cached, *self._direct)):
             return ConfigError(
                 f"{self.name} declares {name} with another object type or other selectors: pass the class or the Kind "
                 "that it declares"

@@ -107,7 +107,7 @@ class Controller(Generic[T]):
             name=name,
             metrics=self._metrics,
         )
-        owned = [each if isinstance(each, Owns) else Owns(each) for each in owns]
+        owned = [kind if isinstance(kind, Owns) else Owns(kind) for kind in owns]
         own = Primary(
             self.informer,
             options.get("predicate"),
@@ -128,7 +128,7 @@ class Controller(Generic[T]):
         )
         own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False
-        self._feeding: list[asyncio.Task[None]] = []
+        self._trigger_tasks: list[asyncio.Task[None]] = []
 
     def __repr__(self) -> str:
         return f"<Controller {self.name}>"
@@ -141,12 +141,12 @@ class Controller(Generic[T]):
     @property
     def registrations(self) -> list[Registration]:
         """The registrations with the informers, while the controller listens."""
-        return [each.registration for each in self._triggers if each.registration is not None]
+        return [trigger.registration for trigger in self._triggers if trigger.registration is not None]
 
     @property
     def unsynced(self) -> list[SharedIndexInformer[Any]]:
         """The informers that have not synced yet."""
-        return [each for each in self.informers if not each.has_synced()]
+        return [informer for informer in self.informers if not informer.has_synced()]
 
     @property
     def sync_error(self) -> SyncTimeout | None:
@@ -214,9 +214,9 @@ class Controller(Generic[T]):
         if self._is_fed or self._queue.is_shutting_down:
             raise AlreadyStartedError(f"{self!r} was started before")
 
-    def stop_holding_others_up(self) -> None:
+    def release_waiters(self) -> None:
         """Log and record in ``sync_error`` that its caches have not synced within ``cache_sync_timeout``."""
-        caches = "; ".join(f"{each.name}: {each.state}" for each in self.unsynced)
+        caches = "; ".join(f"{informer.name}: {informer.state}" for informer in self.unsynced)
         self._sync_error = SyncTimeout(
             f"{self.name}: its caches have not synced within {self.cache_sync_timeout:g} s: {caches}",
             informer=self.unsynced[0].name,
@@ -226,16 +226,16 @@ class Controller(Generic[T]):
         )
 
     def feed(self) -> None:
-        """Let changes and sources fill the queue. Call ``end_feeding`` afterwards, also if this fails."""
+        """Let changes and sources fill the queue. Call ``stop_triggers`` afterwards, also if this fails."""
         self._is_fed = True
         for trigger in self._triggers:
             trigger.start()
         for source in self._sources:
             task = asyncio.create_task(source.run(self._queue), name=source.name)
             task.add_done_callback(self._record_end)
-            self._feeding.append(task)
+            self._trigger_tasks.append(task)
 
-    async def end_feeding(self, ending: Collection[SharedIndexInformer[Any]] = ()) -> None:
+    async def stop_triggers(self, ending: Collection[SharedIndexInformer[Any]] = ()) -> None:
         """Stop changes and sources from filling the queue. Those still running ten seconds later are abandoned.
 
         Args:
@@ -245,24 +245,24 @@ class Controller(Generic[T]):
             return
         self._queue.shut_down()
         self._workers.runs.close()
-        for task in self._feeding:
+        for task in self._trigger_tasks:
             task.cancel()
-        listening = [(each.name, each.registration) for each in self._triggers]
-        stopping = [
-            asyncio.create_task(each.stop(cancel=each.informer not in ending), name=each.name)
-            for each in self._triggers
+        handlers = [(trigger.name, trigger.registration) for trigger in self._triggers]
+        stops = [
+            asyncio.create_task(trigger.stop(cancel=trigger.informer not in ending), name=trigger.name)
+            for trigger in self._triggers
         ]
         try:
-            await wait_ended(*self._feeding, *stopping, grace=CANCEL_GRACE)
+            await wait_ended(*self._trigger_tasks, *stops, grace=CANCEL_GRACE)
         finally:
-            left = [task.get_name() for task in self._feeding if not task.done()]
-            for name, registration in listening:
+            still_running = [task.get_name() for task in self._trigger_tasks if not task.done()]
+            for name, registration in handlers:
                 if registration is not None and (key := registration.state.handling) is not None:
-                    left.append(f"{name} at {key}")
-            if left:
+                    still_running.append(f"{name} at {key}")
+            if still_running:
                 logger.error(
                     "%r: still running %g s after they were cancelled, not waiting for them any longer: %s",
-                    self, CANCEL_GRACE, ", ".join(left),
+                    self, CANCEL_GRACE, ", ".join(still_running),
                 )  # fmt: skip
 
     async def work(self, may_work: Callable[[], bool] | None = None) -> None:
@@ -280,7 +280,7 @@ class Controller(Generic[T]):
         """
         await self._workers.run(may_work)
 
-    async def raise_death(self) -> None:
+    async def raise_if_dead(self) -> None:
         """Wait until a source fails while no worker runs, then raise its error, as ``work`` does."""
         await self._workers.raise_failure()
 

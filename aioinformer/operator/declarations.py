@@ -14,7 +14,7 @@ from ..workqueue import RateLimiter
 from .context import Context
 from .controller_options import ControllerOptions
 from .informer_triggers import Requests
-from .kinds import CacheKey, Named, declared, key_of
+from .kinds import CacheKey, ResourceReference, key_of, resource_named
 from .predicates import PredicateFunc
 from .requests import Request, Result
 from .rights import READ, WRITE, Right
@@ -44,11 +44,11 @@ class Uses:
         verbs: The verbs that the operator uses: ``("get",)``, ``("create",)``.
     """
 
-    resource: Named
+    resource: ResourceReference
     verbs: Iterable[str] = READ
 
     @property
-    def named(self) -> Named:
+    def named(self) -> ResourceReference:
         """The resource, without the subresource."""
         return self.resource.partition("/")[0] if isinstance(self.resource, str) else self.resource
 
@@ -69,7 +69,7 @@ class Uses:
         Raises:
             ConfigError: The resource is unknown, or the verbs are invalid.
         """
-        return Right.of(declared(self.named), self.verbs, self.subresource)
+        return Right.of(resource_named(self.named), self.verbs, self.subresource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Owned:
         verbs: The verbs that the operator uses beside get, list and watch.
     """
 
-    resource: Named
+    resource: ResourceReference
     predicate: PredicateFunc[Any] | None = None
     controller_only: bool = True
     verbs: Iterable[str] = WRITE
@@ -95,7 +95,7 @@ class Owned:
         Raises:
             ConfigError: The resource is unknown, or the verbs are invalid.
         """
-        return Right.of(declared(self.resource), self.verbs)
+        return Right.of(resource_named(self.resource), self.verbs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Watched:
         predicate: Which changes trigger a reconcile; None for all.
     """
 
-    resource: Named
+    resource: ResourceReference
     map_func: Mapper
     predicate: PredicateFunc[Any] | None = None
 
@@ -129,7 +129,7 @@ class DeclaredOptions(ControllerOptions[T], total=False):
 
     name: str | None
     status_verbs: Sequence[str] | None
-    owns: Sequence[Named | Owned]
+    owns: Sequence[ResourceReference | Owned]
     watches: Sequence[Watched]
     uses: Sequence[Uses]
     cleanup: Handler[T] | None
@@ -155,7 +155,7 @@ def takes_context(function: Callable[..., Any]) -> bool:
         signature.bind(None, None)
     except (TypeError, ValueError):
         return False
-    named = [each for each in signature.parameters.values() if each.kind in _POSITIONAL]
+    named = [parameter for parameter in signature.parameters.values() if parameter.kind in _POSITIONAL]
     if len(named) > 1:
         return named[1].default is inspect.Parameter.empty or named[1].name == "context"
     wrapped = inspect.unwrap(function)  # what a decorator that takes any arguments calls
@@ -179,20 +179,20 @@ def require_items(name: str, given: Iterable[T], item: type) -> tuple[T, ...]:
         ConfigError: It is no list, or an object is not of the class.
     """
     items = require_list(name, given)
-    for each in items:
-        if not isinstance(each, item):
+    for value in items:
+        if not isinstance(value, item):
             raise ConfigError(
-                f"{name} takes {item.__name__} objects, such as {item.__name__}({each!r}, ...), not {each!r}"
+                f"{name} takes {item.__name__} objects, such as {item.__name__}({value!r}, ...), not {value!r}"
             )
     return tuple(items)
 
 
-def unique(named: Iterable[Named]) -> list[Named]:
+def unique(named: Iterable[ResourceReference]) -> list[ResourceReference]:
     """Return each resource once, however its name is written."""
-    found: dict[CacheKey, Named] = {}
-    for each in named:
-        found.setdefault(key_of(each), each)
-    return [*found.values()]
+    by_key: dict[CacheKey, ResourceReference] = {}
+    for resource in named:
+        by_key.setdefault(key_of(resource), resource)
+    return [*by_key.values()]
 
 
 def require_declared(

@@ -24,7 +24,7 @@ from .declarations import (
     with_context,
 )
 from .informer_triggers import Owns, Watch
-from .kinds import Named, custom_class, declared, require_distinct
+from .kinds import ResourceReference, custom_class, require_distinct, resource_named
 from .mistakes import Mistakes
 from .predicates import require_predicate
 from .rights import READ, Right
@@ -34,14 +34,17 @@ from .rights import READ, Right
 class DeclaredController:
     """A controller as it was declared: see ``Operator.controller``."""
 
-    resource: Named
+    resource: ResourceReference
     reconcile: Handler[Any]
     options: DeclaredOptions[Any]
 
     @property
     def owned(self) -> list[Owned]:
         """The owned resources."""
-        return [each if isinstance(each, Owned) else Owned(each) for each in self.options.get("owns", ())]
+        return [
+            owned_kind if isinstance(owned_kind, Owned) else Owned(owned_kind)
+            for owned_kind in self.options.get("owns", ())
+        ]
 
     @property
     def watches(self) -> Sequence[Watched]:
@@ -61,7 +64,7 @@ class DeclaredController:
     @property
     def primary(self) -> APIResource:
         """The resource that it reconciles."""
-        return declared(self.resource)
+        return resource_named(self.resource)
 
     @property
     def title(self) -> str:
@@ -69,12 +72,12 @@ class DeclaredController:
         return self.options.get("name") or str(self.primary)
 
     @property
-    def triggers(self) -> list[Named]:
+    def triggers(self) -> list[ResourceReference]:
         """The resources whose changes trigger reconciles."""
         return [
             self.resource,
-            *(each.resource for each in self.owned),
-            *(each.resource for each in self.watches),
+            *(owned_kind.resource for owned_kind in self.owned),
+            *(watch.resource for watch in self.watches),
         ]
 
     @property
@@ -85,11 +88,13 @@ class DeclaredController:
         return ("update", "patch") if kind is not None and "status" in kind.__struct_fields__ else ()
 
     @property
-    def resources(self) -> list[Named]:
+    def resources(self) -> list[ResourceReference]:
         """All resources that it names."""
-        return [*self.triggers, *(each.named for each in self.uses)]
+        return [*self.triggers, *(use.named for use in self.uses)]
 
-    def check(self, operator: str, others: Sequence[DeclaredController], named: Iterable[Named]) -> None:
+    def check(
+        self, operator: str, others: Sequence[DeclaredController], named: Iterable[ResourceReference]
+    ) -> None:
         """Check the declaration.
 
         Args:
@@ -105,7 +110,7 @@ class DeclaredController:
         self._check_lists(mistakes)
         mistakes.raise_if_any()  # the other checks go through the lists
         mistakes.of(require_handler, "reconcile", self.reconcile)
-        primary = mistakes.of(declared, self.resource)
+        primary = mistakes.of(resource_named, self.resource)
         self._check_triggers(mistakes)
         theirs = (resource for other in others for resource in other.resources)
         mistakes.of(require_distinct, [*named, *theirs, *self.resources])
@@ -123,10 +128,10 @@ class DeclaredController:
         mistakes.of(require_items, "uses", self.uses, Uses)
 
     def _check_triggers(self, mistakes: Mistakes) -> None:
-        for each in (*self.owned, *self.uses):
-            mistakes.of(attrgetter("right"), each)
+        for use in (*self.owned, *self.uses):
+            mistakes.of(attrgetter("right"), use)
         for watched in self.watches:
-            mistakes.of(declared, watched.resource)
+            mistakes.of(resource_named, watched.resource)
             mistakes.of(require_handler, "map_func", watched.map_func, "obj")
         triggers: list[Owned | Watched] = [*self.owned, *self.watches]
         for trigger in triggers:
@@ -172,10 +177,10 @@ class DeclaredController:
         if self.owned:  # for the blockOwnerDeletion of owner references
             yield Right.of(primary, ("update",), "finalizers")
         for owned in self.owned:
-            yield Right.of(declared(owned.resource), READ)
+            yield Right.of(resource_named(owned.resource), READ)
             yield owned.right
         for watched in self.watches:
-            yield Right.of(declared(watched.resource), READ)
+            yield Right.of(resource_named(watched.resource), READ)
         for used in self.uses:
             yield used.right
 
@@ -183,12 +188,16 @@ class DeclaredController:
         """Return a new Controller, for one run."""
         # Classes and names give the same CachedResource everywhere, so reads include all writes.
         watches = (
-            Watch(context.resource(each.resource), with_context(each.map_func, context), each.predicate)
-            for each in self.watches
+            Watch(context.resource(watch.resource), with_context(watch.map_func, context), watch.predicate)
+            for watch in self.watches
         )
         owns = (
-            Owns(context.resource(each.resource), each.predicate, controller_only=each.controller_only)
-            for each in self.owned
+            Owns(
+                context.resource(owned_kind.resource),
+                owned_kind.predicate,
+                controller_only=owned_kind.controller_only,
+            )
+            for owned_kind in self.owned
         )
         rate_limiter, cleanup = self.options.get("rate_limiter"), self.options.get("cleanup")
         return Controller(

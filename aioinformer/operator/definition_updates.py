@@ -22,7 +22,7 @@ MOST_NAMED = 5
 def with_lineage(wanted: Object, present: Object | None) -> Object:
     """Return a definition with the annotation that says what it has replaced."""
     mine = digest(wanted)
-    replaced = [each for each in _lineage(present) if each != mine]
+    replaced = [text for text in _lineage(present) if text != mine]
     metadata = wanted["metadata"]
     annotations = {
         **(metadata.get("annotations") or {}),
@@ -37,7 +37,7 @@ def reason_to_keep(present: Object, wanted: Object) -> str:
     It must stay if it has replaced the other one before, or has versions, subresources or fields that the other one
     lacks: with these the server would drop what is stored in them.
     """
-    taken = [*_taken(present, wanted)]
+    taken = [*_find_lost(present, wanted)]
     if taken:
         more = f" and {len(taken) - MOST_NAMED} more" if len(taken) > MOST_NAMED else ""
         return f"the class lacks what the server's definition has: {', '.join(taken[:MOST_NAMED])}{more}"
@@ -48,7 +48,7 @@ def reason_to_keep(present: Object, wanted: Object) -> str:
 
 def lacks_versions(present: Object, wanted: Object) -> bool:
     """Return whether the server's definition lacks a version of another one."""
-    return not {each["name"] for each in wanted["spec"]["versions"]} <= _versions(present).keys()
+    return not {version["name"] for version in wanted["spec"]["versions"]} <= _versions(present).keys()
 
 
 def digest(definition: Object) -> str:
@@ -62,7 +62,7 @@ def _lineage(definition: Object | None) -> list[str]:
     return str(annotations.get(LINEAGE, "")).split()
 
 
-def _taken(present: Object, wanted: Object) -> Iterator[str]:
+def _find_lost(present: Object, wanted: Object) -> Iterator[str]:
     """Yield what the server's definition has, and another one lacks."""
     offered, stored = _versions(wanted), (present.get("status") or {}).get("storedVersions") or []
     for name, version in _versions(present).items():
@@ -79,4 +79,4 @@ def _taken(present: Object, wanted: Object) -> Iterator[str]:
 
 
 def _versions(definition: Object) -> dict[str, Object]:
-    return {each["name"]: each for each in definition["spec"]["versions"]}
+    return {version["name"]: version for version in definition["spec"]["versions"]}

@@ -17,7 +17,7 @@ from ..errors import (
     InvalidError,
     NotFoundError,
     RefusedError,
-    said,
+    message_of,
 )
 from ..resources import Resource
 from ..typed import crd, diff
@@ -69,22 +69,22 @@ async def install(
             classes.
         AioInformerError: The server refused, or does not answer.
     """
-    for text in unconverted(operator):
+    for text in find_unconverted(operator):
         logger.warning("%s", text)
     definitions = _definitions(client, operator)
     wanted = operator.definitions(**reached)
-    installed = [await _install(definitions, each, force=force) for each in wanted]
-    for each in installed:
-        if lacks := _lacks_conversion(operator, each):
+    installed = [await _install(definitions, definition, force=force) for definition in wanted]
+    for definition in installed:
+        if lacks := _lacks_conversion(operator, definition):
             logger.warning("%s. aioinformer manifests prints a definition with it", lacks)
-    for each in installed:
-        await _served(definitions, each["metadata"]["name"])
+    for definition in installed:
+        await _wait_served(definitions, definition["metadata"]["name"])
 
 
 async def keep_installed(client: Client, operator: Operator, **reached: Unpack[Reached]) -> None:
     """Install the definitions again whenever one is deleted, until cancelled. Arguments: see ``install``."""
     definitions = _definitions(client, operator)
-    names = [each["metadata"]["name"] for each in operator.definitions()]
+    names = [definition["metadata"]["name"] for definition in operator.definitions()]
     logged = ""
     while True:
         await asyncio.sleep(CHECK_EVERY)
@@ -95,12 +95,12 @@ async def keep_installed(client: Client, operator: Operator, **reached: Unpack[R
                 await install(client, operator, **reached)
             logged = ""
         except AioInformerError as error:
-            if (text := said(error)) != logged:
+            if (text := message_of(error)) != logged:
                 logger.warning("the CustomResourceDefinitions cannot be checked or installed: %s", text)
             logged = text
 
 
-def unconverted(operator: Operator) -> list[str]:
+def find_unconverted(operator: Operator) -> list[str]:
     """Return which kinds have versions with different fields and no conversion: one text each."""
     texts = []
     for versions in operator.custom_resources():
@@ -122,9 +122,9 @@ async def register(client: Client, operator: Operator, **reached: Unpack[Reached
     Raises:
         AioInformerError: The server refused, or does not answer.
     """
-    for each in operator.webhook_configurations(**reached):
-        configurations = _resource(client, "admissionregistration.k8s.io/v1", each["kind"], operator)
-        await configurations.apply(each, force=True)
+    for configuration in operator.webhook_configurations(**reached):
+        configurations = _resource(client, "admissionregistration.k8s.io/v1", configuration["kind"], operator)
+        await configurations.apply(configuration, force=True)
 
 
 async def differences(client: Client, operator: Operator) -> list[str]:
@@ -135,20 +135,20 @@ async def differences(client: Client, operator: Operator) -> list[str]:
     Raises:
         AioInformerError: The server does not answer.
     """
-    texts = unconverted(operator)
+    texts = find_unconverted(operator)
     definitions = _definitions(client, operator)
     for versions in operator.custom_resources():
         wanted = crd(*versions)
         name = wanted["metadata"]["name"]
         try:
-            found = await definitions.get(name)
+            present = await definitions.get(name)
         except RefusedError:
             continue
-        if lacks := _lacks_conversion(operator, found):
+        if lacks := _lacks_conversion(operator, present):
             texts.append(lacks)
-        changes = [*_changes(found, wanted)]
+        changes = [*_changes(present, wanted)]
         if changes:
-            classes = " and ".join(each.__name__ for each in versions)
+            classes = " and ".join(kind.__name__ for kind in versions)
             more = f" and {len(changes) - MOST_LISTED} more" if len(changes) > MOST_LISTED else ""
             texts.append(
                 f"{name} at the server differs from the class {classes}: {', '.join(changes[:MOST_LISTED])}{more}"
@@ -186,7 +186,7 @@ async def _apply(definitions: Resource[Object], definition: Object, version: str
     try:
         return await definitions.apply({**definition, "metadata": metadata}, force=True)
     except InvalidError as error:
-        raise ConfigError(f"{metadata['name']} was not installed: {said(error)}. {IF_NEWER}") from error
+        raise ConfigError(f"{metadata['name']} was not installed: {message_of(error)}. {IF_NEWER}") from error
 
 
 def _report_kept(name: str, reason: str, present: Object, wanted: Object) -> None:
@@ -237,10 +237,12 @@ async def _read(definitions: Resource[Object], name: str) -> Object | None:
 
 def _conditions(definition: Object) -> dict[str, Object]:
     """Return the conditions of a definition, by their type."""
-    return {each["type"]: each for each in (definition.get("status") or {}).get("conditions") or []}
+    return {
+        condition["type"]: condition for condition in (definition.get("status") or {}).get("conditions") or []
+    }
 
 
-async def _served(definitions: Resource[Object], name: str) -> None:
+async def _wait_served(definitions: Resource[Object], name: str) -> None:
     conditions: dict[str, Object] = {}
     with anyio.move_on_after(TIMEOUT):
         while True:
@@ -254,20 +256,20 @@ async def _served(definitions: Resource[Object], name: str) -> None:
     raise ConfigError(f"{name} is not served after {TIMEOUT:g} s: {why}")
 
 
-def _lacks_conversion(operator: Operator, found: Object) -> str:
+def _lacks_conversion(operator: Operator, present: Object) -> str:
     """Return what is wrong with a definition whose versions only the operator can convert; "" for others."""
-    name = found["metadata"]["name"]
-    strategy = (found["spec"].get("conversion") or {}).get("strategy")
+    name = present["metadata"]["name"]
+    strategy = (present["spec"].get("conversion") or {}).get("strategy")
     if name not in operator.converted_kinds or strategy == "Webhook":
         return ""
     return f"{name} at the server has no conversion webhook: the server drops fields that the stored version lacks"
 
 
-def _changes(found: Object, wanted: Object) -> Iterator[str]:
+def _changes(present: Object, wanted: Object) -> Iterator[str]:
     """Yield what an update to the classes would change."""
-    if found["spec"]["scope"] != wanted["spec"]["scope"]:
-        yield f"it is {found['spec']['scope']}, and the class {wanted['spec']['scope']}"
-    served = {each["name"]: each for each in found["spec"]["versions"]}
+    if present["spec"]["scope"] != wanted["spec"]["scope"]:
+        yield f"it is {present['spec']['scope']}, and the class {wanted['spec']['scope']}"
+    served = {version["name"]: version for version in present["spec"]["versions"]}
     for version in wanted["spec"]["versions"]:
         name = version["name"]
         if name not in served:
@@ -276,5 +278,5 @@ def _changes(found: Object, wanted: Object) -> Iterator[str]:
         for part in ("schema", "subresources"):
             for change in diff(served[name].get(part) or {}, version.get(part) or {}):
                 # With the path as objects have it.
-                steps = [str(each) for each in change.path if each not in ("openAPIV3Schema", "properties")]
+                steps = [str(step) for step in change.path if step not in ("openAPIV3Schema", "properties")]
                 yield f"{name} {change._replace(path=tuple(steps))}"

@@ -106,7 +106,11 @@ def may_read_same_object(one: SharedIndexInformer[Any], other: SharedIndexInform
 
 
 def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceListWatch]:
-    return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
+    return [
+        list_watch
+        for list_watch in informer.list_watches.values()
+        if isinstance(list_watch, ResourceListWatch)
+    ]
 
 
 def _with_finalizer(
@@ -158,8 +162,8 @@ def selection_of(informer: SharedIndexInformer[Any]) -> str:
     """Return the selectors of an informer's collections; "" if it reads all objects."""
     selectors = {
         selector
-        for each in _resource_list_watches(informer)
-        for selector in (each.resource.label_selector, each.resource.field_selector)
+        for list_watch in _resource_list_watches(informer)
+        for selector in (list_watch.resource.label_selector, list_watch.resource.field_selector)
     }
     return ",".join(sorted(selectors - {""}))
 
@@ -176,9 +180,9 @@ async def _left_selection(written: WrittenResource[Any], key: str, finalizer: st
     except NotFoundError:
         return None
     has_left = not any(
-        LabelSelector.parse(each.resource.label_selector).matches(read_metadata(obj, LABELS) or {})
-        for each in _resource_list_watches(written.informer)
-        if not each.resource.field_selector  # which only the server can compare
+        LabelSelector.parse(list_watch.resource.label_selector).matches(read_metadata(obj, LABELS) or {})
+        for list_watch in _resource_list_watches(written.informer)
+        if not list_watch.resource.field_selector  # which only the server can compare
     )
     return obj if has_left and contains_finalizer(obj, finalizer) else None
 

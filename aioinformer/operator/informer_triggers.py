@@ -285,8 +285,8 @@ class Primary(InformerTrigger):
         keys = (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,)
         is_found = False
         for key in keys:
-            found = self.informer.store.find_any(key)
-            if found is not None and _may_be(found, group, owner.kind):
+            obj = self.informer.store.find_any(key)
+            if obj is not None and _may_be(obj, group, owner.kind):
                 self.queue.add(key, priority)
                 is_found = True
         if not is_found and self._kind in (None, "", owner.kind):
@@ -415,7 +415,7 @@ class Watch(InformerTrigger):
             return
         if isinstance(requests, (Request, str)) or not isinstance(requests, Iterable):
             requests = [requests]
-        for request in [require_request(each) for each in requests]:  # all or none
+        for request in [require_request(request) for request in requests]:  # all or none
             self.queue.add(request.key, priority)
 
     def _record_map_failure(self, obj: Any, error: BaseException) -> None:
@@ -426,8 +426,10 @@ class Watch(InformerTrigger):
 def _group_of(informer: SharedIndexInformer[Any]) -> str | None:
     """The API group that an informer reads; None if it may read several kinds."""
     read = {
-        (each.resource.group, each.resource.plural) if isinstance(each, ResourceListWatch) else None
-        for each in informer.list_watches.values()
+        (list_watch.resource.group, list_watch.resource.plural)
+        if isinstance(list_watch, ResourceListWatch)
+        else None
+        for list_watch in informer.list_watches.values()
     }
     collection = read.pop()
     return None if read or collection is None else collection[0]

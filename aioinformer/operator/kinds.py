@@ -101,18 +101,18 @@ class Kind(Generic[T]):
 
     def __repr__(self) -> str:
         """Return how a program makes it, without the defaults."""
-        named = [each for each in (self.resource, self.object_type) if each is not None]
-        shown = [each.__name__ if isinstance(each, type) else repr(each) for each in named]
+        named = [part for part in (self.resource, self.object_type) if part is not None]
+        shown = [kind.__name__ if isinstance(kind, type) else repr(kind) for kind in named]
         options = ("indexers", "label_selector", "field_selector")
-        shown += [f"{each}={value!r}" for each in options if (value := getattr(self, each))]
+        shown += [f"{option}={value!r}" for option in options if (value := getattr(self, option))]
         return f"Kind({', '.join(shown)}{'' if self.namespaced else ', namespaced=False'})"
 
 
-Named = str | type[Any] | Kind[Any]
+ResourceReference = str | type[Any] | Kind[Any]
 """A resource: ``"pods"``, ``"deploy"``, ``"certificates.cert-manager.io"``, the class of its objects, or a Kind."""
 
 
-def declared(named: Named) -> APIResource:
+def resource_named(named: ResourceReference) -> APIResource:
     """Return the resource that a declaration names.
 
     Of a custom resource that is named by its plural and group, version and kind are empty: discovery finds them for a
@@ -126,9 +126,9 @@ def declared(named: Named) -> APIResource:
         _require_selectors(named)
     if (kind := custom_class(named)) is not None:
         crd(kind)  # raises all mistakes of the class
-    found = resource_of(named)
+    resource = resource_of(named)
     is_cluster_scoped = isinstance(named, Kind) and not named.namespaced and is_discovered(named)
-    return found._replace(namespaced=False) if is_cluster_scoped else found
+    return resource._replace(namespaced=False) if is_cluster_scoped else resource
 
 
 def _require_selectors(kind: Kind[Any]) -> None:
@@ -136,18 +136,18 @@ def _require_selectors(kind: Kind[Any]) -> None:
     try:
         LabelSelector.parse(kind.label_selector)
     except SelectorError as error:
-        raise ConfigError(f"{shown(kind)}: label_selector={kind.label_selector!r}: {error}") from error
+        raise ConfigError(f"{show(kind)}: label_selector={kind.label_selector!r}: {error}") from error
 
 
-def resource_of(named: Named) -> APIResource:
+def resource_of(named: ResourceReference) -> APIResource:
     """Return the resource, without checking a class, which takes milliseconds: for each reconcile and review."""
     named = base_of(named)
     if isinstance(named, type):
         return resource_of_class(named)
     if not isinstance(named, str):
         raise ConfigError(f"a resource must be a name or a class, not {named!r}")
-    if (found := built_in(named)) is not None:
-        return found
+    if (resource := built_in(named)) is not None:
+        return resource
     plural, _, group = named.partition(".")
     if not (LABEL.fullmatch(plural) and "." in group and is_subdomain(group)):
         raise ConfigError(
@@ -157,7 +157,7 @@ def resource_of(named: Named) -> APIResource:
     return APIResource(f"{group}/", plural, "", True)
 
 
-def base_of(named: Named) -> str | type[Any]:
+def base_of(named: ResourceReference) -> str | type[Any]:
     """Return the name or the class, without what a Kind adds."""
     return named.resource if isinstance(named, Kind) else named
 
@@ -171,7 +171,7 @@ class CacheKey(NamedTuple):
     field_selector: str = ""
 
 
-def key_of(named: Named) -> CacheKey:
+def key_of(named: ResourceReference) -> CacheKey:
     """Return the key of the cache that a declaration names."""
     base, resource = base_of(named), resource_of(named)
     object_type = base if isinstance(base, type) else None
@@ -180,38 +180,38 @@ def key_of(named: Named) -> CacheKey:
     return CacheKey(resource, object_type or named.object_type, named.label_selector, named.field_selector)
 
 
-def arguments_of(named: Named) -> tuple[Any, ...]:
+def arguments_of(named: ResourceReference) -> tuple[Any, ...]:
     """Return the arguments of ``Manager.resource`` or ``Resource``."""
     object_type = named.object_type if isinstance(named, Kind) else None
     return (base_of(named),) if object_type is None else (base_of(named), object_type)
 
 
-def custom_class(named: Named) -> type[CustomResource] | None:
+def custom_class(named: ResourceReference) -> type[CustomResource] | None:
     """Return the CustomResource class that is named; None for other resources."""
     base = base_of(named)
     return base if isinstance(base, type) and issubclass(base, CustomResource) else None
 
 
-def is_discovered(named: Named) -> bool:
+def is_discovered(named: ResourceReference) -> bool:
     """Return whether only a server knows the resource's version and kind."""
     base = base_of(named)
     return isinstance(base, str) and built_in(base) is None
 
 
-def shown(named: Named) -> str:
+def show(named: ResourceReference) -> str:
     """Return how a program names the resource, for messages."""
     base = base_of(named)
     return base.__name__ if isinstance(base, type) else repr(base)
 
 
-def require_distinct(named: Iterable[Named]) -> None:
+def require_distinct(named: Iterable[ResourceReference]) -> None:
     """Check that different CustomResource classes are different kinds, or versions of one kind.
 
     Raises:
         ConfigError: Two classes are the same version of a kind, or disagree on the plural of a kind.
     """
-    classes = dict.fromkeys(custom_class(each) for each in named)
-    declarations = {each: each.__declaration__.names for each in classes if each and each.__declaration__}
+    classes = dict.fromkeys(custom_class(kind) for kind in named)
+    declarations = {kind: kind.__declaration__.names for kind in classes if kind and kind.__declaration__}
     for (first, one), (second, other) in combinations(declarations.items(), 2):
         if one.group != other.group or (one.kind != other.kind and one.plural != other.plural):
             continue

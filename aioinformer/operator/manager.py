@@ -110,7 +110,7 @@ class Manager(Running):
         self._failure: BaseException | None = None
 
     def __repr__(self) -> str:
-        return f"<Manager of {', '.join(each.name for each in self._controllers) or 'nothing'}>"
+        return f"<Manager of {', '.join(controller.name for controller in self._controllers) or 'nothing'}>"
 
     # -- setting up ----------------------------------------------------------------------------------------
 
@@ -177,17 +177,21 @@ class Manager(Running):
         Raises:
             ConfigError: The arguments do not name a collection.
         """
-        found = look_up(self.client, api_version, plural, object_type)
-        namespaced = found.is_namespaced(namespaced)
+        named_resource = look_up(self.client, api_version, plural, object_type)
+        namespaced = named_resource.is_namespaced(namespaced)
         informer = self.for_resource(
-            found.api_version, found.plural, found.object_type, namespaced=namespaced, **selected
+            named_resource.api_version,
+            named_resource.plural,
+            named_resource.object_type,
+            namespaced=namespaced,
+            **selected,
         )
         resource = Resource(
             self.client,
-            found.api_version,
-            found.plural,
-            found.object_type,
-            kind=found.kind or kind,
+            named_resource.api_version,
+            named_resource.plural,
+            named_resource.object_type,
+            kind=named_resource.kind or kind,
             namespaced=namespaced,
             field_manager=field_manager,
         )
@@ -216,14 +220,14 @@ class Manager(Running):
         """
         if self._is_started:
             raise AlreadyStartedError(f"{self!r} has started; {controller!r} was not added")
-        if controller.name in {each.name for each in self._controllers}:
+        if controller.name in {other.name for other in self._controllers}:
             raise ConfigError(f"a controller named {controller.name} exists already: give each its own name")
-        for each in self._controllers:
-            is_shared = each.finalizer is not None and each.finalizer == controller.finalizer
-            if is_shared and may_read_same_object(each.informer, controller.informer):
+        for other in self._controllers:
+            is_shared = other.finalizer is not None and other.finalizer == controller.finalizer
+            if is_shared and may_read_same_object(other.informer, controller.informer):
                 raise ConfigError(
-                    f"{controller.name} and {each.name} have the same objects and the same finalizer "
-                    f"{each.finalizer}, which is removed when either has cleaned up: give each its own"
+                    f"{controller.name} and {other.name} have the same objects and the same finalizer "
+                    f"{other.finalizer}, which is removed when either has cleaned up: give each its own"
                 )
         self._controllers.append(controller)
         return controller
@@ -284,33 +288,35 @@ class Manager(Running):
 
     async def _read_and_lead(self) -> None:
         tasks: list[asyncio.Task[None]] = []
-        async with AsyncExitStack() as ending:  # runs from the last to the first, even if some fail
-            ending.callback(lambda: raise_failures(f"{self!r} has failed", *tasks))
-            ending.push_async_callback(self._end_reading, tasks)
+        async with AsyncExitStack() as cleanup:  # runs from the last to the first, even if some fail
+            cleanup.callback(lambda: raise_failures(f"{self!r} has failed", *tasks))
+            cleanup.push_async_callback(self._stop_informers, tasks)
             for controller in self._controllers:
                 controller.feed()
             self._factory.start()
-            reading = asyncio.create_task(self._factory.wait_ended(), name=f"{self!r} reading")
-            leading = asyncio.create_task(self._lead(), name=f"{self!r} leading")
-            tasks.append(leading)
-            ending.push_async_callback(finish, reading, leading)
-            ending.push_async_callback(self._stop_controllers)
-            ended, _ = await asyncio.wait((reading, leading), return_when=asyncio.FIRST_COMPLETED)
+            informer_task = asyncio.create_task(self._factory.wait_ended(), name=f"{self!r} reading")
+            leader_task = asyncio.create_task(self._lead(), name=f"{self!r} leading")
+            tasks.append(leader_task)
+            cleanup.push_async_callback(finish, informer_task, leader_task)
+            cleanup.push_async_callback(self._stop_controllers)
+            ended, _ = await asyncio.wait((informer_task, leader_task), return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
                 task.result()
 
-    async def _end_reading(self, tasks: list[asyncio.Task[None]]) -> None:
+    async def _stop_informers(self, tasks: list[asyncio.Task[None]]) -> None:
         """Stop the informers and the controllers' sources concurrently, so that all share the same ten seconds."""
-        feeding = [each.end_feeding(self._factory.running) for each in self._controllers]
-        ending = [
-            asyncio.create_task(each) for each in (self._factory.shutdown(grace=CANCEL_GRACE), *feeding)
+        trigger_stops = [controller.stop_triggers(self._factory.running) for controller in self._controllers]
+        stops = [
+            asyncio.create_task(work) for work in (self._factory.shutdown(grace=CANCEL_GRACE), *trigger_stops)
         ]
-        tasks.extend(ending)
-        await wait_ended(*ending)
+        tasks.extend(stops)
+        await wait_ended(*stops)
 
     async def _lead(self) -> None:
         """Reconcile while this manager leads. Sources also run on standby, and may fail then."""
-        await run_until_first(self._work_while_leading, *(each.raise_death for each in self._controllers))
+        await run_until_first(
+            self._work_while_leading, *(controller.raise_if_dead for controller in self._controllers)
+        )
 
     async def _work_while_leading(self) -> None:
         await self._fill_caches()
@@ -334,9 +340,11 @@ class Manager(Running):
         waited_for = self.informers
         while True:
             timeouts = {
-                each: began + each.cache_sync_timeout
-                for each in self._controllers
-                if each.cache_sync_timeout is not None and each.sync_error is None and each.unsynced
+                controller: began + controller.cache_sync_timeout
+                for controller in self._controllers
+                if controller.cache_sync_timeout is not None
+                and controller.sync_error is None
+                and controller.unsynced
             }
             timeout = max(0.0, min(timeouts.values()) - now()) if timeouts else None
             try:
@@ -345,18 +353,18 @@ class Manager(Running):
             except SyncTimeout:
                 for controller, deadline in timeouts.items():
                     if controller.unsynced and deadline <= now():
-                        controller.stop_holding_others_up()
-                waited_for = [each for each in waited_for if self._delays_others(each)]
+                        controller.release_waiters()
+                waited_for = [informer for informer in waited_for if self._delays_others(informer)]
             except StoppedError:
-                left = [each for each in waited_for if each in self.informers]
+                left = [informer for informer in waited_for if informer in self.informers]
                 if left == waited_for:
                     raise
                 waited_for = left
 
     def _delays_others(self, informer: SharedIndexInformer[Any]) -> bool:
         """Return whether an informer delays all controllers: not if every controller that needs it is late."""
-        needing = [each for each in self._controllers if informer in each.informers]
-        return not needing or any(each.sync_error is None for each in needing)
+        needing = [controller for controller in self._controllers if informer in controller.informers]
+        return not needing or any(controller.sync_error is None for controller in needing)
 
     async def _work(self) -> None:
         if self._controllers:
@@ -374,7 +382,9 @@ class Manager(Running):
         finally:
             self._is_working = False
             left_behind = [
-                f"{each.name} at {run.key}" for each in self._controllers for run in each.state.stuck
+                f"{controller.name} at {run.key}"
+                for controller in self._controllers
+                for run in controller.state.stuck
             ]
             if left_behind and (let_expire := getattr(self._election, "let_expire", None)) is not None:
                 let_expire(", ".join(left_behind))
@@ -433,7 +443,7 @@ class Manager(Running):
             else None,
             informers=tuple(self._states()),
             controllers=tuple(controller.state for controller in self._controllers),
-            webhooks=tuple(each.state for each in self._webhook_counts()),
+            webhooks=tuple(count.state for count in self._webhook_counts()),
         )
 
     def samples(self) -> Iterator[Sample]:
@@ -443,8 +453,8 @@ class Manager(Running):
             yield from controller.samples()
         for state in self._states():
             yield from state.samples()
-        for each in self._webhook_counts():
-            yield from each.samples()
+        for count in self._webhook_counts():
+            yield from count.samples()
         if (leads := self._leads) is not None:
             lease = self._election.state.lease if isinstance(self._election, LeaderElector) else ""
             yield Sample("leader_election_master_status", "gauge", {"name": lease.rpartition("/")[2]}, leads)

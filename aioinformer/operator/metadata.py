@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from ..errors import ConfigError, outlined
+from ..errors import ConfigError, outline
 from ..objects.decoders import class_of
 from ..objects.fields import Field
 from ..objects.keys import (
@@ -77,7 +77,7 @@ def require_fields(object_type: Any, fields: Collection[MetadataField | Field], 
         return
     metadata = _inner(inspect.type_info(object_type), "metadata")
     where = f"{kind.__name__}.metadata"
-    wanted = [each for each in fields if isinstance(each, MetadataField)]
+    wanted = [field for field in fields if isinstance(field, MetadataField)]
     lacks = [*_lacks(metadata, wanted, where, reader)]
     if OWNER_REFERENCES in fields and isinstance(
         references := _inner(metadata, OWNER_REFERENCES.name), inspect.CollectionType
@@ -85,20 +85,22 @@ def require_fields(object_type: Any, fields: Collection[MetadataField | Field], 
         lacks += _lacks(references.item_type, _OF_OWNERS, f"{where}.{OWNER_REFERENCES.attribute}", reader)
     if lacks:
         others = ", ".join(
-            each.name for each in _ALL if each not in wanted and [*_lacks(metadata, [each], where, reader)]
+            field.name
+            for field in _ALL
+            if field not in wanted and [*_lacks(metadata, [field], where, reader)]
         )
         hint = f". Other readers may need {others}, which it lacks as well" if others else ""
         raise ConfigError(f"{'; '.join(lacks)}{hint}")
-    for each in fields:
-        if isinstance(each, Field):
-            each.require_known(object_type)
+    for field in fields:
+        if isinstance(field, Field):
+            field.require_known(object_type)
 
 
 def _lacks(
     kind: inspect.Type | None, fields: Iterable[MetadataField], where: str, reader: str
 ) -> Iterator[str]:
     """Yield, for each field that a type lacks, a text that says so and how to declare it."""
-    known = _known(kind)
+    known = _fields_of(kind)
     if known is None:
         return
     for field in fields:
@@ -106,23 +108,23 @@ def _lacks(
             yield f"{where} lacks {field.name}, which {reader} reads: declare `{field.attribute}: {field.declared}`"
 
 
-def _known(kind: inspect.Type | None) -> dict[str, inspect.Field] | None:
+def _fields_of(kind: inspect.Type | None) -> dict[str, inspect.Field] | None:
     """The fields of a type that drops all others, by their names on the wire; None for a type that keeps everything."""
-    for each in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
-        if isinstance(each, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
-            return {field.encode_name: field for field in each.fields}
+    for part in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
+        if isinstance(part, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
+            return {field.encode_name: field for field in part.fields}
     return None
 
 
 def _inner(kind: inspect.Type | None, name: str) -> inspect.Type | None:
     """The type of a field, without None."""
-    known = _known(kind)
+    known = _fields_of(kind)
     if known is None or name not in known:
         return None
     inner = known[name].type
     if not isinstance(inner, inspect.UnionType):
         return inner
-    return next((each for each in inner.types if not isinstance(each, inspect.NoneType)), None)
+    return next((part for part in inner.types if not isinstance(part, inspect.NoneType)), None)
 
 
 def read_metadata(obj: Any, field: MetadataField) -> Any:
@@ -135,13 +137,13 @@ def owners_of(obj: Any) -> list[OwnerReference]:
     references = read_metadata(obj, OWNER_REFERENCES) or ()
     return [
         OwnerReference(
-            read_field(each, "name", "name") or "",
-            read_field(each, "kind", "kind") or "",
-            read_field(each, "uid", "uid") or "",
-            read_field(each, "api_version", "apiVersion") or "",
-            bool(read_field(each, "controller", "controller")),
+            read_field(reference, "name", "name") or "",
+            read_field(reference, "kind", "kind") or "",
+            read_field(reference, "uid", "uid") or "",
+            read_field(reference, "api_version", "apiVersion") or "",
+            bool(read_field(reference, "controller", "controller")),
         )
-        for each in references
+        for reference in references
     ]
 
 
@@ -173,6 +175,6 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
     if missing := [field for field, value in reference.items() if not value]:
         raise ConfigError(
-            f"an owner reference needs {', '.join(missing)}, which {outlined(owner)} lacks{kind_hint(owner)}"
+            f"an owner reference needs {', '.join(missing)}, which {outline(owner)} lacks{kind_hint(owner)}"
         )
     return {**reference, "controller": controller, "blockOwnerDeletion": True}

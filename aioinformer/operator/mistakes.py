@@ -21,18 +21,18 @@ class Mistakes:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._found: list[str] = []
+        self._mistakes: list[str] = []
 
     def add(self, mistake: str) -> None:
         """Add one."""
-        self._found.append(mistake)
+        self._mistakes.append(mistake)
 
     def of(self, check: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Return what a function returns; or None if it raises an error, which is collected as a mistake."""
         try:
             return check(*args, **kwargs)
         except AioInformerError as error:
-            self._found.append(str(error))
+            self._mistakes.append(str(error))
             return None
 
     def raise_if_any(self) -> None:
@@ -41,5 +41,5 @@ class Mistakes:
         Raises:
             ConfigError: There are some.
         """
-        if self._found:
-            raise mistakes_error(self._where, self._found)
+        if self._mistakes:
+            raise mistakes_error(self._where, self._mistakes)

@@ -20,12 +20,12 @@ from ..typed import CustomResource
 from .context import Context, Lifespan
 from .declarations import DeclaredOptions, Outcome, Uses, require_declared, require_items, unique
 from .declared_controller import DeclaredController
-from .kinds import Kind, Named, base_of, custom_class, is_discovered, key_of, require_distinct
+from .kinds import Kind, ResourceReference, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager, ManagerOptions
 from .mistakes import Mistakes
 from .protocols import LeaderElection
 from .requests import Request
-from .rights import ELECT, EVENTS, LEASES, Right, merged
+from .rights import ELECT, EVENTS, LEASES, Right, merge
 from .settings import require_settings_class, settings_from
 from .webhooks import Reviewed, UserInfo, WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
@@ -84,11 +84,11 @@ class Operator(DeclaresWebhooks):
         mistakes = Mistakes(f"Operator({name!r})")
         mistakes.of(require_object_name, "name", name)
         self.uses = mistakes.of(require_items, "uses", uses, Uses) or ()
-        for each in self.uses:
-            mistakes.of(attrgetter("right"), each)
+        for use in self.uses:
+            mistakes.of(attrgetter("right"), use)
         if settings is not None:
             mistakes.of(require_settings_class, settings)
-        mistakes.of(require_distinct, (each.named for each in self.uses))
+        mistakes.of(require_distinct, (use.named for use in self.uses))
         mistakes.raise_if_any()
         super().__init__()
         self.name = name
@@ -112,7 +112,9 @@ class Operator(DeclaresWebhooks):
         self, resource: type[T] | Kind[T], **options: Unpack[DeclaredOptions[T]]
     ) -> _Registers[T]: ...
 
-    def controller(self, resource: Named, **options: Unpack[DeclaredOptions[Any]]) -> _Registers[Any]:
+    def controller(
+        self, resource: ResourceReference, **options: Unpack[DeclaredOptions[Any]]
+    ) -> _Registers[Any]:
         """Register a reconciler, as a decorator of ``reconcile(request)`` or ``reconcile(request, context)``.
 
         Args:
@@ -126,7 +128,7 @@ class Operator(DeclaresWebhooks):
 
         def register(reconcile: Any) -> Any:
             declared = DeclaredController(resource, reconcile, options)
-            used = [each.named for each in self.uses]
+            used = [use.named for use in self.uses]
             declared.check(self.name, self._declared, [*used, *self._webhook_classes])
             self._declared.append(declared)
             return reconcile
@@ -160,22 +162,22 @@ class Operator(DeclaresWebhooks):
         return function
 
     @property
-    def resources(self) -> list[Named]:
+    def resources(self) -> list[ResourceReference]:
         """The resources that it reconciles, owns, watches or uses, as they were declared."""
-        return unique([*self._triggers, *(each.named for each in self._uses)])
+        return unique([*self._triggers, *(use.named for use in self._uses)])
 
     @property
-    def reconciled(self) -> list[Named]:
+    def reconciled(self) -> list[ResourceReference]:
         """The resources that it reconciles."""
-        return unique(each.resource for each in self._declared)
+        return unique(controller.resource for controller in self._declared)
 
     @property
-    def _triggers(self) -> list[Named]:
-        return [named for each in self._declared for named in each.triggers]
+    def _triggers(self) -> list[ResourceReference]:
+        return [named for controller in self._declared for named in controller.triggers]
 
     @property
     def _uses(self) -> list[Uses]:
-        return [*self.uses, *(use for each in self._declared for use in each.uses)]
+        return [*self.uses, *(use for controller in self._declared for use in controller.uses)]
 
     def custom_resources(self) -> list[tuple[type[CustomResource], ...]]:
         """Return the CustomResource classes that it names; classes that are versions of one kind together.
@@ -183,11 +185,11 @@ class Operator(DeclaresWebhooks):
         The versions of a kind are in the order of Kubernetes: alpha, beta, then stable ones.
         """
         versions: dict[tuple[str, str], list[type[CustomResource]]] = {}
-        for each in dict.fromkeys([*self.resources, *self._webhook_classes]):
-            if (kind := custom_class(each)) is not None:
+        for declared in dict.fromkeys([*self.resources, *self._webhook_classes]):
+            if (kind := custom_class(declared)) is not None:
                 resource = resource_of_class(kind)
                 versions.setdefault((resource.group, resource.plural), []).append(kind)
-        return [tuple(sorted(dict.fromkeys(each), key=_age)) for each in versions.values()]
+        return [tuple(sorted(dict.fromkeys(kinds), key=_age)) for kinds in versions.values()]
 
     def rights(self, *, leader_election: bool = True) -> list[Right]:
         """Return what the operator's service account has to be permitted.
@@ -195,13 +197,13 @@ class Operator(DeclaresWebhooks):
         Args:
             leader_election: Whether it elects a leader, for which it writes Leases.
         """
-        rights = [right for each in self._declared for right in each.rights()]
-        rights += [each.right for each in self.uses]
+        rights = [right for controller in self._declared for right in controller.rights()]
+        rights += [use.right for use in self.uses]
         if self.events:
             rights.append(Right.of(EVENTS, ("create", "patch")))
         if leader_election:
             rights.append(Right.of(LEASES, ELECT))
-        return merged(rights)
+        return merge(rights)
 
     # -- running -------------------------------------------------------------------------------------------
 
@@ -230,7 +232,7 @@ class Operator(DeclaresWebhooks):
         Raises:
             ConfigError: An argument is invalid.
         """
-        manager, context = self._reading(
+        manager, context = self._make_reading_manager(
             client,
             settings,
             namespace=namespace,
@@ -238,8 +240,8 @@ class Operator(DeclaresWebhooks):
             grace_period=grace_period,
             **options,
         )
-        for each in self._declared:
-            manager.add(each.controller(context))
+        for controller in self._declared:
+            manager.add(controller.controller(context))
         return manager
 
     def _settings(self, given: object) -> object:
@@ -255,16 +257,16 @@ class Operator(DeclaresWebhooks):
             raise ConfigError(f"{self.name}: settings must be a {self.settings.__name__}, not {given!r}")
         return given
 
-    def _reading(
+    def _make_reading_manager(
         self, client: Any, settings: object, *, namespace: str | None = None, **options: Any
     ) -> tuple[Manager, Context]:
         """Return a manager without controllers, which reads the declared resources, and its context."""
         settings = self._settings(settings)
         recorder = EventRecorder(client, self.name) if self.events else None
         manager = _OperatorManager(client, recorder, self._lifespans, namespace=namespace, **options)
-        cached = [*self._triggers, *(each.named for each in self._uses if each.is_cached)]
-        keys = {key_of(each) for each in cached}
-        direct = [each.named for each in self._uses if key_of(each.named) not in keys]
+        cached = [*self._triggers, *(use.named for use in self._uses if use.is_cached)]
+        keys = {key_of(declared) for declared in cached}
+        direct = [use.named for use in self._uses if key_of(use.named) not in keys]
         context = manager.context = Context(
             self.name,
             manager,
@@ -330,7 +332,7 @@ class Operator(DeclaresWebhooks):
             return await try_review(self._admissions, None, *asked)
         client = Client.of(client)
         await self.discover(client)
-        manager, context = self._reading(client, settings)
+        manager, context = self._make_reading_manager(client, settings)
         async with manager:
             return await try_review(self._admissions, context, *asked)
 
@@ -341,8 +343,8 @@ class Operator(DeclaresWebhooks):
             ConfigError: The server does not have one.
             AioInformerError: The server does not answer.
         """
-        for each in self.resources:
-            name = base_of(each)
+        for resource in self.resources:
+            name = base_of(resource)
             if isinstance(name, str) and is_discovered(name):
                 await client.discovery.find(name)
 
@@ -392,7 +394,7 @@ class _OperatorManager(Manager):
         assert self.context is not None
         async with (
             self._recorder or nullcontext(),  # leaving sends the last Events
-            self.context.providing(self._lifespans),
+            self.context.provide(self._lifespans),
         ):
             await super().run()
 
@@ -400,7 +402,7 @@ class _OperatorManager(Manager):
 def _age(kind: type[CustomResource]) -> tuple[int, int, int, str]:
     """Return what orders versions as Kubernetes does: v1alpha1, v1beta1, v1, v2; others come first."""
     version = resource_of_class(kind).version
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    match = _VERSION.fullmatch(version)
+    if match is None:
         return (0, 0, 0, version)
-    return ({"alpha": 1, "beta": 2}.get(found[2], 3), int(found[1]), int(found[3] or 0), version)
+    return ({"alpha": 1, "beta": 2}.get(match[2], 3), int(match[1]), int(match[3] or 0), version)

@@ -92,15 +92,15 @@ class Predicate(ABC):
     def __and__(self, other: PredicateFunc[Any]) -> Predicate:
         require_predicate("&", other)
         both = When(lambda change: self(change) and other(change), f"({self!r} & {callable_name(other)})")
-        return both._reading(self, other)
+        return both._read_by(self, other)
 
     def __or__(self, other: PredicateFunc[Any]) -> Predicate:
         require_predicate("|", other)
         either = When(lambda change: self(change) or other(change), f"({self!r} | {callable_name(other)})")
-        return either._reading(self, other)
+        return either._read_by(self, other)
 
     def __invert__(self) -> Predicate:
-        return When(lambda change: not self(change), f"~{self!r}")._reading(self)
+        return When(lambda change: not self(change), f"~{self!r}")._read_by(self)
 
     def __rand__(self, other: PredicateFunc[Any]) -> Predicate:
         return When(other) & self
@@ -127,7 +127,7 @@ class When(Predicate):
         require_predicate("function", function)
         self._function = function
         self._name = name or callable_name(function)
-        self._reading(function)
+        self._read_by(function)
 
     def __call__(self, change: Change[Any]) -> bool:
         return self._function(change)
@@ -135,7 +135,7 @@ class When(Predicate):
     def __repr__(self) -> str:
         return self._name
 
-    def _reading(self, *parts: PredicateFunc[Any]) -> When:
+    def _read_by(self, *parts: PredicateFunc[Any]) -> When:
         self.reads = tuple(field for part in parts for field in reads_of(part))
         return self
 
@@ -214,7 +214,7 @@ class FieldsChanged(_Changed):
         self.reads = tuple(self._fields)
 
     def __repr__(self) -> str:
-        return f"FieldsChanged({', '.join(repr(each.path) for each in self._fields)})"
+        return f"FieldsChanged({', '.join(repr(field.path) for field in self._fields)})"
 
     def _differs(self, old: Any, new: Any) -> bool:
         return not all(same(read(old), read(new)) for read in self._fields)

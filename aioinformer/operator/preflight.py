@@ -11,15 +11,15 @@ import msgspec
 from .._core.tasks import gather
 from ..client import Client
 from ..client.transport import Change
-from ..errors import AioInformerError, ApiError, ConfigError, said
+from ..errors import AioInformerError, ApiError, ConfigError, message_of
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
 from ..objects.nesting import reader_of
 from .definitions import differences
-from .kinds import Named, base_of, declared
+from .kinds import ResourceReference, base_of, resource_named
 from .manager import Manager
 from .operator import Operator
-from .rights import ELECT, LEASES, Right, merged
+from .rights import ELECT, LEASES, Right, merge
 from .run_options import RunOptions
 
 logger = logging.getLogger(__name__)
@@ -57,11 +57,11 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
                     "server's is newer, run the newer operator",
                     difference, target,
                 )  # fmt: skip
-        missing = await missing_rights(client, _needed(operator, options, manager))
+        missing = await missing_rights(client, _list_needed(operator, options, manager))
     except ConfigError:
         raise
     except AioInformerError as error:
-        logger.warning("the rights were not checked, and the operator starts anyway: %s", said(error))
+        logger.warning("the rights were not checked, and the operator starts anyway: %s", message_of(error))
         return
     if not missing:
         return
@@ -70,7 +70,7 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
     if operator is not None:
         replicas = " --replicas 2" if options.leader_elect else ""
         grant = f"Grant it: aioinformer manifests {target}{replicas} prints the rules"
-    if any({"list", "watch"} & set(each.right.verbs) for each in missing):
+    if any({"list", "watch"} & set(needed_right.right.verbs) for needed_right in missing):
         elsewhere = "" if options.namespace else ", or pass --namespace to work in a single one"
         raise ConfigError(f"{rights}. {grant}{elsewhere}")
     logger.warning("%s; the operator starts anyway. %s", rights, grant)
@@ -90,11 +90,11 @@ class Needed(NamedTuple):
     name: str = ""
 
 
-def _needed(operator: Operator | None, options: RunOptions, manager: Manager) -> Iterator[Needed]:
+def _list_needed(operator: Operator | None, options: RunOptions, manager: Manager) -> Iterator[Needed]:
     if operator is None:
-        for each in _collections_of(manager):
-            right = Right(each.group, each.plural, bool(each.namespace), ("list", "watch"))
-            yield Needed(right, each.namespace or "")
+        for collection in _collections_of(manager):
+            right = Right(collection.group, collection.plural, bool(collection.namespace), ("list", "watch"))
+            yield Needed(right, collection.namespace or "")
         return
     for right in operator.rights(leader_election=False):
         yield Needed(right, (options.namespace or "") if right.namespaced else "")
@@ -106,8 +106,12 @@ def _needed(operator: Operator | None, options: RunOptions, manager: Manager) ->
 
 def _collections_of(manager: Manager) -> list[Collection]:
     """Return the collections that the informers of a manager read."""
-    reading = (each for informer in manager.informers for each in informer.list_watches.values())
-    return list(dict.fromkeys(each.resource for each in reading if isinstance(each, ResourceListWatch)))
+    reading = (list_watch for informer in manager.informers for list_watch in informer.list_watches.values())
+    return list(
+        dict.fromkeys(
+            list_watch.resource for list_watch in reading if isinstance(list_watch, ResourceListWatch)
+        )
+    )
 
 
 async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Needed]:
@@ -116,20 +120,22 @@ async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Neede
     Raises:
         AioInformerError: The server does not answer, or reviews no access.
     """
-    asked = [(each, verb) for each in dict.fromkeys(needed) for verb in each.right.verbs]
-    allowed = await gather(*(_is_allowed(client, each, verb) for each, verb in asked))
+    asked = [
+        (needed_right, verb) for needed_right in dict.fromkeys(needed) for verb in needed_right.right.verbs
+    ]
+    allowed = await gather(*(_is_allowed(client, needed_right, verb) for needed_right, verb in asked))
     refused: dict[str, list[Right]] = {}
-    for (each, verb), is_allowed in zip(asked, allowed, strict=True):
+    for (needed_right, verb), is_allowed in zip(asked, allowed, strict=True):
         if not is_allowed:
-            missing = msgspec.structs.replace(each.right, verbs=(verb,))
-            refused.setdefault(each.namespace, []).append(missing)
-    return [Needed(right, namespace) for namespace, rights in refused.items() for right in merged(rights)]
+            missing = msgspec.structs.replace(needed_right.right, verbs=(verb,))
+            refused.setdefault(needed_right.namespace, []).append(missing)
+    return [Needed(right, namespace) for namespace, rights in refused.items() for right in merge(rights)]
 
 
 async def _user_of(client: Client) -> str:
     """Return how the server calls this client's user; ``"this user"`` if it does not say."""
     try:
-        status = await _reviewed(client, "authentication.k8s.io/v1", "SelfSubjectReview")
+        status = await _review(client, "authentication.k8s.io/v1", "SelfSubjectReview")
     except ApiError:
         return "this user"
     return str(status.get("userInfo", {}).get("username") or "this user")
@@ -138,10 +144,10 @@ async def _user_of(client: Client) -> str:
 def _in_words(missing: Iterable[Needed]) -> str:
     """Return rights in words: ``"list, watch pods in all namespaces"``."""
     return "; ".join(
-        f"{each.right} in {each.namespace}"
-        if each.namespace
-        else f"{each.right}{' in all namespaces' if each.right.namespaced else ''}"
-        for each in missing
+        f"{needed_right.right} in {needed_right.namespace}"
+        if needed_right.namespace
+        else f"{needed_right.right}{' in all namespaces' if needed_right.right.namespaced else ''}"
+        for needed_right in missing
     )
 
 
@@ -153,23 +159,23 @@ async def _require_collections(manager: Manager, advice: str) -> None:
         AioInformerError: The server does not answer.
     """
     client, asked = manager.client, _collections_of(manager)
-    found = await gather(*(_exists(client, each) for each in asked))
-    missing = [each for each, is_there in zip(asked, found, strict=True) if not is_there]
+    items = await gather(*(_exists(client, collection) for collection in asked))
+    missing = [collection for collection, is_there in zip(asked, items, strict=True) if not is_there]
     if missing:
-        texts = [await _explained(client, each) for each in missing]
+        texts = [await _explain(client, needed_right) for needed_right in missing]
         raise ConfigError(f"{'; '.join(texts)}. {advice}")
 
 
-def _require_scopes(client: Client, resources: Iterable[Named]) -> None:
+def _require_scopes(client: Client, resources: Iterable[ResourceReference]) -> None:
     """Check that discovered custom resources have the scope that is declared: rights in a namespace follow from it.
 
     Raises:
         ConfigError: One is cluster-scoped, and declared as namespaced.
     """
-    for each in resources:
-        name = base_of(each)
-        found = client.discovery.known(name) if isinstance(name, str) else None
-        if found is not None and not found.namespaced and declared(each).namespaced:
+    for resource in resources:
+        name = base_of(resource)
+        served = client.discovery.known(name) if isinstance(name, str) else None
+        if served is not None and not served.namespaced and resource_named(resource).namespaced:
             raise ConfigError(
                 f"{name} is cluster-scoped at the server {client.server}, and rights in one namespace do not suffice: "
                 f"declare it as Kind({name!r}, namespaced=False), and install the rules that aioinformer manifests "
@@ -188,7 +194,7 @@ async def _is_allowed(client: Client, needed: Needed, verb: str) -> bool:
         "subresource": right.subresource,
     }
     spec = {"resourceAttributes": wanted}
-    status = await _reviewed(client, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec=spec)
+    status = await _review(client, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec=spec)
     return bool(status.get("allowed"))
 
 
@@ -199,7 +205,7 @@ class _Review(msgspec.Struct):
 _read_review = reader_of(_Review)
 
 
-async def _reviewed(client: Client, api_version: str, kind: str, **fields: object) -> dict[str, Any]:
+async def _review(client: Client, api_version: str, kind: str, **fields: object) -> dict[str, Any]:
     """Return the status of a review that the server makes."""
     review = Change("POST", msgspec.json.encode({"apiVersion": api_version, "kind": kind, **fields}))
     body = await client.send(review, f"/apis/{api_version}/{kind.lower()}s", timeout=TIMEOUT)
@@ -218,17 +224,17 @@ async def _exists(client: Client, collection: Collection) -> bool:
     return True
 
 
-async def _explained(client: Client, collection: Collection) -> str:
+async def _explain(client: Client, collection: Collection) -> str:
     """Return that a collection is missing, and what the server has in its place."""
     name = f"{collection.plural}.{collection.group}"
     text = f"the server {client.server} has no {name} in {collection.api_version}"
     for wanted in (name, collection.plural):
         try:
-            found = await client.discovery.find(wanted, refresh=True)
+            served = await client.discovery.find(wanted, refresh=True)
         except AioInformerError:
             continue  # there is none of this name, or the server does not say
-        if found.plural == collection.plural and found.group == collection.group:
-            return f"{text}; it serves {found.api_version}"
-        if found.plural == collection.plural:
-            return f"{text}; it has {found.plural}.{found.group}: is the group of the class right?"
+        if served.plural == collection.plural and served.group == collection.group:
+            return f"{text}; it serves {served.api_version}"
+        if served.plural == collection.plural:
+            return f"{text}; it has {served.plural}.{served.group}: is the group of the class right?"
     return text

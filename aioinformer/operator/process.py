@@ -20,7 +20,7 @@ from .._core.own_code import failure_text
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import finish, raise_failures
 from ..client import Client
-from ..errors import AioInformerError, ConfigError, said
+from ..errors import AioInformerError, ConfigError, message_of
 from ..leaderelection import LeaderElector
 from ..tracing import StageTimes
 from .definitions import BeingDeletedError, install, keep_installed, register
@@ -94,7 +94,7 @@ class _Process:
                 f"{self._name} has webhooks, which the API server calls by TLS: pass --tls-cert and --tls-key (--dev "
                 "makes them), or --webhook-port 0 to run without webhooks"
             )
-        reached: Reached = self._reached() if served else {}
+        reached: Reached = self._describe_webhook_address() if served else {}
         async with client:
             elector = None
             if options.leader_elect:
@@ -143,7 +143,9 @@ class _Process:
         try:
             await install(self._client, operator, force=self._options.force_crds, **reached)
         except BeingDeletedError as error:
-            logger.warning("%s. The operator starts, and installs it again when it is gone", said(error))
+            logger.warning(
+                "%s. The operator starts, and installs it again when it is gone", message_of(error)
+            )
 
     @asynccontextmanager
     async def _keeping_installed(self, reached: Reached) -> AsyncIterator[None]:
@@ -169,7 +171,7 @@ class _Process:
             drain=0.0,  # the seconds count from the signal
         )
 
-    def _reached(self) -> Reached:
+    def _describe_webhook_address(self) -> Reached:
         """Return how an API server on this machine reaches the webhooks; nothing if it is not to."""
         options = self._options
         if options.webhook_ca is None:
@@ -191,15 +193,15 @@ class _Process:
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if self._operator is not None:
             return self._operator.manager(self._client, **given)
-        return await self._made(given)
+        return await self._call_factory(given)
 
-    async def _made(self, given: dict[str, Any]) -> Manager:
+    async def _call_factory(self, given: dict[str, Any]) -> Manager:
         """Return the manager that the user's function makes."""
         make, target = self._make, self._options.target
         assert make is not None
         try:
             accepted = inspect.signature(make).parameters
-            if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in accepted.values()):
+            if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values()):
                 for name in given:
                     if name not in accepted:
                         raise ConfigError(

@@ -61,13 +61,13 @@ class Right(msgspec.Struct, frozen=True):
         return f"{', '.join(self.verbs)} {self.resource}{of_group}"
 
 
-def merged(rights: Iterable[Right]) -> list[Right]:
+def merge(rights: Iterable[Right]) -> list[Right]:
     """Return one right for each resource, in a fixed order. It is cluster-scoped if one of its rights says so."""
     rights = list(rights)
-    cluster_scoped = {(each.group, each.plural) for each in rights if not each.namespaced}
+    cluster_scoped = {(right.group, right.plural) for right in rights if not right.namespaced}
     verbs: dict[tuple[str, str, str], set[str]] = {}
-    for each in rights:
-        verbs.setdefault((each.group, each.plural, each.subresource), set()).update(each.verbs)
+    for right in rights:
+        verbs.setdefault((right.group, right.plural, right.subresource), set()).update(right.verbs)
     return [
         Right(
             group,

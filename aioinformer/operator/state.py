@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import SyncTimeout, said
+from ..errors import SyncTimeout, message_of
 from ..informer import InformerState
 from ..metrics import Histogram, Sample
 from ..reflector.state import POLLING
@@ -184,7 +184,7 @@ class ManagerState:
         """Return two tables, for people."""
         informers: list[tuple[str, ...]] = [
             ("INFORMER", "SYNCED", "OBJECTS", "PHASE", "IDLE", "LAST ERROR"),
-            *(_informer_row(each) for each in self.informers),
+            *(_informer_row(informer) for informer in self.informers),
         ]
         controllers: list[tuple[str, ...]] = [
             (
@@ -198,22 +198,24 @@ class ManagerState:
                 "FAILING",
                 "LAST ERROR",
             ),
-            *(_controller_row(each) for each in self.controllers),
+            *(_controller_row(controller) for controller in self.controllers),
         ]
-        return "\n\n".join(filter(None, (self._standing(), _table(informers), _table(controllers))))
+        return "\n\n".join(filter(None, (self._describe_standing(), _table(informers), _table(controllers))))
 
-    def _standing(self) -> str:
+    def _describe_standing(self) -> str:
         if self.ended:
             return "ended"
-        missing = [each.name for each in self.informers if not each.synced]
-        goes_on = self.leading or any(each.working or each.sync_error for each in self.controllers)
+        missing = [informer.name for informer in self.informers if not informer.synced]
+        goes_on = self.leading or any(
+            controller.working or controller.sync_error for controller in self.controllers
+        )
         if missing and not goes_on:  # it does not take part in the election before its caches have synced
             return f"waiting for caches: {', '.join(missing)}"
-        error = "" if self.election_error is None else f": {said(self.election_error)}"
+        error = "" if self.election_error is None else f": {message_of(self.election_error)}"
         if self.leading is False:
             return f"standing by{error}"
-        triggers = [each for controller in self.controllers for each in controller.triggers]
-        unfed = ", ".join(each.name for each in triggers if not each.synced)
+        triggers = [trigger for controller in self.controllers for trigger in controller.triggers]
+        unfed = ", ".join(trigger.name for trigger in triggers if not trigger.synced)
         waiting = f"waiting for the first list to go through {unfed}" if unfed and goes_on else ""
         return "; ".join(filter(None, (f"leading{error}" if self.leading else "", waiting)))
 

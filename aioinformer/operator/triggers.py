@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.failure_log import FailureLog
-from ..errors import said, shortened, traceback_of
+from ..errors import message_of, shorten, traceback_of
 from ..workqueue import WorkQueue
 from .requests import Request
 
@@ -84,7 +84,7 @@ class Trigger(ABC):
         self.failed += 1
         self.last_error = error
         self._failures.log(
-            error, "%s: %s failed: %s", self.name, what, said(error), traceback=traceback_of(error)
+            error, "%s: %s failed: %s", self.name, what, message_of(error), traceback=traceback_of(error)
         )
 
 
@@ -97,5 +97,5 @@ def require_request(request: object) -> Request[Any]:
     if isinstance(request, Request):
         return request
     raise TypeError(
-        f"{shortened(request)} is not a Request; create one from an object or key by Request.of(...)"
+        f"{shorten(request)} is not a Request; create one from an object or key by Request.of(...)"
     )

@@ -26,8 +26,8 @@ from ..errors import (
     StoppedError,
     TerminalError,
     VersionTimeout,
-    said,
-    shortened,
+    message_of,
+    shorten,
     traceback_of,
 )
 from ..workqueue import WorkQueue
@@ -317,7 +317,7 @@ class Workers:
         if result is not None and not isinstance(result, Result):
             advice = f": to be called again in {result} s, return Result(requeue_after={result})"
             raise InvalidResultError(
-                f"{self._name}: reconciling {key} returned {shortened(result)}, which is neither a Result nor None"
+                f"{self._name}: reconciling {key} returned {shorten(result)}, which is neither a Result nor None"
                 f"{advice if type(result) in (int, float) else ''}"
             )
         if self.failing:
@@ -337,7 +337,7 @@ class Workers:
         """Retry after a timeout, whatever the reconcile raised or returned when it was cancelled."""
         text = f"{self._name}: {key} took longer than {self._timeout:g} s"
         if isinstance(raised, Exception):
-            text += f"; when cancelled, it raised {said(raised)}"
+            text += f"; when cancelled, it raised {message_of(raised)}"
         self.counts.timeout += 1
         timeout = ReconcileTimeout(text)
         timeout.__cause__ = raised
@@ -350,7 +350,7 @@ class Workers:
                 "%s: %s was cancelled because the workers stop, and raised %s; it is queued again",
                 self._name,
                 key,
-                said(raised),
+                message_of(raised),
             )
         self.counts.interrupted += 1
         self._queue.add(key, self._queue.priority_of(key))
@@ -363,14 +363,14 @@ class Workers:
             self._record_failure(key, error)
             self.counts.terminal += 1
             line = "%s: %s failed and is not retried until it changes: %s"
-            self._log.log(error, line, self._name, key, said(error))
+            self._log.log(error, line, self._name, key, message_of(error))
             if self._is_gone(key):  # no later event would remove the key
                 self._forget(key)
         elif all(isinstance(cause, VersionTimeout) for cause in causes):
             self._record_failure(key, error)
             self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
             line = "%s: %s waits for the cache; retrying in %g s: %s"
-            values = (self._name, key, CACHE_DELAY, said(error))
+            values = (self._name, key, CACHE_DELAY, message_of(error))
             self._log.log(error, line, *values, level=logging.WARNING)
         else:
             delays = [cause.retry_after or 0.0 for cause in causes if isinstance(cause, ApiError)]
@@ -383,7 +383,7 @@ class Workers:
         self._failed_at = self._loop.time()
         before = self.failing.get(key)
         tries = (0 if before is None else before.without_object) + 1 if self._is_gone(key) else 0
-        text = said(error)[:LONGEST_KEPT]
+        text = message_of(error)[:LONGEST_KEPT]
         self.failing[key] = Failure(type(error), text, _where(error), self._failed_at, tries)
 
     def _retry(self, key: str, error: BaseException, at_least: float = 0.0) -> None:
@@ -404,7 +404,7 @@ class Workers:
         self._log.log(
             error,
             "%s: %s failed%s; retrying in %.3g s: %s%s",
-            self._name, key, f", {times} times in a row" if times > 1 else "", delay, said(error),
+            self._name, key, f", {times} times in a row" if times > 1 else "", delay, message_of(error),
             FORBIDDEN if isinstance(error, ForbiddenError) else "",
             level=logging.WARNING if at_least else logging.ERROR,
             traceback=traceback_of(error) if is_new_error else None,
@@ -413,7 +413,7 @@ class Workers:
     def _give_up(self, key: str, error: BaseException) -> None:
         self.counts.given_up += 1
         line = "%s: %s is given up: its object is gone, and it has failed %d times since then: %s"
-        self._log.log(error, line, self._name, key, TRIES_WITHOUT_OBJECT, said(error))
+        self._log.log(error, line, self._name, key, TRIES_WITHOUT_OBJECT, message_of(error))
         self._forget(key)
 
     def _forget(self, key: str) -> None:
@@ -430,7 +430,7 @@ def _where(error: BaseException) -> str:
 def _leaves(error: BaseException) -> Iterator[BaseException]:
     """Yield the errors in nested groups; or the error itself if it is not a group."""
     if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _leaves(each)
+        for inner in error.exceptions:
+            yield from _leaves(inner)
     else:
         yield error

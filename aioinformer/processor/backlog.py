@@ -216,7 +216,7 @@ class Coalescing(PendingNotifications):
             if not before:
                 self._by_key[key] = (notification,)
                 return
-        after = (*before[:-1], *merged(before[-1], notification, key))
+        after = (*before[:-1], *merge(before[-1], notification, key))
         if after:
             self._by_key[key] = after
         else:
@@ -272,7 +272,7 @@ def is_over(first: Notification, then: Notification) -> bool:
     )
 
 
-def merged(first: Notification, then: Notification, key: str = "") -> tuple[Notification, ...]:
+def merge(first: Notification, then: Notification, key: str = "") -> tuple[Notification, ...]:
     """Merge two notifications of one object into fewer that lead to the same state.
 
     An object that was added and deleted leaves nothing. A deletion and what follows it stay two, because the object

@@ -122,7 +122,7 @@ class EventDecoder:
             except DecodeError as error:
                 obj = self._undecodable(item, piece.type_meta, error)
             if obj is not None:
-                objects.append(self._packed(obj))
+                objects.append(self._pack_object(obj))
             if budget.is_spent():
                 await budget.pause()
         return objects
@@ -136,7 +136,7 @@ class EventDecoder:
             obj = self._codec.decode(event.object)
         except DecodeError as error:
             obj = self._undecodable(event.object, None, error)
-        return None if obj is None else self._packed(obj)
+        return None if obj is None else self._pack_object(obj)
 
     def changes_of(self, batch: list[WatchEvent], from_any: bool) -> Changes:
         """Return the changes of a batch of events, up to its ERROR if it has one.
@@ -187,7 +187,7 @@ class EventDecoder:
         version = resource_version_of(newest) or version_of_event(newest, newest_raw)
         return Changes(deltas, version, taken, from_any, bookmarked, failure)
 
-    def _packed(self, obj: Any) -> Any:
+    def _pack_object(self, obj: Any) -> Any:
         return obj if self._pack is None else self._pack(obj)
 
     def _undecodable(self, value: Any, type_meta: TypeMeta | None, error: DecodeError) -> Any:

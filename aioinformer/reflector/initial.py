@@ -111,7 +111,7 @@ class Streaming:
         """Record that a list was allowed: the next refusal of a stream leads to a list again."""
         self._refusals = 0
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Record that a stream succeeded."""
         self.pause = 0.0
         self._refusals = 0

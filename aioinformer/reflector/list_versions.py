@@ -55,7 +55,7 @@ class ListVersions:
         """
         return NOT_OLDER_THAN if self._page_size and resource_version not in ("", "0") else ""
 
-    def succeeded(self, resource_version: str, paginated: bool) -> None:
+    def record_success(self, resource_version: str, paginated: bool) -> None:
         """Record that a list at this version succeeded."""
         self.unavailable = False
         if resource_version == "0" and paginated:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from .._core.cancellation import maybe_await
 from .._core.checks import require_methods
 from ..objects.meta import ListOptions, ListResult, require_list_result
-from ..protocols import ListsInChunks, batched
+from ..protocols import ListsInChunks, may_batch
 
 LIKE = 'ListWatch.for_resource(client, "v1", "pods")'
 
@@ -19,7 +19,7 @@ def lister_watcher_of(list_watch: object) -> ListsInChunks:
     Raises:
         ConfigError: It is not a ListerWatcher.
     """
-    lists = "list_chunks" if batched(list_watch, "list_chunks", "list") else "list"
+    lists = "list_chunks" if may_batch(list_watch, "list_chunks", "list") else "list"
     require_methods("list_watch", list_watch, (lists, "watch"), LIKE)
     return cast(ListsInChunks, list_watch if lists == "list_chunks" else _ListsPages(list_watch))
 

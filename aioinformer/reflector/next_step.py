@@ -107,7 +107,7 @@ class Relists:
         """Whether any list succeeded."""
         return self._listed_at > -inf
 
-    def listed(self, now: float) -> None:
+    def record_list(self, now: float) -> None:
         """Record that a list succeeded."""
         self._listed_at = now
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, Unpack, assert_never
 
 from .._core.cancellation import CALL_ERRORS, failure_of, maybe_await
 from .._core.checks import require_seconds
-from .._core.coop import yielding
+from .._core.coop import run_in_slices
 from .._core.tasks import Running, run_until_first
 from ..errors import (
     ApiError,
@@ -150,7 +150,7 @@ class Reflector(Running, Generic[T]):
 
     def record_unprocessed(self, error: RejectedObjectError) -> None:
         """Log objects that could not be processed; after the first 20 since the last list they are not logged."""
-        self._stats.unprocessed(error)
+        self._stats.log_unprocessed(error)
 
     async def run(self) -> None:
         """List and watch until cancelled, with backoff between the attempts.
@@ -229,7 +229,7 @@ class Reflector(Running, Generic[T]):
             self._versions.unavailable = True
             version = self._versions.relist_version(self._last_version)
             listed = await self._list_at(version)
-        self._versions.succeeded(version, listed.paginated)
+        self._versions.record_success(version, listed.paginated)
         self._streaming.list_succeeded()
         await self._replace(listed)
 
@@ -282,7 +282,7 @@ class Reflector(Running, Generic[T]):
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
                 rest = await initial.add(batch, self._decoder.object_of)
-                self._stats.received(len(batch) - len(rest))
+                self._stats.record_answer(len(batch) - len(rest))
                 watch.events += len(batch) - len(rest)
                 watch.put_back(rest)  # events after the bookmark belong to the watch
                 if self._decoder.missed:
@@ -292,8 +292,8 @@ class Reflector(Running, Generic[T]):
                 "%s: streamed %d objects at %s in %.1f s",
                 self.name, len(initial), initial.resource_version, _now() - watch.started,
             )  # fmt: skip
-            self._streaming.succeeded()
-            self._versions.succeeded(version, paginated=False)
+            self._streaming.record_success()
+            self._versions.record_success(version, paginated=False)
             await self._replace(Listed(initial.take_all(), initial.resource_version))
         except BaseException:
             initial.take_all()  # the error keeps this frame alive
@@ -318,14 +318,14 @@ class Reflector(Running, Generic[T]):
             not self._relists.has_listed and self._next_resync <= now
         ):  # the first list has just brought everything
             self._next_resync = now + self._resync_period
-        self._relists.listed(now)
-        self._retry.succeeded()
+        self._relists.record_list(now)
+        self._retry.record_success()
         if self.on_progress is not None:
             self.on_progress()
-        await yielding(listed.release())
+        await run_in_slices(listed.release())
 
     async def _decode_piece(self, piece: ListResult) -> list[Any]:
-        self._stats.received()
+        self._stats.record_answer()
         objects = await self._decoder.objects_of(piece)
         self._stats.listed += len(objects)
         return objects
@@ -370,12 +370,12 @@ class Reflector(Running, Generic[T]):
             timeout_seconds=watch_timeout(self._min_watch_timeout, self._random),
         )
         watch = await open_watch(self._lister_watcher, options, self._answer_timeout, self._pulse)
-        self._retry.watching()
+        self._retry.record_watch()
         return watch
 
     async def _follow(self, watch: OpenWatch) -> Exception | None:
         """Store what a watch brings until it ends; return the error that ended it, or None."""
-        self._stats.watching(watch.healthy_from)
+        self._stats.record_watch(watch.healthy_from)
         watch.start_reading()  # another task may have read the initial state
         is_refused = False
         try:
@@ -431,7 +431,7 @@ class Reflector(Running, Generic[T]):
     async def _apply(self, batch: list[WatchEvent], watch: OpenWatch) -> None:
         """Write a batch's changes to the store, then advance the version. Raise the batch's ERROR, if it has one."""
         changes = self._decoder.changes_of(batch, watch.from_any)
-        self._stats.received(len(batch), is_progress=changes.failure is None or changes.taken > 0)
+        self._stats.record_answer(len(batch), is_progress=changes.failure is None or changes.taken > 0)
         watch.events += changes.taken
         watch.from_any = changes.from_any
         if changes.bookmarked:
@@ -474,8 +474,8 @@ class Reflector(Running, Generic[T]):
     ) -> None:
         if not from_store:
             self._stats.request_failed(error)
-        is_new = self._retry.failed(error, from_stream=from_stream)
-        is_new = self._stats.failed(error) and is_new
+        is_new = self._retry.record_failure(error, from_stream=from_stream)
+        is_new = self._stats.record_failure(error) and is_new
         if self._watch_error_handler is None:
             self._stats.log_failure(error, self._last_version, is_new=is_new)
             return
@@ -485,7 +485,7 @@ class Reflector(Running, Generic[T]):
             logger.exception("%s: the watch error handler raised an exception for: %s", self.name, error)
 
     def _record_rejected(self, error: RejectedObjectError | DecodeError) -> None:
-        self._stats.rejected(error, self._last_version)
+        self._stats.record_rejected(error, self._last_version)
 
     def _record_undecodable(self, error: DecodeError) -> None:
         self._stats.undecodable(error, self._last_version)

@@ -61,7 +61,7 @@ class Retry:
         """The last error of the probe that checks that server."""
         return None if self._health is None or self.waiting_for is None else self._health.probe_error
 
-    def failed(self, error: Exception, *, from_stream: bool = False) -> bool:
+    def record_failure(self, error: Exception, *, from_stream: bool = False) -> bool:
         """Record an error; return whether it is new for the readers of the server.
 
         Args:
@@ -77,19 +77,19 @@ class Retry:
         if self._health is None:
             return True
         self._outage_error = error if not from_stream and self._health.concerns(error) else None
-        return self._health.missed(error)
+        return self._health.record_error(error)
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Record that a request succeeded. A refusal stays: the user may be allowed to list but not to watch."""
         self._at_least = 0.0
         self._outage_error = None
         self._had_outage = False
 
-    def watching(self) -> None:
+    def record_watch(self) -> None:
         """Record that a watch was opened: no refusal remains."""
-        self.succeeded()
+        self.record_success()
         if self._refused_since is not None and self._health is not None:
-            self._health.accepted()
+            self._health.record_accepted()
         self._refused_since = None
 
     def reset(self) -> None:

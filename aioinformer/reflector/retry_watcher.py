@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 from .._core.checks import require_methods, require_seconds
 from ..client.error_mapping import status_error
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ApiError, DecodeError, KeyFuncError, TransportError, outlined
+from ..errors import ApiError, DecodeError, KeyFuncError, TransportError, outline
 from ..objects.codec import Codec, codec_for, decode_bookmark
 from ..objects.keys import meta_namespace_key_func
 from ..objects.kube_object import KubeObject
@@ -292,9 +292,7 @@ class _Watches:
                 kind = UNDECODABLE
         version = version_of_event(obj, event.object)
         if not version:
-            return _end(
-                f"the watch cannot continue from an object without a resourceVersion: {outlined(obj)}"
-            )
+            return _end(f"the watch cannot continue from an object without a resourceVersion: {outline(obj)}")
         self.version = version
         self.failure = None
         return None if kind == BOOKMARK else WatchEvent(kind, obj)

@@ -71,12 +71,12 @@ class OneNamespaceCodec(Codec[T]):
         self._inner = codec
         self._key_of = key_of
         self._namespace: str | None = None
-        self._take: Callable[[Any, TypeMeta | None], T] = self._checked
+        self._take: Callable[[Any, TypeMeta | None], T] = self._check
 
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
         return self._take(value, type_meta)
 
-    def _checked(self, value: Any, type_meta: TypeMeta | None) -> T:
+    def _check(self, value: Any, type_meta: TypeMeta | None) -> T:
         is_encoded = isinstance(value, (bytes, bytearray, memoryview, DecodeError))
         whole = codec_for(KubeObject).decode(value) if is_encoded else value
         namespace = namespace_of(whole)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from ..errors import KNOWN_REASONS, ApiError, DecodeError, RejectedObjectError, said, traceback_of
+from ..errors import KNOWN_REASONS, ApiError, DecodeError, RejectedObjectError, message_of, traceback_of
 from .state import POLLING, Phase, ReflectorState, has_no_watches
 
 logger = logging.getLogger(__name__)
@@ -135,14 +135,14 @@ class ReflectorStats:
         self._watches += 1
         self._failures = self._failed_watches
 
-    def received(self, events: int = 0, *, is_progress: bool = True) -> None:
+    def record_answer(self, events: int = 0, *, is_progress: bool = True) -> None:
         """Record an answer with so many events. An answer that is only an error is no progress."""
         if is_progress:
             assert self._loop is not None  # a phase has begun
             self._last_activity = self._loop.time()
         self._events += events
 
-    def watching(self, healthy_from: float) -> None:
+    def record_watch(self, healthy_from: float) -> None:
         """Record that a watch is open. If it still is at this loop time, it is healthy."""
         self.enter(Phase.WATCHING)
         loop = asyncio.get_running_loop()
@@ -159,7 +159,7 @@ class ReflectorStats:
 
     def _watch_is_healthy(self) -> None:
         self._record_answer()
-        self.recovered()
+        self.record_recovery()
         self.watch_works()
 
     def watch_works(self) -> None:
@@ -194,19 +194,19 @@ class ReflectorStats:
         elif not is_first or isinstance(error, ApiError):  # the first of the others has just been logged
             logger.warning(
                 "%s: %s, so changes arrive late: %s. Allow the verb watch, and let proxies pass watches",
-                self._name, POLLING, said(error),
+                self._name, POLLING, message_of(error),
             )  # fmt: skip
         self._logged.add(_kind_of(error))
 
     def _record_answer(self) -> None:
         self._last_activity = max(self._last_activity or self._answered, self._answered)
 
-    def recovered(self) -> None:
+    def record_recovery(self) -> None:
         """Forget the errors: a watch is healthy."""
         self._last_error = None
         self._logged.clear()
 
-    def failed(self, error: Exception) -> bool:
+    def record_failure(self, error: Exception) -> bool:
         """Record an error; return whether it is the first of its kind since the last healthy watch."""
         self.watch_ended()  # a failed resync is about to end the watch
         self._last_error = error
@@ -235,16 +235,16 @@ class ReflectorStats:
         level = logging.DEBUG if not is_new else logging.INFO if expected else logging.WARNING
         removed = isinstance(error, ApiError) and error.is_missing_resource and version
         logger.log(
-            level, "%s: %s%s", self._read_to(version), said(error), REMOVED if removed else "",
+            level, "%s: %s%s", self._read_to(version), message_of(error), REMOVED if removed else "",
             exc_info=traceback_of(error) if is_new else None,
         )  # fmt: skip
 
-    def rejected(self, error: RejectedObjectError | DecodeError, version: str) -> None:
+    def record_rejected(self, error: RejectedObjectError | DecodeError, version: str) -> None:
         """Count and log dropped objects."""
         errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
         self._rejected += len(errors)
-        for each in errors:
-            self._dropped.error("%s: dropped an object: %s", self._read_to(version), each)
+        for rejection in errors:
+            self._dropped.error("%s: dropped an object: %s", self._read_to(version), rejection)
 
     def undecodable(self, error: DecodeError, version: str) -> None:
         """Count and log an object that does not fit the object type."""
@@ -255,10 +255,10 @@ class ReflectorStats:
             error,
         )
 
-    def unprocessed(self, error: RejectedObjectError) -> None:
+    def log_unprocessed(self, error: RejectedObjectError) -> None:
         """Log objects that could not be processed or indexed."""
-        for each in error.all():
-            self._unprocessed.error("%s: processing failed: %s", self._name, each)
+        for failure in error.all():
+            self._unprocessed.error("%s: processing failed: %s", self._name, failure)
 
     def state(
         self, version: str, retry_at: float | None, waiting_for: str | None, probe_error: Exception | None

@@ -9,8 +9,8 @@ from .._core.cancellation import maybe_await
 from .._core.checks import require_methods
 from ..deltas import BOOKMARK, Delta, DeltaType
 from ..errors import RejectedObjectError
-from ..objects.keys import keyed_by, meta_namespace_key_func
-from ..protocols import ReflectorStore, batched
+from ..objects.keys import meta_namespace_key_func, wrap_key_func
+from ..protocols import ReflectorStore, may_batch
 
 
 class StoreWriter:
@@ -33,18 +33,20 @@ class StoreWriter:
     """
 
     def __init__(self, store: ReflectorStore, on_rejected: Callable[[RejectedObjectError], None]) -> None:
-        replace = "replace_in_turns" if batched(store, "replace_in_turns", "replace") else "replace"
+        replace = "replace_in_turns" if may_batch(store, "replace_in_turns", "replace") else "replace"
         require_methods("store", store, ("add", replace), "Store() or DeltaFIFO()")
         self._store = store
         self._on_rejected = on_rejected
         self._replace: Callable[[Sequence[Any], str], Awaitable[None] | None] = getattr(store, replace)
-        apply = getattr(store, "apply", None) if batched(store, "apply", "add", "update", "delete") else None
+        apply = (
+            getattr(store, "apply", None) if may_batch(store, "apply", "add", "update", "delete") else None
+        )
         self.apply: Callable[[Sequence[Delta]], Awaitable[None]] = apply or self._apply_each
         # getattr, not isinstance: from Python 3.12 on isinstance misses what a wrapper such as a Tracer's passes on.
         self._bookmark = getattr(store, "bookmark", None)
         self.update_version = getattr(store, "update_resource_version", None)
         self.takes_bookmarks = self._bookmark is not None
-        self.key_of = keyed_by(getattr(store, "key_of", meta_namespace_key_func))
+        self.key_of = wrap_key_func(getattr(store, "key_of", meta_namespace_key_func))
 
     async def replace(self, objects: Sequence[Any], resource_version: str) -> None:
         """Replace everything in the store by a list."""

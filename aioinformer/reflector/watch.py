@@ -158,8 +158,8 @@ class OpenWatch:
         except CALL_ERRORS as error:
             is_overdue = self._end_read(reader, requests)
             if isinstance(error, Exception):
-                if (found := network_error(error)) is not None:
-                    raise found from error
+                if (converted := network_error(error)) is not None:
+                    raise converted from error
                 raise
             if not is_overdue:
                 raise failure_of(error) from error

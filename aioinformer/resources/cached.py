@@ -17,7 +17,7 @@ import anyio
 
 from .._core.checks import require_seconds
 from ..errors import AioInformerError, ConfigError, NotFoundError, VersionTimeout
-from ..fifo.user_callbacks import transformed
+from ..fifo.user_callbacks import transform
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
 from ..listwatch.collection import Collection
@@ -95,8 +95,8 @@ class CachedResource(Writes[T]):
                 f"CachedResource needs a Resource and an informer, not {resource!r} and {informer!r}"
             )
         written = resource._endpoint.addresses.collection
-        for each in informer.list_watches.values():
-            read = getattr(each, "resource", None)  # unknown for user functions
+        for list_watch in informer.list_watches.values():
+            read = getattr(list_watch, "resource", None)  # unknown for user functions
             if isinstance(read, Collection) and (read.group, read.plural) != (written.group, written.plural):
                 raise ConfigError(f"the informer reads {read}, and the resource is of {written}")
         object_type = resource._endpoint.codec.object_type
@@ -219,7 +219,7 @@ class CachedResource(Writes[T]):
                 return waits.goal_of(KubeObject.from_bytes(await self._endpoint.read(key)))
         except NotFoundError:
             # The events of a numeric version are still to come.
-            return waits.gone(key, "", "") if goal.is_opaque else None
+            return waits.goal_of_deletion(key, "", "") if goal.is_opaque else None
         except AioInformerError:
             pass
         return None
@@ -237,7 +237,7 @@ class CachedResource(Writes[T]):
     def _as_read(self, key: str, body: bytes, object_type: type[Any]) -> Any:
         if not self._is_transformed(object_type):
             return super()._as_read(key, body, object_type)
-        return transformed(self.informer.transformer, key, codec_for(object_type).decode(body))
+        return transform(self.informer.transformer, key, codec_for(object_type).decode(body))
 
     def _is_transformed(self, object_type: type[Any]) -> bool:
         return self.informer.transformer is not None and object_type is class_of(self.informer.object_type)
@@ -251,7 +251,7 @@ class CachedResource(Writes[T]):
             self._warn_of_no_version()
             return
         goal = waits.goal_of(obj)
-        known = self._known(goal)
+        known = self._current_goal(goal)
         # Answers may arrive in another order than the server sent them.
         if isinstance(known, Gone) and ("" not in known.uids or known.number > version):
             goal = known.behind(goal)
@@ -272,11 +272,11 @@ class CachedResource(Writes[T]):
 
     def _record_removed(self, key: str, uid: str, version: str) -> None:
         if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):
-            gone = self.informer.version_waits.gone(key, uid, version)
-            known = self._known(gone)
+            gone = self.informer.version_waits.goal_of_deletion(key, uid, version)
+            known = self._current_goal(gone)
             self._await(gone if known is None else gone.behind(known))
 
-    def _known(self, goal: Goal) -> Goal | None:
+    def _current_goal(self, goal: Goal) -> Goal | None:
         """Return the goal of the same key, unless etcd was restored since it was set."""
         known = self._written.get(goal.key or "")
         return known if known is not None and known.restores == goal.restores else None
@@ -284,7 +284,7 @@ class CachedResource(Writes[T]):
     def _await(self, goal: Goal) -> None:
         self._written[goal.key or ""] = goal
         if len(self._written) > self._sweep_at:  # drop reached goals of keys that no read asked for
-            for each in list(self._written.values()):
-                if self.informer.version_waits.is_reached(each):
-                    self._forget(each)
+            for written in list(self._written.values()):
+                if self.informer.version_waits.is_reached(written):
+                    self._forget(written)
             self._sweep_at = max(_SWEEP_AT, 2 * len(self._written))

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from ..client import Client
-from ..client.error_mapping import add_detail, asking
+from ..client.error_mapping import add_detail, name_request
 from ..client.transport import JSON, Change, Query
 from ..errors import ApiError, ConfigError, DecodeError, TransportError
 from ..objects.codec import Codec
@@ -21,7 +21,7 @@ from ..objects.excerpts import begins
 from ..objects.kube_object import KubeObject, encode
 from ..objects.nesting import DECODE_ERRORS, reader_of
 from .addresses import Addresses
-from .refusals import refusing
+from .refusals import raise_refusals
 
 T = TypeVar("T")
 
@@ -57,14 +57,14 @@ class Endpoint(Generic[T]):
     def __str__(self) -> str:
         return str(self.addresses.collection)
 
-    def asking(self, verb: str, key: str) -> AbstractContextManager[None]:
+    def name_request(self, verb: str, key: str) -> AbstractContextManager[None]:
         """Return a context manager that adds the request to errors about its answer."""
-        return asking(f"{verb} {self} {key}")
+        return name_request(f"{verb} {self} {key}")
 
     async def read(self, key: str) -> bytes:
         """Read an object from the server."""
         seconds = self.timeout
-        with refusing("get", str(self), key), self.addresses.collection.explaining():
+        with raise_refusals("get", str(self), key), self.addresses.collection.explain_errors():
             with anyio.move_on_after(seconds):
                 return await self.client.get(self.addresses.of(key), timeout=seconds)
             raise TransportError(f"no answer within {seconds:g} s")
@@ -95,7 +95,7 @@ class Endpoint(Generic[T]):
         """
         change = Change(method, body_of(body, f"{verb} {self} {key}"), content_type)
         verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
-        with refusing(verb, str(self), key), self.addresses.collection.explaining(subresource):
+        with raise_refusals(verb, str(self), key), self.addresses.collection.explain_errors(subresource):
             try:
                 return await self.client.send(
                     change, path or self.addresses.of(key, subresource), query, timeout=self.timeout
@@ -107,12 +107,12 @@ class Endpoint(Generic[T]):
                     add_detail(error, APPLY_YOURS)
                 raise
 
-    def managed(self, field_manager: str | None = None) -> list[tuple[str, str]]:
+    def manager_query(self, field_manager: str | None = None) -> list[tuple[str, str]]:
         """Return the query parameter with the field manager."""
         manager = self.field_manager if field_manager is None else field_manager
         return [("fieldManager", manager)] if manager else []
 
-    def seen(self, key: str, body: bytes, *, or_status: bool = False) -> Seen:
+    def read_lifecycle(self, key: str, body: bytes, *, or_status: bool = False) -> Lifecycle:
         """Read the lifecycle fields of an answer, and check that it is about the object.
 
         Args:
@@ -123,7 +123,7 @@ class Endpoint(Generic[T]):
         Raises:
             DecodeError: The answer is about another object, or about none.
         """
-        seen = seen_of(body)
+        seen = lifecycle_of(body)
         is_named = bool(key) and not key.endswith("/")
         is_it = seen.key == key if is_named else seen.key.startswith(key) and seen.key != key
         if not is_it and not (or_status and seen.is_status):
@@ -204,7 +204,7 @@ _read_namespace = reader_of(_Namespace)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Lifecycle:
     """The lifecycle fields of an answer.
 
     Attributes:
@@ -231,7 +231,7 @@ class Seen:
         return self.is_deleted and not self.is_kept
 
 
-def seen_of(body: bytes) -> Seen:
+def lifecycle_of(body: bytes) -> Lifecycle:
     """Read an answer: an object, or a Status that stands for a deleted one.
 
     Raises:
@@ -247,9 +247,9 @@ def seen_of(body: bytes) -> Seen:
         if answer.status == "Failure":
             raise DecodeError(f"the answer is a failure in spite of its HTTP status; {begins(body)}")
         details = answer.details if isinstance(answer.details, dict) else {}
-        return Seen("", str(details.get("uid") or ""), "", (), True, False, is_status=True)
+        return Lifecycle("", str(details.get("uid") or ""), "", (), True, False, is_status=True)
     key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name or ""
     is_kept = bool(metadata.finalizers or metadata.deletion_grace_period_seconds or is_to_be_emptied)
     is_deleted = metadata.deletion_timestamp is not None
     finalizers = tuple(metadata.finalizers or ())
-    return Seen(key, metadata.uid, metadata.resource_version, finalizers, is_deleted, is_kept)
+    return Lifecycle(key, metadata.uid, metadata.resource_version, finalizers, is_deleted, is_kept)

@@ -14,8 +14,8 @@ from ..errors import ConfigError, ConflictError, InvalidError, ObjectNotFoundErr
 from ..objects.finalizers import finalizers_of
 from ..objects.keys import is_deleting, uid_of
 from ..objects.nesting import decode_object
-from .endpoint import Endpoint, seen_of
-from .patches import JSON_PATCH, adding, removing
+from .endpoint import Endpoint, lifecycle_of
+from .patches import JSON_PATCH, patch_adding, patch_removing
 
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.5
@@ -58,7 +58,7 @@ class FinalizerEditor(ABC):
         Returns:
             The body of the last answer; the target if it needs no change; None if the object is gone or being deleted.
         """
-        key, uid, state = self.endpoint.addresses.key_of(target), uid_of(target), self.known(target)
+        key, uid, state = self.endpoint.addresses.key_of(target), uid_of(target), self.read_target(target)
         if state is not None and not wanted and name not in state.finalizers:
             state = None  # another client may have added it since
         now = asyncio.get_running_loop().time
@@ -68,7 +68,7 @@ class FinalizerEditor(ABC):
             while True:
                 if state is None:
                     body = await self.endpoint.read(key)
-                    with self.endpoint.asking("get", key):
+                    with self.endpoint.name_request("get", key):
                         state = self.state_of(body)
                     if uid and state.uid != uid:
                         return None
@@ -97,7 +97,7 @@ class FinalizerEditor(ABC):
             return None
 
     @abstractmethod
-    def known(self, target: Any) -> State | None:
+    def read_target(self, target: Any) -> State | None:
         """Return what a target itself says, if that is enough to start with; else None."""
 
     @abstractmethod
@@ -116,7 +116,7 @@ class FinalizerEditor(ABC):
 class Finalizers(FinalizerEditor):
     """Edits ``metadata.finalizers`` with JSON patches."""
 
-    def known(self, target: Any) -> State | None:
+    def read_target(self, target: Any) -> State | None:
         if isinstance(target, str):
             return None
         try:
@@ -126,28 +126,28 @@ class Finalizers(FinalizerEditor):
         return State(target, uid_of(target), tuple(finalizers), is_deleting(target))
 
     def state_of(self, body: bytes) -> State:
-        seen = seen_of(body)
+        seen = lifecycle_of(body)
         return State(body, seen.uid, seen.finalizers, seen.is_deleted)
 
     def verb(self, name: str, *, wanted: bool) -> str:
         return f"add finalizer {name} to" if wanted else f"remove finalizer {name} from"
 
     async def write(self, key: str, state: State, name: str, *, wanted: bool) -> bytes:
-        patch = (adding if wanted else removing)(state.uid, state.finalizers, name)
+        patch = (patch_adding if wanted else patch_removing)(state.uid, state.finalizers, name)
         verb = self.verb(name, wanted=wanted)
         return await self.endpoint.write(
-            verb, key, "PATCH", patch, content_type=JSON_PATCH, query=self.endpoint.managed()
+            verb, key, "PATCH", patch, content_type=JSON_PATCH, query=self.endpoint.manager_query()
         )
 
 
 class SpecFinalizers(FinalizerEditor):
     """Edits a namespace's ``spec.finalizers`` through its ``finalize`` subresource, which takes whole objects only."""
 
-    def known(self, target: Any) -> State | None:
+    def read_target(self, target: Any) -> State | None:
         return None
 
     def state_of(self, body: bytes) -> State:
-        seen, namespace = seen_of(body), decode_object(body)
+        seen, namespace = lifecycle_of(body), decode_object(body)
         finalizers = (namespace.get("spec") or {}).get("finalizers") or ()
         return State(body, seen.uid, tuple(finalizers), seen.is_deleted)
 
@@ -156,7 +156,7 @@ class SpecFinalizers(FinalizerEditor):
 
     async def write(self, key: str, state: State, name: str, *, wanted: bool) -> bytes:
         namespace = decode_object(state.obj)
-        left = [each for each in state.finalizers if each != name]
+        left = [finalizer for finalizer in state.finalizers if finalizer != name]
         namespace["spec"] = {**(namespace.get("spec") or {}), "finalizers": [*left, name] if wanted else left}
         return await self.endpoint.write(
             self.verb(name, wanted=wanted),

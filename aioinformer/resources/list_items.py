@@ -53,7 +53,7 @@ class _Match:
             self._require_known(range(len(self._original)), "the list was read with other items")
             return self._places
         keys = self._shape.keys or (_NAME if self._shape.is_custom else ())
-        groups = _grouped(
+        groups = _group(
             [key_of(item, self._shape, keys) for item in self._known],
             [key_of(item, self._shape, keys) for item in self._edited],
         )
@@ -78,7 +78,7 @@ class _Match:
         removed: list[int] = []
         changed: list[int] = []
         is_order_needed = False
-        groups = _grouped(
+        groups = _group(
             [frozen_as(self._shape.of, self._known[place]) for place in old],
             [frozen_as(self._shape.of, self._edited[place]) for place in new],
         )
@@ -125,7 +125,7 @@ class _Match:
                 raise AmbiguousEditError(self._path, f"{why}. {_advice(self._shape, item, place, unknown)}")
 
 
-def _grouped(known: Sequence[Hashable], edited: Sequence[Hashable]) -> _Groups:
+def _group(known: Sequence[Hashable], edited: Sequence[Hashable]) -> _Groups:
     groups: _Groups = defaultdict(lambda: ([], []))
     for places, values in enumerate((known, edited)):
         for place, value in enumerate(values):

@@ -56,12 +56,12 @@ def with_unknown_fields(
     """
     whole: dict[str, Any] = decode_any(body) if original is None else original
     known = decoder_of(type(edited))(body, None) if known is None else known
-    merged = _merged("", _shape_for(edited, whole), whole, fields_of(known), fields_of(edited))
+    merged = _merge("", _shape_for(edited, whole), whole, fields_of(known), fields_of(edited))
     assert isinstance(merged, dict)
     return merged
 
 
-def lost_when_applied(original: dict[str, Any], applied: Any) -> str:
+def find_lost_when_applied(original: dict[str, Any], applied: Any) -> str:
     """Return a field that a server-side apply of a Struct would not keep, because its class lacks it.
 
     The server replaces lists without keys, and some objects, such as label selectors. An item of another list becomes a
@@ -74,7 +74,7 @@ def lost_when_applied(original: dict[str, Any], applied: Any) -> str:
     Returns:
         The path, such as ``"spec.rules[].http"``; ``""`` if there is none.
     """
-    return _lost("", _shape_for(applied, original), original, fields_of(applied))
+    return _find_lost("", _shape_for(applied, original), original, fields_of(applied))
 
 
 def _shape_for(obj: Any, original: dict[str, Any]) -> Shape:
@@ -87,7 +87,7 @@ def _shape_for(obj: Any, original: dict[str, Any]) -> Shape:
     return shape_of(struct, str(original.get("apiVersion", "")), str(original.get("kind", "")))
 
 
-def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
+def _find_lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
     shape = shape.for_value(applied)
     inner: list[tuple[str, Shape, Any, Any]] = []
     if isinstance(original, dict) and isinstance(applied, dict):
@@ -109,10 +109,10 @@ def _lost(path: str, shape: Shape, original: Any, applied: Any) -> str:
         items = {key_of(item, shape, shape.keys): item for item in original}
         kept = ((items[key], item) for item in applied if (key := key_of(item, shape, shape.keys)) in items)
         inner += ((f"{path}[]", shape.of, before, item) for before, item in kept)
-    return next(filter(None, (_lost(*each) for each in inner)), "")
+    return next(filter(None, (_find_lost(*arguments) for arguments in inner)), "")
 
 
-def _merged(path: str, shape: Shape, original: Any, known: Any, edited: Any) -> Any:
+def _merge(path: str, shape: Shape, original: Any, known: Any, edited: Any) -> Any:
     """Apply a change to the original.
 
     Args:
@@ -133,20 +133,20 @@ def _merged(path: str, shape: Shape, original: Any, known: Any, edited: Any) -> 
                 f"it was a {name} and is a {_name_of(shape.for_value(edited))} now, so it is unknown whether it keeps "
                 f"a field that {name} lacks ({unknown}). Nothing was written. Give {name} the field, or send a patch",
             )
-        return _merged_fields(path, before, original, known if isinstance(known, dict) else {}, edited)
+        return _merge_fields(path, before, original, known if isinstance(known, dict) else {}, edited)
     if isinstance(original, list) and isinstance(edited, list):
         of = shape.for_value(original)
         known = known if isinstance(known, list) else []
         if isinstance(of, Positions):
-            return _merged_positions(path, of, original, known, edited)
+            return _merge_positions(path, of, original, known, edited)
         if isinstance(of, Members):
-            return _merged_members(path, of, original, known, edited)
+            return _merge_members(path, of, original, known, edited)
         items = of if isinstance(of, Items) else Items(of, is_custom=of is SEEN)
-        return _merged_items(path, items, original, known, edited)
+        return _merge_items(path, items, original, known, edited)
     return edited
 
 
-def _merged_fields(
+def _merge_fields(
     path: str, shape: Shape, original: dict[str, Any], known: dict[str, Any], edited: dict[str, Any]
 ) -> dict[str, Any]:
     omitted = shape.omitted if isinstance(shape, Fields) else {}
@@ -159,7 +159,7 @@ def _merged_fields(
         default = omitted.get(name, _MISSING)
         was, now = known.get(name, default), edited.get(name, default)
         if name in edited or same(was, now) or (isinstance(now, dict) and of.unknown(value)):
-            merged[name] = _merged(f"{path}.{name}" if path else name, of, value, was, now)
+            merged[name] = _merge(f"{path}.{name}" if path else name, of, value, was, now)
     # A default that the original lacks is no edit.
     return merged | {
         name: value
@@ -175,7 +175,7 @@ def _shape_of_field(shape: Shape, name: str) -> Shape | None:
     return shape.of if isinstance(shape, Values) else shape
 
 
-def _merged_items(
+def _merge_items(
     path: str, shape: Items, original: list[Any], known: list[Any], edited: list[Any]
 ) -> list[Any]:
     if shape.of is WHOLE and not any(isinstance(item, (dict, list)) for item in original):
@@ -184,7 +184,7 @@ def _merged_items(
     return [
         item
         if place is None
-        else _merged(_path_of_item(path, shape, place, item), shape.of, original[place], known[place], item)
+        else _merge(_path_of_item(path, shape, place, item), shape.of, original[place], known[place], item)
         for place, item in zip(places, edited, strict=True)
     ]
 
@@ -193,7 +193,7 @@ def _path_of_item(path: str, shape: Items, place: int, item: Any) -> str:
     return f"{path}[{item.get(shape.keys[0], place) if shape.keys else place}]"
 
 
-def _merged_members(
+def _merge_members(
     path: str, shape: Members, original: list[Any], known: list[Any], edited: list[Any]
 ) -> list[Any]:
     """Return the members of a set: those that stay in the order that they have, then the new ones."""
@@ -210,12 +210,12 @@ def _merged_members(
     return [*kept.values(), *(item for value, item in wanted.items() if value not in kept)]
 
 
-def _merged_positions(
+def _merge_positions(
     path: str, shape: Positions, original: list[Any], known: list[Any], edited: list[Any]
 ) -> list[Any]:
     """Return a tuple, or a Struct with ``array_like``; a later version's may be longer."""
     places = [*zip(shape.of, original, known, edited, strict=False)]
-    changed = [_merged(f"{path}[{place}]", *values) for place, values in enumerate(places)]
+    changed = [_merge(f"{path}[{place}]", *values) for place, values in enumerate(places)]
     return [*changed, *edited[len(places) :], *original[len(shape.of) :]]
 
 

@@ -16,7 +16,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PATH = "/metadata/finalizers"
 
 
-def adding(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, Any]]:
+def patch_adding(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, Any]]:
     """Return a patch that adds a finalizer to an object with these finalizers."""
     if not finalizers:
         # The field must be missing, which a test expresses by null; an empty list would replace another writer's.
@@ -24,10 +24,10 @@ def adding(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, Any
     return [*_same(uid), _op("test", PATH, list(finalizers)), _op("add", f"{PATH}/-", name)]
 
 
-def removing(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, Any]]:
+def patch_removing(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, Any]]:
     """Return a patch that removes all occurrences of a finalizer from an object with these finalizers."""
     patch = _same(uid)
-    for index in reversed([index for index, each in enumerate(finalizers) if each == name]):
+    for index in reversed([index for index, finalizer in enumerate(finalizers) if finalizer == name]):
         patch += [_op("test", f"{PATH}/{index}", name), {"op": "remove", "path": f"{PATH}/{index}"}]
     return patch
 

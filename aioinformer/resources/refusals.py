@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..client.error_mapping import asking
+from ..client.error_mapping import name_request
 from ..errors import (
     AlreadyExistsError,
     ApiError,
@@ -27,10 +27,10 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
 
 
 @contextmanager
-def refusing(verb: str, resource: str, key: str = "") -> Iterator[None]:
+def raise_refusals(verb: str, resource: str, key: str = "") -> Iterator[None]:
     """Wrap a request: add the request to its errors, and raise 4xx answers except 401 as RefusedErrors."""
     try:
-        with asking(f"{verb} {resource} {key}".rstrip()):
+        with name_request(f"{verb} {resource} {key}".rstrip()):
             yield
     except RefusedError:
         raise

@@ -21,7 +21,7 @@ from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult
 from .addresses import Addresses
 from .endpoint import Endpoint
-from .refusals import refusing
+from .refusals import raise_refusals
 from .wait_conditions import wait_condition
 from .waiting import wait_for_condition
 from .writes import Writes
@@ -93,12 +93,12 @@ class Resource(Writes[T]):
     ) -> None:
         require_seconds("timeout", timeout)
         client = Client.of(client)
-        found = look_up(client, api_version, plural, object_type)
-        collection = Collection(found.api_version, found.plural)
-        addresses = Addresses(collection, found.is_namespaced(namespaced))
-        self._object_type: type[T] = found.object_type
-        codec = codec_for(found.object_type)
-        super().__init__(Endpoint(client, addresses, codec, found.kind or kind, field_manager, timeout))
+        resource = look_up(client, api_version, plural, object_type)
+        collection = Collection(resource.api_version, resource.plural)
+        addresses = Addresses(collection, resource.is_namespaced(namespaced))
+        self._object_type: type[T] = resource.object_type
+        codec = codec_for(resource.object_type)
+        super().__init__(Endpoint(client, addresses, codec, resource.kind or kind, field_manager, timeout))
 
     async def get(self, key: str) -> T:
         """Return an object as the server has it now.
@@ -116,8 +116,8 @@ class Resource(Writes[T]):
         endpoint = self._endpoint
         key = endpoint.addresses.key_of(key)
         body = await endpoint.read(key)
-        with endpoint.asking("get", key):
-            endpoint.seen(key, body)
+        with endpoint.name_request("get", key):
+            endpoint.read_lifecycle(key, body)
             return endpoint.codec.decode(body)
 
     async def list(
@@ -147,8 +147,8 @@ class Resource(Writes[T]):
             label_selector=label_selector,
             field_selector=field_selector,
         )
-        pager = Pager(ResourceListWatch(endpoint.client, asked), self._decoded, READ_TIMEOUT, read_item)
-        with refusing("list", str(asked)):
+        pager = Pager(ResourceListWatch(endpoint.client, asked), self._decode, READ_TIMEOUT, read_item)
+        with raise_refusals("list", str(asked)):
             listed = await pager.list("", PAGE_SIZE)
         return builtins.list(listed.objects)
 
@@ -194,7 +194,7 @@ class Resource(Writes[T]):
             self._endpoint, self._object_type, key, wait_condition(condition), timeout
         )
 
-    async def _decoded(self, piece: ListResult) -> builtins.list[T]:
+    async def _decode(self, piece: ListResult) -> builtins.list[T]:
         decode, budget = self._endpoint.codec.decode, Budget()
         objects: builtins.list[T] = []
         for item in piece.items:

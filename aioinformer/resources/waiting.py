@@ -20,7 +20,7 @@ from ..objects.undecodable import UndecodableObject, undecodable
 from ..reflector import RetryWatcher
 from ..reflector.retry_watcher import MIN_RESTART_DELAY
 from .endpoint import Endpoint
-from .refusals import refusing
+from .refusals import raise_refusals
 from .wait_conditions import WaitCondition
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class _States:
                         yield state
 
     async def _list(self) -> ListResult:
-        with refusing("list", self._list_watch.description):
+        with raise_refusals("list", self._list_watch.description):
             with anyio.move_on_after(READ_TIMEOUT):
                 return await self._list_watch.list()
             raise TransportError(f"no answer within {READ_TIMEOUT:g} s")

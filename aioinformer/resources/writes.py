@@ -15,9 +15,9 @@ from ..objects.protobuf import kind_of
 from ..objects.undecodable import UndecodableObject, undecodable
 from .endpoint import APPLY_YOURS, GIVE_KIND, Endpoint
 from .finalizing import FinalizerEditor, Finalizers, SpecFinalizers
-from .merging import is_partial, lost_when_applied, with_unknown_fields
+from .merging import find_lost_when_applied, is_partial, with_unknown_fields
 from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
-from .refusals import refusing
+from .refusals import raise_refusals
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class Writes(Generic[T]):
         endpoint = self._endpoint
         path, key = endpoint.addresses.for_new(obj)
         fields = endpoint.fields(obj)
-        body = await endpoint.write("create", key, "POST", fields, path=path, query=endpoint.managed())
+        body = await endpoint.write("create", key, "POST", fields, path=path, query=endpoint.manager_query())
         return self._wrote("create", key, body)
 
     async def update(self, obj: Any) -> T:
@@ -135,7 +135,7 @@ class Writes(Generic[T]):
             patch,
             subresource=subresource,
             content_type=kind,
-            query=endpoint.managed(),
+            query=endpoint.manager_query(),
         )
         return self._wrote("patch", key, body, target)
 
@@ -183,7 +183,7 @@ class Writes(Generic[T]):
             {**fields, "kind": kind},
             subresource=subresource,
             content_type=APPLY_PATCH,
-            query=[*endpoint.managed(field_manager), ("force", str(force).lower())],
+            query=[*endpoint.manager_query(field_manager), ("force", str(force).lower())],
         )
         return self._wrote("apply", key, body)
 
@@ -217,8 +217,8 @@ class Writes(Generic[T]):
         uid = uid_of(target) if uid is None else uid
         options = _delete_options(uid, resource_version, propagation_policy, grace_period)
         body = await endpoint.write("delete", key, "DELETE", options)
-        with endpoint.asking("delete", key):
-            seen = endpoint.seen(key, body, or_status=True)
+        with endpoint.name_request("delete", key):
+            seen = endpoint.read_lifecycle(key, body, or_status=True)
         if seen.is_deleted and seen.is_kept:
             return self._wrote("delete", key, body, target)
         # Most answers lack the version. The target's belongs to the deleted object, since the uid was compared.
@@ -245,8 +245,8 @@ class Writes(Generic[T]):
             "deleteOptions": options,
         }
         body = await endpoint.write("evict", key, "POST", eviction, subresource="eviction")
-        with endpoint.asking("evict", key):
-            endpoint.seen(key, body, or_status=True)
+        with endpoint.name_request("evict", key):
+            endpoint.read_lifecycle(key, body, or_status=True)
 
     async def ensure_finalizer(self, target: Any, name: str) -> T | None:
         """Add a finalizer to an object if it is missing, without overwriting concurrent writes.
@@ -287,20 +287,20 @@ class Writes(Generic[T]):
 
     async def _edit(self, editor: FinalizerEditor, target: Any, name: str, *, wanted: bool) -> T | None:
         endpoint = self._endpoint
-        found = await editor.edit(target, name, wanted=wanted)
-        if found is None:
+        edited = await editor.edit(target, name, wanted=wanted)
+        if edited is None:
             return None
-        if isinstance(found, UndecodableObject):
-            return cast("T", found)
-        if not isinstance(found, bytes):
-            return endpoint.of_type(found)
+        if isinstance(edited, UndecodableObject):
+            return cast("T", edited)
+        if not isinstance(edited, bytes):
+            return endpoint.of_type(edited)
         key, verb = endpoint.addresses.key_of(target), editor.verb(name, wanted=wanted)
-        with endpoint.asking(verb, key):
-            seen = endpoint.seen(key, found, or_status=True)
+        with endpoint.name_request(verb, key):
+            seen = endpoint.read_lifecycle(key, edited, or_status=True)
         if seen.is_gone:
             self._record_removed(key, seen.uid, seen.version)
             return None
-        return self._wrote(verb, key, found, target)
+        return self._wrote(verb, key, edited, target)
 
     async def _put(self, obj: Any, subresource: str = "") -> T:
         endpoint = self._endpoint
@@ -313,7 +313,7 @@ class Writes(Generic[T]):
             "PUT",
             fields,
             subresource=subresource,
-            query=endpoint.managed(),
+            query=endpoint.manager_query(),
         )
         updated = self._wrote("update", key, body)
         if isinstance(obj, KubeObject) and obj.resource_version == resource_version_of(updated) != "":
@@ -336,11 +336,11 @@ class Writes(Generic[T]):
                 "whose metadata has `resource_version: str`, or use apply or patch"
             )
         body = await endpoint.read(key)
-        with endpoint.asking("get", key):
-            current = endpoint.seen(key, body).version
+        with endpoint.name_request("get", key):
+            current = endpoint.read_lifecycle(key, body).version
             known = self._as_read(key, body, type(obj))
         if version != current:  # others' changes would look like edits
-            with refusing("update", str(endpoint), key):
+            with raise_refusals("update", str(endpoint), key):
                 raise ApiError(
                     409,
                     "Conflict",
@@ -365,9 +365,9 @@ class Writes(Generic[T]):
             body = await endpoint.read(key)
         except ObjectNotFoundError:
             return
-        with endpoint.asking("get", key):
+        with endpoint.name_request("get", key):
             original = decode_any(body)
-        if lost := lost_when_applied(original, applied):
+        if lost := find_lost_when_applied(original, applied):
             raise ConfigError(
                 f"apply {endpoint} {key}: nothing was written: the server would not keep {lost}, which "
                 f"{type(applied).__name__} lacks: it replaces lists without keys, and some objects, and finds the "
@@ -386,8 +386,8 @@ class Writes(Generic[T]):
         """Decode an answer, and record the write for reads that wait, also if the answer does not fit the type."""
         obj: Any
         unfit: DecodeError | None = None
-        with self._endpoint.asking(verb, key):
-            seen = self._endpoint.seen(key, body)
+        with self._endpoint.name_request(verb, key):
+            seen = self._endpoint.read_lifecycle(key, body)
             try:
                 obj = self._endpoint.codec.decode(body)
             except DecodeError as error:

@@ -65,10 +65,10 @@ class Index:
                     "it returned None; it must return a list of strings; to index a field, pass its path, such as "
                     "'spec.nodeName', instead of a function"
                 )
-            found = tuple(dict.fromkeys(values))
-            if isinstance(values, str) or not all(isinstance(value, str) for value in found):
+            unique = tuple(dict.fromkeys(values))
+            if isinstance(values, str) or not all(isinstance(value, str) for value in unique):
                 raise TypeError(f"it returned {_kind_of(values)}; it must return a list of strings")
-            return found
+            return unique
         except CALL_ERRORS as error:
             raise IndexFuncError(self.name, key, error, resource_version_of(obj)) from error
 

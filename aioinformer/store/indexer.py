@@ -77,7 +77,7 @@ class Indexer(Store[T]):
         added = self._make(indexers)
         rejected: builtins.list[RejectedObjectError] = []
         for index in added.values():
-            index.fill(self._each(), rejected)
+            index.fill(self._pairs(), rejected)
         self._set_indexes(self._indexes | added)
         RejectedObjectError.raise_first(rejected)
 
@@ -148,7 +148,7 @@ class Indexer(Store[T]):
         while added := {
             name: index.fresh() for name, index in self._indexes.items() if name not in fresh._indexes
         }:
-            for key, obj in fresh._each():
+            for key, obj in fresh._pairs():
                 for index in added.values():
                     index.put(key, obj, rejected)
                 yield

@@ -80,7 +80,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         """
         key = self._indexer.key_of(obj)
         version = require_version(f"metadata.resourceVersion of {key}", resource_version_of(obj))
-        if version > self._known(key):
+        if version > self._newest_version(key):
             self._keep(self._written, key, obj, version)
 
     def get_by_key(self, key: str) -> T | None:
@@ -105,18 +105,18 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             UnknownIndexError: There is no such index.
         """
         index = self._indexer.index_named(name)
-        found = {key: self._indexer.find_fitting(key) for key in sorted(index.keys(value))}
+        by_key = {key: self._indexer.find_fitting(key) for key in sorted(index.keys(value))}
         for key, written in self._all_newer():
-            found.pop(key, None)
+            by_key.pop(key, None)
             try:
                 if value in index.values_of(key, written):
-                    found[key] = written
+                    by_key[key] = written
             except IndexFuncError as error:
                 unlisted = self._written[key].unlisted
                 if name not in unlisted:
                     unlisted.add(name)
                     logger.error("%s", error)
-        return [obj for obj in found.values() if obj is not None]
+        return [obj for obj in by_key.values() if obj is not None]
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:
         """Forget a write that has arrived in the indexer."""
@@ -133,7 +133,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
     def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
         """Stop showing writes that are older than the deletion."""
         key, version = self._indexer.key_of(obj), number_of(resource_version_of(obj))
-        if version != NONE and version >= self._known(key):
+        if version != NONE and version >= self._newest_version(key):
             self._written.pop(key, None)
             self._keep(self._deleted, key, None, version)
 
@@ -156,10 +156,10 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             return None
         return known.obj  # type: ignore[no-any-return]
 
-    def _known(self, key: str) -> int:
+    def _newest_version(self, key: str) -> int:
         """Return the newest version of a key, written or deleted."""
-        found = self._find(self._written, key), self._find(self._deleted, key)
-        return max((each.version for each in found if each is not None), default=NONE)
+        goals = self._find(self._written, key), self._find(self._deleted, key)
+        return max((goal.version for goal in goals if goal is not None), default=NONE)
 
     def _find(self, kept: OrderedDict[str, _Written], key: str) -> _Written | None:
         now = _now()

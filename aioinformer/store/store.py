@@ -8,16 +8,16 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from .._core.checks import require_text
-from .._core.coop import snapshot, yielding
+from .._core.coop import run_in_slices, snapshot
 from .._core.forks import Process
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..objects.keys import (
     ExplicitKey,
     KeyFunc,
-    keyed_by,
     meta_namespace_key_func,
     resource_version_of,
+    wrap_key_func,
 )
 from ..objects.undecodable import UndecodableObject
 from .index import Index
@@ -48,7 +48,7 @@ class Store(Generic[T]):
     def __init__(
         self, key_func: KeyFunc = meta_namespace_key_func, *, pack: Callable[[T], T] | None = None
     ) -> None:
-        self.key_of: KeyFunc = keyed_by(key_func)
+        self.key_of: KeyFunc = wrap_key_func(key_func)
         """Return the key of an object or tombstone. Raises KeyFuncError."""
         self._pack = pack
         self._parts: dict[str, dict[str, T]] = {}  # by namespace; none is empty
@@ -176,7 +176,7 @@ class Store(Generic[T]):
 
         Cancellation: nothing is replaced.
         """
-        await yielding(self._replace(snapshot(objects), resource_version))
+        await run_in_slices(self._replace(snapshot(objects), resource_version))
 
     def bookmark(self, resource_version: str) -> None:
         """Record that every event up to this version was delivered."""
@@ -301,7 +301,7 @@ class Store(Generic[T]):
         self._undecodable = unfit
         self._version = resource_version
 
-    def _each(self) -> Iterator[tuple[str, T]]:
+    def _pairs(self) -> Iterator[tuple[str, T]]:
         return chain.from_iterable(part.items() for part in self._parts.values())
 
     def _forget_fitting(self, key: str) -> T | None:

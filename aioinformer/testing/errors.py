@@ -157,20 +157,20 @@ def field_required(path: str, why: str = "") -> dict[str, str]:
 
 def field_invalid(path: str, value: Any, why: str) -> dict[str, str]:
     """Return the cause for an invalid value."""
-    return cause("FieldValueInvalid", f"Invalid value: {_shown(value)}: {why}", path)
+    return cause("FieldValueInvalid", f"Invalid value: {_show(value)}: {why}", path)
 
 
 def field_not_supported(path: str, value: Any, supported: Iterable[str]) -> dict[str, str]:
     """Return the cause for a value outside the supported values."""
-    listed = ", ".join(map(_shown, supported))
+    listed = ", ".join(map(_show, supported))
     return cause(
-        "FieldValueNotSupported", f"Unsupported value: {_shown(value)}: supported values: {listed}", path
+        "FieldValueNotSupported", f"Unsupported value: {_show(value)}: supported values: {listed}", path
     )
 
 
 def field_duplicate(path: str, value: str) -> dict[str, str]:
     """Return the cause for a value that occurs twice."""
-    return cause("FieldValueDuplicate", f"Duplicate value: {_shown(value)}", path)
+    return cause("FieldValueDuplicate", f"Duplicate value: {_show(value)}", path)
 
 
 def field_forbidden(path: str, why: str) -> dict[str, str]:
@@ -183,7 +183,7 @@ def field_too_long(path: str, most: int) -> dict[str, str]:
     return cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
@@ -200,7 +200,7 @@ class _Resource(Protocol):
     def kind(self) -> str: ...
 
 
-def _qualified(resource: _Resource) -> str:
+def _qualify(resource: _Resource) -> str:
     return in_group(resource.plural, resource.group)
 
 
@@ -241,7 +241,7 @@ def not_found(resource: _Resource, name: str) -> StatusError:
     return StatusError(
         404,
         "NotFound",
-        f'{_qualified(resource)} "{name}" not found',
+        f'{_qualify(resource)} "{name}" not found',
         details=_details(resource, name),
     )
 
@@ -254,7 +254,7 @@ def path_not_found() -> StatusError:
 def already_exists(resource: _Resource, name: str, *, generated: bool, terminating: bool) -> StatusError:
     """Return the 409 for a create."""
     details = _details(resource, name)
-    message = f'{_qualified(resource)} "{name}" already exists'
+    message = f'{_qualify(resource)} "{name}" already exists'
     if terminating:
         message = f"object is being deleted: {message}"
     if generated:
@@ -271,7 +271,7 @@ def conflict(
     return StatusError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {_qualified(resource)}{below} "{name}": {why}',
+        f'Operation cannot be fulfilled on {_qualify(resource)}{below} "{name}": {why}',
         details={**_details(resource, name), "kind": f"{resource.plural}{below}"},
     )
 
@@ -300,7 +300,7 @@ def precondition_failed(resource: _Resource, name: str, why: str) -> StatusError
 
 def forbidden(resource: _Resource, name: str, why: str) -> StatusError:
     """Return a 403."""
-    subject = f'{_qualified(resource)} "{name}"' if name else _qualified(resource)
+    subject = f'{_qualify(resource)} "{name}"' if name else _qualify(resource)
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details=_details(resource, name))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from aioinformer._core.callables import require_at_once, require_plain
+from aioinformer._core.callables import require_plain, require_sync_function
 from aioinformer.testing.access.impersonation import RESOURCES as IMPERSONATED
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
@@ -169,13 +169,13 @@ class Faults:
         Returns:
             The number of watches.
         """
-        found = self._open(resource)
-        for watch in found:
+        watches = self._open(resource)
+        for watch in watches:
             if mid_line:
                 watch.cut()
             else:
                 watch.end()
-        return len(found)
+        return len(watches)
 
     def watch_error(
         self,
@@ -401,7 +401,7 @@ class Faults:
 
     def truncation_for(self, request: Request) -> Truncation | None:
         """Return the truncation for a request, or None."""
-        return next((found for found in list(self._truncations) if found.use(request)), None)
+        return next((truncation for truncation in list(self._truncations) if truncation.use(request)), None)
 
     def replica_version(self, request: Request, current: int, oldest: int) -> int:
         """Return the version of the replica that answers a list, at least the oldest version of its cache."""
@@ -412,7 +412,7 @@ class Faults:
         """Return the delay of a request in seconds."""
         return sum(delay.seconds for delay in list(self._delays) if delay.use(request))
 
-    def thawed(self, request: Request) -> asyncio.Event | None:
+    def thaw_event(self, request: Request) -> asyncio.Event | None:
         """Return the event that ends the freeze of a request, or None if it is not frozen."""
         freezes = (*self._pauses, *self._freezes)
         return next((freeze.over for freeze in freezes if freeze.holds(request)), None)
@@ -463,7 +463,7 @@ class Faults:
 
     def _matches(self, matching: Callable[[Request], bool], request: Request) -> bool:
         try:
-            return require_at_once("matching", matching(request))
+            return require_sync_function("matching", matching(request))
         except Exception as error:
             self._raised = self._raised or error
             return False
@@ -473,12 +473,12 @@ class Faults:
         return [watch for watch in self._watches() if watch.request.about(resource)]
 
     def _send(self, send: Callable[[OpenWatch], None], resource: str | None, *, end: bool) -> int:
-        found = self._open(resource)
-        for watch in found:
+        watches = self._open(resource)
+        for watch in watches:
             send(watch)
             if end:
                 watch.end()
-        return len(found)
+        return len(watches)
 
 
 def _from_cache(request: Request) -> bool:

@@ -41,7 +41,7 @@ def value_at(obj: Object, steps: Iterable[str]) -> Any:
 def condition_of(obj: Object, kind: str) -> Object | None:
     """Return the condition of a type in an object's status, or None."""
     conditions = value_at(obj, ("status", "conditions")) or ()
-    return next((each for each in conditions if each.get("type") == kind), None)
+    return next((present for present in conditions if present.get("type") == kind), None)
 
 
 def is_true(obj: Object, kind: str) -> bool:
@@ -65,7 +65,7 @@ def condition(kind: str, holds: bool, reason: str, message: str, old: Object | N
 def with_condition(status: Object, kind: str, holds: bool, reason: str, message: str, now: str) -> Object:
     """Return a status with a condition added or replaced."""
     conditions = list(status.get("conditions") or [])
-    index = next((i for i, each in enumerate(conditions) if each.get("type") == kind), len(conditions))
+    index = next((i for i, present in enumerate(conditions) if present.get("type") == kind), len(conditions))
     old = conditions[index] if index < len(conditions) else None
     conditions[index : index + 1] = [condition(kind, holds, reason, message, old, now)]
     return {**status, "conditions": conditions}

@@ -49,7 +49,9 @@ def assert_rbac_covers(server: APIServer, rules: Iterable[Rule], *, user: str | 
         AssertionError: Some requests are not permitted; it names them.
     """
     __tracebackhide__ = True
-    refused = refused_requests((each for each in server.requests if user is None or each.user == user), rules)
+    refused = refused_requests(
+        (request for request in server.requests if user is None or request.user == user), rules
+    )
     if refused:
         lines = [
             f"  {access}: {len(its)} request{'s' if len(its) > 1 else ''}, such as {its[0].method} {its[0].path}"
@@ -60,16 +62,16 @@ def assert_rbac_covers(server: APIServer, rules: Iterable[Rule], *, user: str | 
 
 def refused_requests(requests: Iterable[Request], rules: Iterable[Rule]) -> dict[str, list[Request]]:
     """Return the requests that rules do not permit, by what they lack: ``"patch pods/status"``."""
-    granted = [_as_mapping(each) for each in rules]
+    granted = [_as_mapping(rule) for rule in rules]
     refused: dict[str, list[Request]] = {}
     for request in requests:
-        for access in _needed(request):
+        for access in _access_of(request):
             if not any(permits(rule, access) for rule in granted):
                 refused.setdefault(str(access), []).append(request)
     return refused
 
 
-def _needed(request: Request) -> list[Access]:
+def _access_of(request: Request) -> list[Access]:
     """Return what a request needs: nothing if every user may send it."""
     if not request.resource or request.verb not in VERBS or request.resource in _OPEN_TO_ALL:
         return []

@@ -217,9 +217,9 @@ class ResourceType:
 
     def subresource_type(self, name: str) -> ResourceType:
         """Return the type of a subresource's objects, such as a Scale."""
-        found = self.subresource(name)
-        group, version = found.group or self.group, found.version or self.version
-        return ResourceType(group, version, self.plural, found.kind, custom=False)
+        subresource = self.subresource(name)
+        group, version = subresource.group or self.group, subresource.version or self.version
+        return ResourceType(group, version, self.plural, subresource.kind, custom=False)
 
     @cached_property
     def prefix(self) -> bytes:
@@ -263,7 +263,7 @@ class Registry:
 
     def of_version(self, group: str, version: str) -> list[ResourceType]:
         """Return the resources of a version of a group."""
-        return [each for each in self if (each.group, each.version) == (group, version)]
+        return [resource for resource in self if (resource.group, resource.version) == (group, version)]
 
     def has_builtin(self, group: str) -> bool:
         """Return whether a group has a built-in resource; unknown paths in it then get a Status."""
@@ -287,8 +287,8 @@ class Registry:
 
 def _priority(version: str) -> tuple[int, int, int, str]:
     """Return a sort key that orders versions as v2, v1, v2beta1, v1beta1, v1alpha1, then all others."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    match = _VERSION.fullmatch(version)
+    if match is None:
         return len(_STAGES), 0, 0, version
-    major, stage, minor = found.groups()
+    major, stage, minor = match.groups()
     return _STAGES.index(stage), -int(major), -int(minor or 0), version

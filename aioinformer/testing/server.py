@@ -175,7 +175,7 @@ class APIServer:
             webhooks=self._webhooks,
             authorizer=self._authorizer,
             record=self._record,
-            changed=self._changed,
+            changed=self._notify_changed,
             bookmark_interval=bookmark_interval,
             watch_list=watch_list,
             control=Control(self.faults, self.save_state) if control else None,
@@ -328,8 +328,8 @@ class APIServer:
     ) -> _Objects:
         """Return the objects of one namespace or of all, in the order of their keys."""
         resource = self._stored_resource(api_version, plural)
-        found = self._selected(resource, namespace, label_selector, field_selector)
-        return [load(resource, stored) for stored in found]
+        selected = self._select(resource, namespace, label_selector, field_selector)
+        return [load(resource, stored) for stored in selected]
 
     def update(self, api_version: str, plural: str, obj: Object, namespace: str | None = None) -> Object:
         """Replace an object, including its status.
@@ -417,8 +417,8 @@ class APIServer:
     ) -> int:
         """Delete the objects of one namespace or of all; return how many there were."""
         resource = self._writable_resource(api_version, plural)
-        found = list(self._selected(resource, namespace, label_selector, field_selector))
-        count = sum(1 for _ in delete_collection(self.cluster, resource, found, DeleteOptions()))
+        selected = list(self._select(resource, namespace, label_selector, field_selector))
+        count = sum(1 for _ in delete_collection(self.cluster, resource, selected, DeleteOptions()))
         self._run_controllers()
         return count
 
@@ -433,8 +433,8 @@ class APIServer:
     ) -> dict[str, str]:
         """Return the resourceVersion of each object by its key, to compare a cache with the server."""
         resource = self._stored_resource(api_version, plural)
-        found = self._selected(resource, namespace, label_selector, field_selector)
-        return {stored.key: str(stored.resource_version) for stored in found}
+        selected = self._select(resource, namespace, label_selector, field_selector)
+        return {stored.key: str(stored.resource_version) for stored in selected}
 
     # State
 
@@ -472,15 +472,15 @@ class APIServer:
             StatusError: 404.
         """
         group, _, version = api_version.rpartition("/")
-        found = self.cluster.registry.find(group, version, plural)
-        if found is None:
+        resource_type = self.cluster.registry.find(group, version, plural)
+        if resource_type is None:
             raise errors.StatusError(
                 404,
                 "NotFound",
                 f"the server does not have the resource {plural!r} in {api_version!r}; register it, or create its "
                 "CustomResourceDefinition",
             )
-        return found
+        return resource_type
 
     def register(self, resource: ResourceType) -> ResourceType:
         """Add a resource without a CustomResourceDefinition."""
@@ -574,7 +574,7 @@ class APIServer:
         given = ((obj or {}).get("metadata") or {}).get("namespace")
         return namespace or given or "default"
 
-    def _selected(
+    def _select(
         self, resource: ResourceType, namespace: str | None, label_selector: str, field_selector: str
     ) -> Iterator[StoredObject]:
         selection = Selection(
@@ -582,8 +582,8 @@ class APIServer:
             parse_labels(label_selector),
             FieldSelector.parse(field_selector, resource),
         )
-        found = self.cluster.collection(resource).at(self.resource_version, selection.namespace)
-        return (stored for stored in found if selection.matches(stored))
+        objects = self.cluster.collection(resource).at(self.resource_version, selection.namespace)
+        return (stored for stored in objects if selection.matches(stored))
 
     def _record(self, request: Request) -> None:
         self.requests.append(request)
@@ -595,8 +595,8 @@ class APIServer:
         return user_of("embedded", (MASTERS,) if self._rbac else ())
 
     def _user_of(self, token: str) -> User | None:
-        found = self.users.get(token, self._administrator if token in self.tokens else None)
-        return user_of(found) if isinstance(found, str) else found and user_of(*found)
+        user = self.users.get(token, self._administrator if token in self.tokens else None)
+        return user_of(user) if isinstance(user, str) else user and user_of(*user)
 
     async def _accept(self) -> None:
         if self._worker is not None:
@@ -605,7 +605,7 @@ class APIServer:
     def _run_controllers(self) -> None:
         work_all(self._controllers)
 
-    def _changed(self) -> None:
+    def _notify_changed(self) -> None:
         if any(controller.busy for controller in self._controllers):
             self._work.set()
 

@@ -11,7 +11,7 @@ import msgspec
 from aioinformer.testing.errors import TestingError
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import DEFINITIONS
-from aioinformer.testing.storage.codec import load, reversioned, store
+from aioinformer.testing.storage.codec import load, store, with_version
 from aioinformer.testing.storage.storage import StoredEvent
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _put(cluster: Cluster, resource: ResourceType, obj: Object) -> None:
     """Store an object as it is, with its version."""
     new = store(resource, obj)
     old = cluster.find(resource, new.namespace, new.name)
-    event = StoredEvent(new.resource_version, new, old, partial(reversioned, resource))
+    event = StoredEvent(new.resource_version, new, old, partial(with_version, resource))
     cluster.collection(resource).apply(event)
     for observer in cluster.observers:
         observer(resource, event)

@@ -11,7 +11,7 @@ from msgspec import StructMeta
 
 from ..objects.kube_object import OwnerReference
 from .annotations import Column, Scale
-from .declaration import Declaration, inherited
+from .declaration import Declaration, inherit
 
 
 def _about(description: str) -> msgspec.Meta:
@@ -110,8 +110,15 @@ class _CustomResourceMeta(StructMeta):
         given = {argument: value for argument, value in given.items() if value is not None}
         if not given:
             return super().__new__(mcls, name, bases, namespace, **options)
-        known = next((found for each in bases if (found := getattr(each, "__declaration__", None))), None)
-        declaration = inherited(known, given, name)
+        known = next(
+            (
+                inherited_declaration
+                for parent in bases
+                if (inherited_declaration := getattr(parent, "__declaration__", None))
+            ),
+            None,
+        )
+        declaration = inherit(known, given, name)
         typed = {
             "__module__": namespace["__module__"],
             "__annotations__": {"api_version": str, "kind": str},

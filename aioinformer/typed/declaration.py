@@ -86,9 +86,9 @@ class Declaration:
         elif not _NAME.fullmatch(self.plural):
             yield f"plural={self.plural!r} must be a name in lower case, like 'websites'"
         for what, given in (("short_names", self.short_names), ("categories", self.categories)):
-            for each in given:
-                if not _NAME.fullmatch(each):
-                    yield f"{what}: {each!r} must be a name in lower case that begins with a letter, at most 63 letters"
+            for name in given:
+                if not _NAME.fullmatch(name):
+                    yield f"{what}: {name!r} must be a name in lower case that begins with a letter, at most 63 letters"
         if len(f"{self.plural}.{self.group}") > 253:
             yield f"group={self.group!r} is too long: {self.plural}.{self.group} may have 253 letters"
         for column in self.columns:
@@ -116,7 +116,7 @@ def _wrong_type(name: str, value: object) -> str:
     item = _ITEMS[name]
     if isinstance(value, (str, item)) or not isinstance(value, Collection):
         return f"{name}={value!r} must be a tuple: {name}=({value!r},)"
-    wrong = [each for each in value if not isinstance(each, item)]
+    wrong = [element for element in value if not isinstance(element, item)]
     return f"{name}: {wrong[0]!r} is not a {'Rule' if item is Meta else item.__name__}" if wrong else ""
 
 
@@ -134,11 +134,11 @@ def mistakes_error(class_name: str, mistakes: list[str]) -> ConfigError:
     """Return the error that has all mistakes of a class."""
     if len(mistakes) == 1:
         return ConfigError(f"{class_name}: {mistakes[0]}")
-    lines = "".join(f"\n  - {each}" for each in mistakes)
+    lines = "".join(f"\n  - {mistake}" for mistake in mistakes)
     return ConfigError(f"{class_name} has {len(mistakes)} mistakes:{lines}")
 
 
-def inherited(declaration: Declaration | None, given: dict[str, Any], class_name: str) -> Declaration:
+def inherit(declaration: Declaration | None, given: dict[str, Any], class_name: str) -> Declaration:
     """Return the declaration of a class: what it gives, and the rest from the class that it extends."""
     known = {} if declaration is None else {**declaration.__dict__}
     for name in ("served", "storage"):  # of one version

@@ -35,22 +35,22 @@ def default_of(field: inspect.Field, annotation: Any, schema: Schema) -> Any:
     if value is msgspec.NODEFAULT:
         if field.default_factory is msgspec.NODEFAULT:
             return None
-        value = _made_by(field.default_factory)
+        value = _make_default(field.default_factory)
     if value is None or value is msgspec.UNSET:
         return None
     built = plain(value)
     msgspec.convert(built, annotation, strict=False)
-    return _fitted(built, schema)
+    return _fit(built, schema)
 
 
-def _made_by(factory: Any) -> Any:
+def _make_default(factory: Any) -> Any:
     """Return what a factory makes, if it is always the same.
 
     Raises:
         ValueError: It differs from call to call.
     """
     value = factory()
-    if isinstance(value, _OF_A_MOMENT) or plain(value) != _made_later(factory):
+    if isinstance(value, _OF_A_MOMENT) or plain(value) != _make_later(factory):
         raise ValueError(
             "it differs from call to call, and a definition has one value for all objects: make the field "
             "`X | None = None` and set it in a mutating webhook or a reconciler"
@@ -58,7 +58,7 @@ def _made_by(factory: Any) -> Any:
     return value
 
 
-def _made_later(factory: Any) -> Any:
+def _make_later(factory: Any) -> Any:
     """Return as JSON what a factory makes when the clock shows another time."""
     before = datetime.now()  # noqa: DTZ005 - only compared
     while datetime.now() == before:  # noqa: DTZ005
@@ -66,7 +66,7 @@ def _made_later(factory: Any) -> Any:
     return plain(factory())
 
 
-def _fitted(value: Any, schema: Schema) -> Any:
+def _fit(value: Any, schema: Schema) -> Any:
     """Return a default without nulls that the schema has not.
 
     Raises:
@@ -74,14 +74,14 @@ def _fitted(value: Any, schema: Schema) -> Any:
     """
     if isinstance(value, dict):
         known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
-        fitted = {name: _fitted(part, known.get(name, others)) for name, part in value.items()}
+        fitted = {name: _fit(part, known.get(name, others)) for name, part in value.items()}
         return {
             name: part
             for name, part in fitted.items()
             if part is not None or name not in known or "nullable" in known[name]
         }
     if isinstance(value, list):
-        return [_fitted(item, schema.get("items", {})) for item in value]
+        return [_fit(item, schema.get("items", {})) for item in value]
     if isinstance(value, float) and not float("-inf") < value < float("inf"):
         raise ValueError(f"{value} is no number in JSON")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -34,16 +34,16 @@ def crd(*versions: type[CustomResource], conversion: Mapping[str, Any] | None = 
     """
     if not versions:
         raise ConfigError("crd() needs a class: crd(Website)")
-    declarations = [declaration_of(each) for each in versions]
-    stored = next((each for each in declarations if each.storage), declarations[-1])
+    declarations = [declaration_of(kind) for kind in versions]
+    stored = next((declaration for declaration in declarations if declaration.storage), declarations[-1])
     mistakes: list[tuple[str, str]] = []
     offered = []
     for version, declared in zip(versions, declarations, strict=True):
-        mistakes += [(declared.class_name, each) for each in declared.mistakes()]
+        mistakes += [(declared.class_name, mistake) for mistake in declared.mistakes()]
         schema, wrong = _schema_of(version, declared)
-        mistakes += [(declared.class_name, each) for each in wrong]
+        mistakes += [(declared.class_name, mistake) for mistake in wrong]
         offered.append(_version(declared, schema, is_stored=declared is stored))
-    mistakes += [(declarations[0].class_name, each) for each in _disagreements(declarations)]
+    mistakes += [(declarations[0].class_name, disagreement) for disagreement in _disagreements(declarations)]
     if mistakes:
         raise _error(mistakes)
     first = declarations[0]
@@ -84,13 +84,13 @@ def declaration_of(kind: Any) -> Declaration:
     Raises:
         ConfigError: It is not a CustomResource with class arguments.
     """
-    found = getattr(kind, "__declaration__", None)
-    if not isinstance(found, Declaration):
+    declaration = getattr(kind, "__declaration__", None)
+    if not isinstance(declaration, Declaration):
         name = getattr(kind, "__name__", repr(kind))
         raise ConfigError(
             f'{name} declares no resource: class {name}(CustomResource, group="example.com", version="v1")'
         )
-    return found
+    return declaration
 
 
 def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schema, list[str]]:
@@ -101,11 +101,11 @@ def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schem
     others = {name: field for name, field in built.get("properties", {}).items() if name not in head}
     schema: Schema = {**built, "properties": {**head, **others}}
     rules = [
-        value for each in declared.rules for name, value in (each.extra or {}).items() if VALIDATIONS in name
+        value for rule in declared.rules for name, value in (rule.extra or {}).items() if VALIDATIONS in name
     ]
     if rules:
         schema[VALIDATIONS] = rules
-    mistakes = [each.removeprefix(f"{kind.__name__}.") for each in builder.mistakes]
+    mistakes = [mistake.removeprefix(f"{kind.__name__}.") for mistake in builder.mistakes]
     if "status" in schema.get("required", ()):
         mistakes.append(
             "status needs a default, such as `status: Status | None = None`: servers drop the status of a new object, "
@@ -118,11 +118,11 @@ def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schem
 
 def _wrong_paths(schema: Schema, declared: Declaration) -> Iterator[str]:
     """Yield which paths of columns and of the scale subresource the schema does not have."""
-    for each in declared.columns:
-        if not each.path.startswith("."):
-            yield f"the column {each.name!r}: the path {each.path!r} must begin with a dot, like '.spec.replicas'"
-        elif _at(schema, each.path) is None:
-            yield f"the column {each.name!r}: there is no field {each.path}"
+    for column in declared.columns:
+        if not column.path.startswith("."):
+            yield f"the column {column.name!r}: the path {column.path!r} must begin with a dot, like '.spec.replicas'"
+        elif _at(schema, column.path) is None:
+            yield f"the column {column.name!r}: there is no field {column.path}"
     scale = declared.scale
     if scale is None:
         return
@@ -133,27 +133,27 @@ def _wrong_paths(schema: Schema, declared: Declaration) -> Iterator[str]:
     ):
         if what == "selector" and not path:
             continue
-        found = _at(schema, path)
+        schema_at = _at(schema, path)
         if not path.startswith(root):
             yield f"scale: {what}={path!r} must begin with {root!r}"
-        elif found is None or found.get("type") != wanted:
+        elif schema_at is None or schema_at.get("type") != wanted:
             yield f"scale: {what} needs a field {path} of type {'int' if wanted == 'integer' else 'str'}"
 
 
 def _at(schema: Schema, path: str) -> Schema | None:
     """Return the schema at a path, as far as it goes by names; empty if the rest is unknown, None if it is missing."""
     position = 0
-    found = schema
+    part = schema
     while step := _STEPS.match(path, position):
         position = step.end()
-        if "additionalProperties" in found or "x-kubernetes-preserve-unknown-fields" in found:
+        if "additionalProperties" in part or "x-kubernetes-preserve-unknown-fields" in part:
             return {}
-        if step[1] == "metadata" and found is schema:
+        if step[1] == "metadata" and part is schema:
             return {"format": "date-time"} if path.endswith("Timestamp") else {"type": "string"}
-        found = found.get("properties", {}).get(step[1])
-        if found is None:
+        part = part.get("properties", {}).get(step[1])
+        if part is None:
             return None
-    return found if position == len(path) else {}
+    return part if position == len(path) else {}
 
 
 def _version(declared: Declaration, schema: Schema, *, is_stored: bool) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _version(declared: Declaration, schema: Schema, *, is_stored: bool) -> dict[
     if subresources:
         version["subresources"] = subresources
     if declared.columns:
-        version["additionalPrinterColumns"] = [_column(each, schema) for each in declared.columns]
+        version["additionalPrinterColumns"] = [_column(column, schema) for column in declared.columns]
     return version
 
 
@@ -199,14 +199,14 @@ def _disagreements(declarations: Sequence[Declaration]) -> Iterator[str]:
     """Yield what the versions of a kind do not have in common, and versions that are there twice."""
     first = declarations[0]
     seen: dict[str, str] = {}
-    for each in declarations:
+    for kind in declarations:
         for name in _SHARED:
-            mine, others = getattr(each, name), getattr(first, name)
+            mine, others = getattr(kind, name), getattr(first, name)
             if mine != others:
-                yield f"{name}={others!r}, but {name}={mine!r} of {each.class_name}: all versions of a kind share it"
-        if each.version in seen:
-            yield f"{seen[each.version]} and {each.class_name} are both version {each.version!r}"
-        seen[each.version] = each.class_name
-    stored = [each.class_name for each in declarations if each.storage]
+                yield f"{name}={others!r}, but {name}={mine!r} of {kind.class_name}: all versions of a kind share it"
+        if kind.version in seen:
+            yield f"{seen[kind.version]} and {kind.class_name} are both version {kind.version!r}"
+        seen[kind.version] = kind.class_name
+    stored = [kind.class_name for kind in declarations if kind.storage]
     if len(stored) > 1:
         yield f"{' and '.join(stored)} have storage=True: one version is stored"

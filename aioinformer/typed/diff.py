@@ -110,8 +110,8 @@ def _items(old: list[Any], new: list[Any]) -> Iterator[tuple[str | int, Any, Any
     if named := _by_name(old, new):
         before, after = named
         yield from (
-            (_Item(each), before.get(each, msgspec.UNSET), after.get(each, msgspec.UNSET))
-            for each in {**before, **after}
+            (_Item(name), before.get(name, msgspec.UNSET), after.get(name, msgspec.UNSET))
+            for name in {**before, **after}
         )
         return
     for index, (was, now) in enumerate(zip_longest(old, new, fillvalue=msgspec.UNSET)):
@@ -121,7 +121,7 @@ def _items(old: list[Any], new: list[Any]) -> Iterator[tuple[str | int, Any, Any
 def _by_name(*lists: list[Any]) -> list[dict[str, Any]] | None:
     """Return the items of each list by the field that names them; None if no field does in all lists."""
     for key in _NAMES:
-        named = [items for each in lists if (items := _with_name(each, key)) is not None]
+        named = [items for side in lists if (items := _with_name(side, key)) is not None]
         if len(named) == len(lists):
             return named
     return None

@@ -21,7 +21,7 @@ def dropped_fields(old: Schema, new: Schema) -> Iterator[str]:
     """
     for name, schema in _properties(old).items():
         if name not in _OF_EVERY_OBJECT:
-            yield from _dropped(schema, _at(new, name), name)
+            yield from _find_dropped(schema, _at(new, name), name)
     if old.get(_PRESERVES) and not new.get(_PRESERVES):
         yield "all fields that the schema does not name"
 
@@ -34,7 +34,7 @@ def unconverted_fields(definition: Mapping[str, Any]) -> list[str]:
     spec = definition["spec"]
     if (spec.get("conversion") or {}).get("strategy") == "Webhook":
         return []
-    schemas = {each["name"]: schema_of(each) for each in spec["versions"]}
+    schemas = {version["name"]: schema_of(version) for version in spec["versions"]}
     dropped = (
         f"{one} {field}"
         for one, other in permutations(schemas, 2)
@@ -49,18 +49,18 @@ def schema_of(version: Mapping[str, Any]) -> Schema:
     return schema
 
 
-def _dropped(old: Schema, new: Schema | None, path: str) -> Iterator[str]:
+def _find_dropped(old: Schema, new: Schema | None, path: str) -> Iterator[str]:
     if new is None:
         yield path
         return
     if isinstance(items := old.get("items"), dict) and isinstance(of_new := new.get("items"), dict):
-        yield from _dropped(items, of_new, f"{path}[]")
+        yield from _find_dropped(items, of_new, f"{path}[]")
     for name, schema in _properties(old).items():
-        yield from _dropped(schema, _at(new, name), f"{path}.{name}")
+        yield from _find_dropped(schema, _at(new, name), f"{path}.{name}")
     keeps_all = bool(new.get(_PRESERVES))
     values = old.get("additionalProperties")
     if isinstance(values, dict) and isinstance(of_new := new.get("additionalProperties"), dict):
-        yield from _dropped(values, of_new, f"{path}.*")
+        yield from _find_dropped(values, of_new, f"{path}.*")
     elif (values or old.get(_PRESERVES)) and not (keeps_all or new.get("additionalProperties")):
         yield f"{path}.*"
 

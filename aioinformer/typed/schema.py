@@ -44,7 +44,7 @@ class SchemaBuilder:
     def of_class(self, struct: type[msgspec.Struct]) -> Schema:
         """Return the schema of a Struct; empty if msgspec refuses the class."""
         try:
-            found = inspect.type_info(struct)
+            info = inspect.type_info(struct)
         except Exception as error:  # annotations are evaluated, which may raise anything
             hint = "; annotations may name what is defined in the module, not in a function"
             self._mistake(
@@ -52,7 +52,7 @@ class SchemaBuilder:
                 f"msgspec cannot read the class: {error}{hint if isinstance(error, NameError) else ''}",
             )
             return {}
-        return self._of(found, struct.__name__)
+        return self._of(info, struct.__name__)
 
     def _mistake(self, path: str, text: str) -> Schema:
         self.mistakes.append(f"{path}: {text}")
@@ -81,7 +81,7 @@ class SchemaBuilder:
             kind.min_length or kind.max_length
         ):
             return self._mistake(path, "a schema cannot limit the length of bytes, only of a str")
-        return _given(
+        return _without_unset(
             minLength=getattr(kind, "min_length", None),
             maxLength=getattr(kind, "max_length", None),
             pattern=getattr(kind, "pattern", None),
@@ -104,7 +104,7 @@ class SchemaBuilder:
                 self._mistake(
                     path, f"{name}={limit!r} is no number of 64 bits, so servers would refuse all values"
                 )
-        limits = _given(minimum=kind.ge, maximum=kind.le, multipleOf=kind.multiple_of)
+        limits = _without_unset(minimum=kind.ge, maximum=kind.le, multipleOf=kind.multiple_of)
         if kind.gt is not None:
             limits |= {"minimum": kind.gt, "exclusiveMinimum": True}
         if kind.lt is not None:
@@ -112,14 +112,14 @@ class SchemaBuilder:
         return {"type": "integer" if isinstance(kind, inspect.IntType) else "number", **limits}
 
     def _enum(self, kind: inspect.EnumType, path: str) -> Schema:
-        return self._one_of([each.value for each in kind.cls], path)
+        return self._one_of([member.value for member in kind.cls], path)
 
     def _literal(self, kind: inspect.LiteralType, path: str) -> Schema:
-        return self._one_of((each for each in kind.values if each is not None), path)
+        return self._one_of((value for value in kind.values if value is not None), path)
 
     def _one_of(self, values: Iterable[Any], path: str) -> Schema:
         values = list(values)
-        types = {type(each) for each in values}
+        types = {type(value) for value in values}
         if types == {str}:
             return {"type": "string", "enum": values}
         if types == {int}:
@@ -129,16 +129,16 @@ class SchemaBuilder:
     # -- unions and annotations ----------------------------------------------------------------------------
 
     def _union(self, kind: inspect.UnionType, path: str) -> Schema:
-        types = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
-        names = {type(each) for each in types}
+        types = [part for part in kind.types if not isinstance(part, inspect.NoneType)]
+        names = {type(part) for part in types}
         if len(types) == 1:
             schema = self._of(types[0], path)
         elif names == {inspect.IntType, inspect.StrType}:
             schema = {**_INT_OR_STRING}
-            for each in types:  # limits of numbers do not concern strings, nor the reverse
-                schema |= {name: value for name, value in self._of(each, path).items() if name != "type"}
+            for part in types:  # limits of numbers do not concern strings, nor the reverse
+                schema |= {name: value for name, value in self._of(part, path).items() if name != "type"}
         elif names == {inspect.IntType, inspect.FloatType}:
-            schema = self._number(next(each for each in types if isinstance(each, inspect.FloatType)), path)
+            schema = self._number(next(part for part in types if isinstance(part, inspect.FloatType)), path)
         else:
             return self._mistake(
                 path,
@@ -148,7 +148,7 @@ class SchemaBuilder:
         is_nullable = len(types) < len(kind.types) and "enum" not in schema
         return {**schema, "nullable": True} if is_nullable else schema
 
-    def _annotated(self, kind: inspect.Metadata, path: str) -> Schema:
+    def _add_annotations(self, kind: inspect.Metadata, path: str) -> Schema:
         schema = self._of(kind.type, path)
         for name, value in (kind.extra_json_schema or {}).items():
             if name == "examples":
@@ -176,7 +176,7 @@ class SchemaBuilder:
         schema: Schema = {
             "type": "array",
             "items": self._of(kind.item_type, f"{path}[]"),
-            **_given(minItems=kind.min_length, maxItems=kind.max_length),
+            **_without_unset(minItems=kind.min_length, maxItems=kind.max_length),
         }
         if isinstance(kind, (inspect.SetType, inspect.FrozenSetType)):
             schema[_LIST_TYPE] = "set"
@@ -219,7 +219,7 @@ class SchemaBuilder:
         return {
             "type": "object",
             **values,
-            **_given(minProperties=kind.min_length, maxProperties=kind.max_length),
+            **_without_unset(minProperties=kind.min_length, maxProperties=kind.max_length),
         }
 
     def _object(self, kind: Any, path: str) -> Schema:
@@ -248,8 +248,8 @@ class SchemaBuilder:
                 required.append(field.encode_name)
             properties[field.encode_name] = schema
         self._open.pop()
-        schema = {"type": "object", "properties": properties, **_given(required=required or None)}
-        return {**_given(description=_docstring_of(kind.cls) if is_described else None), **schema}
+        schema = {"type": "object", "properties": properties, **_without_unset(required=required or None)}
+        return {**_without_unset(description=_docstring_of(kind.cls) if is_described else None), **schema}
 
     def _set_default(self, schema: Schema, field: inspect.Field, annotation: Any, path: str) -> None:
         try:
@@ -298,7 +298,7 @@ def _annotations_of(kind: Any) -> dict[str, Any]:
     return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
 
-def _given(**values: Any) -> Schema:
+def _without_unset(**values: Any) -> Schema:
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -308,7 +308,7 @@ _MAKERS: dict[type, Callable[[SchemaBuilder, Any, str], Schema]] = {
     inspect.EnumType: SchemaBuilder._enum,
     inspect.LiteralType: SchemaBuilder._literal,
     inspect.UnionType: SchemaBuilder._union,
-    inspect.Metadata: SchemaBuilder._annotated,
+    inspect.Metadata: SchemaBuilder._add_annotations,
     inspect.DictType: SchemaBuilder._map,
     inspect.StructType: SchemaBuilder._object,
     inspect.TypedDictType: SchemaBuilder._object,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from .._core.callables import require_arguments, require_at_once, require_plain
+from .._core.callables import require_arguments, require_plain, require_sync_function
 from .._core.checks import require_text
 from ..errors import ConfigError, SelectorError
 from ..objects.fields import Field, field
@@ -65,13 +65,13 @@ class Selection(Generic[T]):
             require_arguments("where", where, ("obj",))
             require_plain("where", where)
             function = where
-            conditions.append(lambda obj: bool(require_at_once("where", function(obj))))
+            conditions.append(lambda obj: bool(require_sync_function("where", function(obj))))
         self.matches = _all_of(conditions)
 
     def __and__(self, other: Selection[T]) -> Selection[T]:
         """Return the selection of what both select."""
         both: Selection[T] = Selection()
-        both.matches = _all_of([each for each in (self.matches, other.matches) if each is not None])
+        both.matches = _all_of([entry for entry in (self.matches, other.matches) if entry is not None])
         return both
 
 

@@ -41,7 +41,7 @@ class Bucket(Generic[T]):
         self.outdated += 1
         if self.outdated > MAX_OUTDATED and self.outdated * 2 > len(self.line):
             line, self.line = self.line, deque()
-            self.line.extend(each for each in line if not self._is_outdated(each))
+            self.line.extend(waiting for waiting in line if not self._is_outdated(waiting))
 
     def pop(self) -> T:
         """Remove and return the first item."""
@@ -134,5 +134,5 @@ class Buckets(Generic[T]):
             self._order = [bucket for bucket in self._order if len(bucket)]
             self._buckets = {bucket.priority: bucket for bucket in self._order}
         bucket = self._buckets[priority] = Bucket(priority)
-        insort(self._order, bucket, key=lambda each: -each.priority)
+        insort(self._order, bucket, key=lambda other: -other.priority)
         return bucket

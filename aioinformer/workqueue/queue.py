@@ -16,7 +16,7 @@ from typing import Generic, Self, TypeVar
 
 from .._core.checks import require_count, require_methods
 from .._core.forks import Process, current_process, forked_error, require_same_process
-from ..errors import ConfigError, QueueShutDownError, WorkQueueError, shortened
+from ..errors import ConfigError, QueueShutDownError, WorkQueueError, shorten
 from .buckets import Bucket, Buckets
 from .delays import Delays
 from .metrics import QueueMetrics
@@ -275,7 +275,7 @@ class WorkQueue(Generic[T]):
             WorkQueueError: The item is not in process.
         """
         if item not in self._processing:
-            raise WorkQueueError(f"{shortened(item)} is not in process in {self!r}: get it before done()")
+            raise WorkQueueError(f"{shorten(item)} is not in process in {self!r}: get it before done()")
         self._take_back(item)
         if self._metrics is not None:
             self._metrics.done(item)
@@ -298,7 +298,7 @@ class WorkQueue(Generic[T]):
         try:
             return self._processing[item]
         except KeyError:
-            raise WorkQueueError(f"{shortened(item)} is not in process in {self!r}: get it first") from None
+            raise WorkQueueError(f"{shorten(item)} is not in process in {self!r}: get it first") from None
 
     @asynccontextmanager
     async def processing(self) -> AsyncIterator[T]:

@@ -30,10 +30,10 @@ class LagProbe:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
-        return percentiles(_uncoordinated(self._lags) or [0.0], unit=1e-3)
+        return percentiles(_add_hidden_lags(self._lags) or [0.0], unit=1e-3)
 
 
-def _uncoordinated(lags: array[float]) -> list[float]:
+def _add_hidden_lags(lags: array[float]) -> list[float]:
     """Return the lags plus the samples that each lag hid, as events at random times would meet them."""
     samples = []
     for lag in lags:

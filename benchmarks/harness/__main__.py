@@ -60,7 +60,9 @@ def write_report(results: Results, matrix: Matrix, folder: Path, console: Consol
     summary = summarize(results)
     (folder / "results.json").write_bytes(_json(summary))
     outcomes = [judge(goal, summary, results) for goal in load_goals()]
-    console.print(Markdown(goals_table([each for each in outcomes if each.verdict != "not measured"])))
+    console.print(
+        Markdown(goals_table([outcome for outcome in outcomes if outcome.verdict != "not measured"]))
+    )
     console.print(f"report: {folder / 'report.md'}", markup=False)
 
 

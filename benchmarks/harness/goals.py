@@ -114,17 +114,19 @@ def _compare(goal: Goal, ours: float | None, theirs: float | None) -> float | No
 
 def _rounds(goal: Goal, results: Results) -> list[float]:
     """Return the ratio of each round."""
-    mine = {each.round: each for each in results.of(goal.ours.scenario, goal.ours.client)}
+    mine = {measured.round: measured for measured in results.of(goal.ours.scenario, goal.ours.client)}
     spread = []
     for number, measured in mine.items():
         ours = measured.values.get(goal.ours.figure)
         theirs = None
         if goal.theirs is not None:
             same = [
-                each for each in results.of(goal.theirs.scenario, goal.theirs.client) if each.round == number
+                measured
+                for measured in results.of(goal.theirs.scenario, goal.theirs.client)
+                if measured.round == number
             ]
-            found = figures_of(same).get(goal.theirs.figure)
-            theirs = None if found is None else found.median
+            figure = figures_of(same).get(goal.theirs.figure)
+            theirs = None if figure is None else figure.median
         value = _compare(goal, ours, theirs)
         if value is not None:
             spread.append(value)

@@ -34,7 +34,7 @@ TAKEN = (
 
 
 @contextmanager
-def keeping_memory(console: Console, order: Path = ORDER, most: int | None = None) -> Iterator[str]:
+def keep_memory(console: Console, order: Path = ORDER, most: int | None = None) -> Iterator[str]:
     """Turn page reporting off, if the machine has it, and touch all free memory once. This takes a minute.
 
     Args:

@@ -223,9 +223,9 @@ class ClientProcess:
 
 
 def _kilobytes(text: str, name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
-    assert found is not None
-    return int(found[1])
+    match = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
+    assert match is not None
+    return int(match[1])
 
 
 def python_client(name: str) -> list[str]:

@@ -95,7 +95,10 @@ class Figure(msgspec.Struct):
 def figures_of(rounds: list[Measured]) -> dict[str, Figure]:
     """Return the figures of a cell by name, over the rounds that have them."""
     names = dict.fromkeys(name for measured in rounds for name in measured.values)
-    return {name: _figure([each.values[name] for each in rounds if name in each.values]) for name in names}
+    return {
+        name: _figure([measured.values[name] for measured in rounds if name in measured.values])
+        for name in names
+    }
 
 
 def _figure(values: list[float]) -> Figure:
@@ -120,14 +123,14 @@ class Summary(msgspec.Struct):
     cells: list[Cell]
 
     def cell(self, scenario: str, client: str) -> Cell | None:
-        found = (cell for cell in self.cells if (cell.scenario, cell.client) == (scenario, client))
-        return next(found, None)
+        cells = (cell for cell in self.cells if (cell.scenario, cell.client) == (scenario, client))
+        return next(cells, None)
 
     def median(self, scenario: str, client: str, figure: str) -> float | None:
         """Return the median of a figure, or None if it was not measured."""
         cell = self.cell(scenario, client)
-        found = None if cell is None else cell.figures.get(figure)
-        return None if found is None else found.median
+        value = None if cell is None else cell.figures.get(figure)
+        return None if value is None else value.median
 
 
 _WORST = ("missing", "failed", "unsupported", "saturated", "ok")
@@ -138,7 +141,7 @@ def summarize(results: Results) -> Summary:
     cells = []
     for scenario, client in results:
         rounds = results.of(scenario, client)
-        worst = min(rounds, key=lambda each: _WORST.index(each.status))
-        version = next((each.version for each in rounds if each.version), "")
+        worst = min(rounds, key=lambda measured: _WORST.index(measured.status))
+        version = next((measured.version for measured in rounds if measured.version), "")
         cells.append(Cell(scenario, client, version, worst.status, worst.detail, figures_of(rounds)))
     return Summary(results.machine, cells)

@@ -25,7 +25,7 @@ from benchmarks.pods import write_templates
 
 from .cell import SERVERS_CORE, Measured, run_cell
 from .matrix import Client, Matrix, Scenario, Tier
-from .page_reporting import keeping_memory
+from .page_reporting import keep_memory
 from .processes import ReplayServer
 from .results import Machine, Results
 
@@ -54,7 +54,7 @@ def plan(matrix: Matrix, tier: Tier, rounds: int, only: str = "") -> Iterator[Pl
         only: A regular expression that is searched in ``scenario/client``.
     """
     scenarios = [scenario for scenario in matrix.scenarios if tier in scenario.tiers]
-    for _, members in groupby(scenarios, key=lambda each: each.group or each.name):
+    for _, members in groupby(scenarios, key=lambda scenario: scenario.group or scenario.name):
         group = [(scenario, _clients(matrix, scenario, only)) for scenario in members]
         for number in range(rounds):
             for scenario, clients in group:
@@ -92,7 +92,7 @@ def machine(tier: Tier, note: str) -> Machine:
 def results_at(path: Path, options: argparse.Namespace, console: Console) -> Iterator[Results]:
     """Yield the results of a new, resumed or (``--report``) finished run. Page reporting is off while it measures."""
     reads_only = options.report or options.tier == "quick"
-    with nullcontext("") if reads_only else keeping_memory(console) as note:
+    with nullcontext("") if reads_only else keep_memory(console) as note:
         yield (
             Results.load(path)
             if is_resumed(path, options)
@@ -128,7 +128,7 @@ def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Cons
     if SERVER in built.missing:
         raise MissingServerError(built.missing[SERVER])
     cells = list(plan(matrix, tier, rounds, only))
-    todo = [each for each in cells if not results.has(each.scenario.name, each.client.name, each.round)]
+    todo = [cell for cell in cells if not results.has(cell.scenario.name, cell.client.name, cell.round)]
     progress = progress_on(console)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

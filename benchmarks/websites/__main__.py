@@ -34,13 +34,13 @@ _COMMENT = re.compile(r"^\s*(?:#(?!\[)|//)(?!\s*\+)")
 def files(framework: str) -> list[Path]:
     """Return the files of a framework's operator, without those that a tool writes."""
     folder, kinds = FILES[framework]
-    found = [each for each in sorted((ROOT / folder).rglob("*")) if each.name.endswith(kinds)]
-    return [each for each in found if not any(mark in each.as_posix() for mark in GENERATED)]
+    sources = [file for file in sorted((ROOT / folder).rglob("*")) if file.name.endswith(kinds)]
+    return [file for file in sources if not any(mark in file.as_posix() for mark in GENERATED)]
 
 
 def parts(path: Path) -> dict[str, list[str]]:
     """Return the lines of each part of a file, without imports and docstrings. What comes first is ``main``."""
-    found: dict[str, list[str]] = {}
+    by_part: dict[str, list[str]] = {}
     part = "main"
     every = path.read_text().splitlines()
     left_out = _imports(every) | (_docstrings(path) if path.suffix == ".py" else set())
@@ -48,8 +48,8 @@ def parts(path: Path) -> dict[str, list[str]]:
         if mark := _PART.match(line):
             part = mark[1]
         elif number not in left_out:
-            found.setdefault(part, []).append(line)
-    return found
+            by_part.setdefault(part, []).append(line)
+    return by_part
 
 
 def counts(framework: str) -> Counter[str]:
@@ -72,9 +72,11 @@ def table() -> str:
     """Return the table of lines of code."""
     counted = {framework: counts(framework) for framework in FILES}
     rows = [f"| part | {' | '.join(FILES)} |", f"| --- |{' ---: |' * len(FILES)}"]
-    rows += [f"| {part} | {' | '.join(str(each[part]) for each in counted.values())} |" for part in PARTS]
-    sums = (sum(each[part] for part in PARTS) for each in counted.values())
-    rows.append(f"| **together** | {' | '.join(f'**{each}**' for each in sums)} |")
+    rows += [
+        f"| {part} | {' | '.join(str(by_part[part]) for by_part in counted.values())} |" for part in PARTS
+    ]
+    sums = (sum(by_part[part] for part in PARTS) for by_part in counted.values())
+    rows.append(f"| **together** | {' | '.join(f'**{total}**' for total in sums)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -103,27 +105,27 @@ def page(text: str) -> str:
 
 def _imports(lines: list[str]) -> set[int]:
     """Return the numbers of the lines of imports, in Python, Rust and Go."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     end = ""
     for number, line in enumerate(lines, 1):
         if end:
-            found.add(number)
+            numbers.add(number)
             end = "" if line == end else end
         elif re.match(r"(from .* import|import|use|package) ?", line):
-            found.add(number)
+            numbers.add(number)
             end = ")" if line.endswith("(") else ""
-    return found
+    return numbers
 
 
 def _docstrings(path: Path) -> set[int]:
     """Return the numbers of the lines of docstrings."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
             if ast.get_docstring(node) is not None and first is not None:
-                found |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    return found
+                numbers |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return numbers
 
 
 if __name__ == "__main__":

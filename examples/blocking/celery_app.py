@@ -26,4 +26,4 @@ def shutdown(**_: object) -> None:
 @app.task
 def list_configmaps() -> list[str]:
     maps.wait_synced(30)
-    return sorted(each.key for each in maps.lister.list())
+    return sorted(config_map.key for config_map in maps.lister.list())

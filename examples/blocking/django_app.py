@@ -31,7 +31,7 @@ class Informers(AppConfig):
 
 
 def list_configmaps(request: HttpRequest) -> JsonResponse:
-    return JsonResponse(sorted(each.key for each in maps.lister.list()), safe=False)
+    return JsonResponse(sorted(config_map.key for config_map in maps.lister.list()), safe=False)
 
 
 def readyz(request: HttpRequest) -> HttpResponse:

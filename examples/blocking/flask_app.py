@@ -16,7 +16,7 @@ app = Flask(__name__)
 
 @app.get("/configmaps")
 def list_configmaps() -> list[str]:
-    return sorted(each.key for each in maps.lister.list())
+    return sorted(config_map.key for config_map in maps.lister.list())
 
 
 @app.get("/readyz")

@@ -52,8 +52,8 @@ def backends_of(cave: Cave, context: Context) -> list[Request[Backend]]:
 
 async def _is_protected(mount: Mount, context: Context) -> bool:
     """Return whether new mounts of a volume keep its Cave, by a read from the server: a cache may be stale."""
-    found = await context.uncached(CAVES).list(context.namespace)
-    caves = [cave for cave in found if cave.spec.mount == mount]
+    listed = await context.uncached(CAVES).list(context.namespace)
+    caves = [cave for cave in listed if cave.spec.mount == mount]
     return bool(caves) and all(cave.protects for cave in caves)
 
 

@@ -34,8 +34,8 @@ async def release(request: Request[Cave], context: Context) -> Result | None:
     mount = cave.spec.mount
     pods = await context.resource(PODS).by_index("mount", str(mount))
     if not pods:
-        found = await context.uncached(PODS).list(context.namespace)
-        pods = [pod for pod in found if mount in pod.mounts]
+        listed = await context.uncached(PODS).list(context.namespace)
+        pods = [pod for pod in listed if mount in pod.mounts]
     if pods:
         context.events.event(cave, "Normal", "StillMounted", f"{len(pods)} pods mount {mount}")
         await _report(cave, context, "Releasing", len(pods))

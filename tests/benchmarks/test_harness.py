@@ -18,7 +18,7 @@ from benchmarks.harness.processes import ReplayServer
 from benchmarks.harness.report import goals_table, render
 from benchmarks.harness.results import Machine, Results, summarize
 from benchmarks.pods import name_suffix, pod, uid, write_templates
-from tests.go_build import ensured
+from tests.go_build import require_build
 
 pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
 
@@ -29,7 +29,7 @@ MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1",
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayServer]:
     folder = tmp_path_factory.mktemp("replay")
     write_templates(folder / "pods.jsonl", 150)
-    binary = ensured(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
+    binary = require_build(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
     with ReplayServer(binary, folder / "pods.jsonl", folder / "ca.pem", [0]) as running:
         yield running
 
@@ -132,7 +132,9 @@ def test_matrix_and_goals_name_existing_clients_and_cells() -> None:
     for goal in load_goals():
         for where in (goal.ours, goal.theirs, *(goal.over or ())):
             if where is not None:
-                scenario = next(each for each in matrix.scenarios if each.name == where.scenario)
+                scenario = next(
+                    candidate for candidate in matrix.scenarios if candidate.name == where.scenario
+                )
                 assert where.client in scenario.clients
                 assert "bench" in scenario.tiers
                 phases = {"sync", *(phase.name for phase in scenario.phases)}
@@ -157,5 +159,5 @@ def test_goals_compare_medians(tmp_path: Path, ours: list[float], theirs: list[f
 
 
 def test_percentiles_are_by_nearest_rank() -> None:
-    found = percentiles(list(range(1, 1001)))
-    assert (found["p50"], found["p99"], found["p999"], found["max"]) == (500, 990, 999, 1000)
+    figures = percentiles(list(range(1, 1001)))
+    assert (figures["p50"], figures["p99"], figures["p999"], figures["max"]) == (500, 990, 999, 1000)

@@ -14,7 +14,7 @@ def script(path: Path, *lines: str) -> Path:
     return path
 
 
-def answering(path: Path, seconds: float) -> Path:
+def write_interpreter(path: Path, seconds: float) -> Path:
     """A script that prints this Python version and takes this many seconds."""
     major, minor = sys.version_info[:2]
     return script(path, f"echo {seconds} {major} {minor} {path}")
@@ -25,8 +25,8 @@ def test_each_file_of_the_path_is_a_candidate_once(tmp_path: Path) -> None:
     python = script(tmp_path / "a" / "python3")
     (tmp_path / "a" / f"python3.{sys.version_info.minor}").symlink_to(python)
     (tmp_path / "b").symlink_to(tmp_path / "a")
-    found = candidates(f"{tmp_path / 'a'}:{tmp_path / 'b'}:{tmp_path / 'missing'}")
-    assert found == [python]
+    paths = candidates(f"{tmp_path / 'a'}:{tmp_path / 'b'}:{tmp_path / 'missing'}")
+    assert paths == [python]
 
 
 def test_python_is_timed_and_reports_its_path() -> None:
@@ -44,7 +44,7 @@ def test_other_programs_and_versions_are_skipped(tmp_path: Path) -> None:
 
 
 def test_fastest_python_is_chosen(tmp_path: Path) -> None:
-    slow, fast = answering(tmp_path / "slow", 0.2), answering(tmp_path / "fast", 0.1)
+    slow, fast = write_interpreter(tmp_path / "slow", 0.2), write_interpreter(tmp_path / "fast", 0.1)
     broken = script(tmp_path / "broken", "exit 1")
     assert fastest([slow, broken, fast]) == str(fast)
 

@@ -18,7 +18,7 @@ from benchmarks.harness.results import Machine, Results
 from benchmarks.operators import QueueFigure, queue_table, split
 from benchmarks.pods import write_templates
 from benchmarks.real_server import STRIDE, RealServer
-from tests.go_build import ensured
+from tests.go_build import require_build
 
 pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
 
@@ -30,7 +30,7 @@ PHASES = [Phase("fast", events=250), Phase("paced", events=100, rate=500.0, stam
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayServer]:
     folder = tmp_path_factory.mktemp("replay")
     write_templates(folder / "pods.jsonl", 150)
-    binary = ensured(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
+    binary = require_build(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
     with ReplayServer(binary, folder / "pods.jsonl", folder / "ca.pem", [0]) as running:
         yield running
 
@@ -70,12 +70,12 @@ def test_the_start_includes_the_start_of_the_process(server: Server, matrix: Mat
 )
 def test_webhook_servers_allow_every_review(client: str) -> None:
     for program in webhooks.PROGRAMS:
-        ensured(BUILDERS[program].ensure, None)
+        require_build(BUILDERS[program].ensure, None)
     measured = list(webhooks.measure_server(client, [1, 5], 0, build(webhooks.PROGRAMS), 100))
-    assert [each.scenario for each in measured] == ["webhook-1", "webhook-5"]
-    for each in measured:
-        assert 0 < each.values["p50"] <= each.values["p99"]
-        assert each.values["reviews_s"] > 0
+    assert [figures.scenario for figures in measured] == ["webhook-1", "webhook-5"]
+    for figures in measured:
+        assert 0 < figures.values["p50"] <= figures.values["p99"]
+        assert figures.values["reviews_s"] > 0
 
 
 @pytest.mark.parametrize("tls", [False, True])
@@ -97,7 +97,7 @@ def test_kopf_does_the_same_job(server: ReplayServer, form: str) -> None:
 @pytest.mark.parametrize("name", ["client-go", "controller-runtime"])
 @pytest.mark.parametrize("encoding", ["json", "protobuf"])
 def test_go_operators_do_the_same_job(server: ReplayServer, name: str, encoding: str) -> None:
-    binary = ensured(lambda: BUILDERS[name].ensure() / name, None)
+    binary = require_build(lambda: BUILDERS[name].ensure() / name, None)
     client = Client("peer", name, program=True, encoding=encoding)  # type: ignore[arg-type]
     measured = run(server, client, tls=True, binaries={name: binary})
     assert_complete(measured)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks.harness.page_reporting import BLOCK, KEPT, TAKEN, keeping_memory
+from benchmarks.harness.page_reporting import BLOCK, KEPT, TAKEN, keep_memory
 
 
 class _NotOurs(type(Path())):  # type: ignore[misc]  # of whatever system this is
@@ -31,14 +31,14 @@ def order(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("most", [0, BLOCK])
 def test_memory_is_kept_during_a_measurement(console: Console, order: Path, most: int) -> None:
-    with keeping_memory(console, order, most) as note:
+    with keep_memory(console, order, most) as note:
         assert note == KEPT
         assert int(order.read_text()) > 10
     assert order.read_text() == "9"
 
 
 def test_parameter_is_restored_after_success_and_failure(console: Console, order: Path) -> None:
-    with pytest.raises(RuntimeError), keeping_memory(console, order, 0):
+    with pytest.raises(RuntimeError), keep_memory(console, order, 0):
         raise RuntimeError
     assert order.read_text() == "9"
 
@@ -49,14 +49,14 @@ def test_nothing_is_changed_if_memory_is_kept_anyway(console: Console, order: Pa
         order.unlink()
     else:
         order.write_text(said)
-    with keeping_memory(console, order) as note:
+    with keep_memory(console, order) as note:
         assert note == ""
     assert not console.export_text()
     assert said is None or order.read_text() == said
 
 
 def test_report_says_if_memory_cannot_be_kept(console: Console, order: Path) -> None:
-    with keeping_memory(console, _NotOurs(order)) as note:
+    with keep_memory(console, _NotOurs(order)) as note:
         assert note == TAKEN
     assert "as root" in console.export_text()
     assert order.read_text() == "9\n"

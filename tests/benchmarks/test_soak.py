@@ -58,15 +58,15 @@ def test_noise_is_flat() -> None:
 )
 def test_growing_value_is_found(name: str, rise: float) -> None:
     """Growth of RSS by 18 bytes for each of 360,000 events is found."""
-    found = {trend.name: trend for trend in trends(samples(**{name: rise}))}
-    assert [each for each in GAUGES if not found[each].is_flat] == [name]
-    assert found[name].rise == pytest.approx(rise / 2, rel=0.1)
-    assert "GROWS" in str(found[name])
+    by_name = {trend.name: trend for trend in trends(samples(**{name: rise}))}
+    assert [gauge for gauge in GAUGES if not by_name[gauge].is_flat] == [name]
+    assert by_name[name].rise == pytest.approx(rise / 2, rel=0.1)
+    assert "GROWS" in str(by_name[name])
 
 
 def test_value_that_grows_in_the_first_half_only_is_flat() -> None:
     run = samples()
-    cold = [Sample(each.seconds, each.rss / 2, 10, 5, 1000, 0, each.events) for each in run[:80]]
+    cold = [Sample(sample.seconds, sample.rss / 2, 10, 5, 1000, 0, sample.events) for sample in run[:80]]
     assert all(trend.is_flat for trend in trends(cold + run[80:]))
 
 

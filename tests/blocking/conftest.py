@@ -59,7 +59,7 @@ def server() -> Iterator[Server]:
 def _leaves_no_threads() -> Iterator[None]:
     yield
     deadline = time.monotonic() + 5
-    while threads := [each for each in threading.enumerate() if each.name.startswith("aioinformer")]:
+    while threads := [thread for thread in threading.enumerate() if thread.name.startswith("aioinformer")]:
         assert time.monotonic() < deadline, threads
         time.sleep(0.01)  # a thread of a pool ends a moment after its executor
 

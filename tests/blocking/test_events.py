@@ -23,7 +23,7 @@ def test_events_begin_with_the_cached_objects_and_end_after_the_timeout(server: 
         maps.wait_synced(30)
         events = maps.events(timeout=1)
         assert not maps.state.handlers, "iterating registers them"
-        assert [(each.type, each.object.key) for each in events] == [
+        assert [(event.type, event.object.key) for event in events] == [
             ("ADDED", "default/a"), ("ADDED", "default/b"),
         ]  # fmt: skip
         started = time.monotonic()
@@ -31,7 +31,7 @@ def test_events_begin_with_the_cached_objects_and_end_after_the_timeout(server: 
         assert 0.9 < time.monotonic() - started < 3
         server.set_data("a", x="1")
         server.delete("b")
-        assert [(each.type, each.object.key) for each in events] == [
+        assert [(event.type, event.object.key) for event in events] == [
             ("MODIFIED", "default/a"), ("DELETED", "default/b"),
         ]  # fmt: skip
         events.close()
@@ -88,7 +88,7 @@ def test_several_threads_share_the_events(server: Server) -> None:
     with blocking.Factory(server.client()) as factory:
         events = factory.for_resource("v1", "configmaps").events(timeout=1)
         threads = [
-            threading.Thread(target=lambda: seen.extend(each.object.name for each in events))
+            threading.Thread(target=lambda: seen.extend(event.object.name for event in events))
             for _ in range(4)
         ]
         for thread in threads:

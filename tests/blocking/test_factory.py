@@ -38,9 +38,9 @@ def test_informers_sync_follow_and_stop_within_a_second_on_a_quiet_watch(
         assert maps.wait_synced(30)
         assert maps.has_synced()
         assert factory.ready()
-        assert {each.name for each in maps.lister.list()} == {"a", "b"}
+        assert {config_map.name for config_map in maps.lister.list()} == {"a", "b"}
         assert maps.lister.namespace("default").get("a").key == "default/a"
-        assert [each.name for each in maps.lister.list("app=b")] == ["b"]
+        assert [obj.name for obj in maps.lister.list("app=b")] == ["b"]
         server.create("c")
         wait_until(lambda: len(maps.lister.list()) == 3)
         with pytest.raises(NotFoundError):
@@ -70,7 +70,7 @@ def test_informers_requested_before_the_start_are_configured_then(server: Server
     with factory:
         assert factory.wait_for_cache_sync(30)
         assert registration.wait_synced(30)
-        assert [each.name for each in maps.indexer.by_index("color", "green")] == ["a"]
+        assert [obj.name for obj in maps.indexer.by_index("color", "green")] == ["a"]
         assert seen == ["a"]
         maps.add_indexers({"app": "metadata.labels.app"})
         assert maps.indexer.list_index_func_values("app") == ["a"]
@@ -170,7 +170,7 @@ def test_a_blocking_call_on_the_own_event_loop_is_refused(server: Server) -> Non
     maps.set_transform(transform)
     with factory:
         maps.wait_synced(30)
-    assert [type(each) for each in errors] == [WrongEventLoopError] * 4
+    assert [type(error) for error in errors] == [WrongEventLoopError] * 4
     assert "a blocking call on its own event loop would wait for itself" in str(errors[0])
 
 
@@ -224,7 +224,7 @@ def test_a_failure_of_an_informer_is_raised_on_leaving(server: Server) -> None:
 
 
 @contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
+def interrupt_after(seconds: float) -> Iterator[None]:
     """Send this process a SIGINT, as Ctrl-C does."""
     assert threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -251,7 +251,7 @@ def test_keyboard_interrupt_ends_a_wait_within_a_second_and_leaves_nothing(serve
 
     url = "http://127.0.0.1:9" if what == "wait_synced" else server.url
     with (
-        interrupted_after(0.5),
+        interrupt_after(0.5),
         pytest.raises(KeyboardInterrupt),
         blocking.Factory(Client.from_url(url)) as factory,
     ):

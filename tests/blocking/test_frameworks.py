@@ -79,7 +79,7 @@ def port() -> int:
 
 
 @contextmanager
-def running(
+def run_program(
     environment: dict[str, str], port: int, tmp_path: Path, *command: str | Path
 ) -> Iterator[Program]:
     log = tmp_path / "log"
@@ -115,7 +115,7 @@ def test_gunicorn_and_flask(
     if preload:
         options.append("--preload")
     command: list[str | Path] = [BIN / "gunicorn", "--config", "examples/blocking/gunicorn_conf.py", *options]
-    with running(environment, port, tmp_path, *command, "examples.blocking.flask_app:app") as program:
+    with run_program(environment, port, tmp_path, *command, "examples.blocking.flask_app:app") as program:
         follow(server, program)
         assert 'aioinformer_synced{informer="configmaps"} 1' in program.get("/metrics").text
         assert server.portal.call(lambda: server.api.open_watches) == 2, "one for each worker"
@@ -135,7 +135,7 @@ def test_gunicorn_that_preloads_a_started_factory_says_what_is_wrong(
     )
     environment["PYTHONPATH"] += os.pathsep + str(tmp_path)
     command: list[str | Path] = [BIN / "gunicorn", "--preload", "--bind", f"127.0.0.1:{port}", "early:app"]
-    with running(environment, port, tmp_path, *command) as program:
+    with run_program(environment, port, tmp_path, *command) as program:
         wait_until(lambda: "Booting worker" in program.printed(), 30)
         ready = program.get("/readyz")
         assert ready.status_code == 503
@@ -156,7 +156,7 @@ def test_uwsgi_and_flask(
     ini = (ROOT / "examples/blocking/uwsgi.ini").read_text().replace(":8000", f":{port}")
     ini += f"lazy-apps = {str(lazy).lower()}\nvirtualenv = {sys.prefix}\n"
     (tmp_path / "uwsgi.ini").write_text(ini)
-    with running(environment, port, tmp_path, BIN / "uwsgi", "--ini", tmp_path / "uwsgi.ini") as program:
+    with run_program(environment, port, tmp_path, BIN / "uwsgi", "--ini", tmp_path / "uwsgi.ini") as program:
         follow(server, program)
         assert server.portal.call(lambda: server.api.open_watches) == 2, "one for each worker"
         assert program.stop() < 10
@@ -173,7 +173,7 @@ def test_django(server: Server, environment: dict[str, str], port: int, tmp_path
     else:
         module = ["-m", "examples.blocking.django_app"]
         command = [sys.executable, *module, "runserver", "--noreload", f"127.0.0.1:{port}"]
-    with running(environment, port, tmp_path, *command) as program:
+    with run_program(environment, port, tmp_path, *command) as program:
         follow(server, program)
         assert program.stop() < 5
         assert "Traceback" not in program.printed()
@@ -192,7 +192,7 @@ def test_celery(server: Server, environment: dict[str, str], port: int, tmp_path
         pool,
     ]
     ask = [sys.executable, "-m", "examples.blocking.celery_files"]
-    with running(
+    with run_program(
         environment, port, tmp_path, *command, "--concurrency", "2", "--loglevel", "info"
     ) as program:
         answer = subprocess.run(ask, env=environment, cwd=ROOT, capture_output=True, timeout=60, check=False)
@@ -229,7 +229,7 @@ def test_notebook(server: Server, environment: dict[str, str], monkeypatch: pyte
 
 
 def test_script(server: Server, environment: dict[str, str], port: int, tmp_path: Path) -> None:
-    with running(
+    with run_program(
         environment, port, tmp_path, sys.executable, "-u", "-m", "examples.blocking.script"
     ) as program:
         wait_until(lambda: "ADDED default/a" in program.printed(), 30)

@@ -191,7 +191,7 @@ def test_undecodable_objects_reach_handlers_that_ask_for_them(server: Server) ->
         maps.add_event_handler(on_undecodable=lambda obj: seen.append(f"undecodable {obj.key}"))
         wait_until(lambda: seen)
         assert without.wait_synced(30)
-        assert [each.key for each in maps.lister.undecodable()] == ["default/a"]
+        assert [undecodable_object.key for undecodable_object in maps.lister.undecodable()] == ["default/a"]
     assert seen == ["undecodable default/a"]
 
 
@@ -207,9 +207,9 @@ def test_a_handler_may_call_its_factory_and_not_end_what_waits_for_it(server: Se
             lambda: factory.remove(maps),
             lambda: maps.shut_down_event_handler(registration),
         ]
-        for each in uses:
+        for attempt in uses:
             try:
-                outcomes.append(each())
+                outcomes.append(attempt())
             except InformerError as error:
                 outcomes.append(str(error).partition("it would wait for itself")[1])
 

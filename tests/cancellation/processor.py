@@ -10,8 +10,8 @@ from aioinformer.cache import AddNotification, CacheMutationDetector, Processor,
 
 from ..informer.handlers import Follower
 from ..samples import pod
-from ..steps import running
-from ..virtual_time import settled
+from ..steps import run_during
+from ..virtual_time import settle
 from .registry import Call, case
 
 
@@ -33,7 +33,7 @@ async def _() -> AsyncIterator[Call]:
 
 @case("ProcessorListener.wait_initial_delivered")
 async def _() -> AsyncIterator[Call]:
-    async with a_listener() as (listener, follower), running(listener.run()):
+    async with a_listener() as (listener, follower), run_during(listener.run()):
         yield listener.wait_initial_delivered
         await listener.wait_initial_delivered()
         assert len(follower.calls) == 3
@@ -41,7 +41,7 @@ async def _() -> AsyncIterator[Call]:
 
 @case("ProcessorListener.wait_for_room")
 async def _() -> AsyncIterator[Call]:
-    async with a_listener(backlog="block", backlog_limit=2) as (listener, _), running(listener.run()):
+    async with a_listener(backlog="block", backlog_limit=2) as (listener, _), run_during(listener.run()):
         yield listener.wait_for_room
         await listener.wait_for_room()
         assert not listener.is_full
@@ -52,10 +52,10 @@ async def _() -> AsyncIterator[Call]:
     async with a_listener() as (listener, _):
 
         async def stop() -> None:
-            await settled(5)
+            await settle(5)
             listener.stop()
 
-        async with running(stop()):
+        async with run_during(stop()):
             yield listener.wait_stopped
             await listener.wait_stopped()
             assert listener.depth == 0
@@ -63,8 +63,8 @@ async def _() -> AsyncIterator[Call]:
 
 @case("ProcessorListener.wait_ended")
 async def _() -> AsyncIterator[Call]:
-    async with a_listener() as (listener, follower), running(listener.run()):
-        await settled(5)
+    async with a_listener() as (listener, follower), run_during(listener.run()):
+        await settle(5)
         listener.stop()
         yield listener.wait_ended
         await listener.wait_ended()
@@ -90,7 +90,7 @@ async def _() -> AsyncIterator[Call]:
 
 @case("Processor.wait_for_room")
 async def _() -> AsyncIterator[Call]:
-    async with a_listener(backlog="block", backlog_limit=2) as (listener, _), running(listener.run()):
+    async with a_listener(backlog="block", backlog_limit=2) as (listener, _), run_during(listener.run()):
         processor = Processor()
         processor.add_listener(listener)
         yield processor.wait_for_room

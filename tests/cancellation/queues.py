@@ -13,7 +13,7 @@ from aioinformer.deltas import Delta, DeltaType
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
 
 from ..samples import pod
-from ..steps import running, turns
+from ..steps import run_during, turns
 from .registry import Call, case
 
 
@@ -32,7 +32,7 @@ async def all_of(queue: Any) -> list[Delta]:
     """Pop everything. This ends only if no task still holds the queue."""
     deltas: list[Delta] = []
     while len(queue):
-        deltas += await queue.pop(lambda each, initial: None)
+        deltas += await queue.pop(lambda popped, initial: None)
     return deltas
 
 
@@ -54,7 +54,7 @@ def queue_verb(
         await queue.add(pod("held"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(coop, "SLICE", -1.0)  # a pause at each step
-            async with running(queue.pop(slowly)) as holder:
+            async with run_during(queue.pop(slowly)) as holder:
                 await turns(2)
                 yield lambda: call(queue)
                 await holder
@@ -95,7 +95,7 @@ def queue_pop(kind: type[DeltaFIFO] | type[RealFIFO], verb: str) -> None:
             await turns(2)
             await queue.apply(three())
 
-        async with running(later()) as adding:
+        async with run_during(later()) as adding:
             yield lambda: getattr(queue, verb)(process)
             await adding
         assert is_usable(queue)
@@ -111,7 +111,7 @@ def queue_pop(kind: type[DeltaFIFO] | type[RealFIFO], verb: str) -> None:
             while not queue.has_synced():
                 await queue.pop(slowly)
 
-        async with running(fill()) as filling:
+        async with run_during(fill()) as filling:
             yield queue.wait_synced
             await filling
         await queue.wait_synced()

@@ -15,12 +15,12 @@ from ..informer.handlers import Follower
 from ..reflector.running import NoJitter, reflector
 from ..reflector.scripted import FOREVER, Scripted, added, error_event, modified, page, raw_pod
 from ..samples import pod
-from ..virtual_time import settled
+from ..virtual_time import settle
 from .queues import all_of, is_usable, queues, slowly, three
 from .registry import Call, case
 
 
-def troubled() -> Scripted:
+def make_troubled_server() -> Scripted:
     """A server with a list, a watch, an expiry, a relist and an outage."""
     return Scripted(
         [
@@ -34,14 +34,14 @@ def troubled() -> Scripted:
 
 @case("Reflector.run", ends=False)
 async def _() -> AsyncIterator[Call]:
-    server = troubled()
+    server = make_troubled_server()
     yield reflector(server, resync_period=0.5).run
     server.assert_closed()
 
 
 @case("Reflector.list_and_watch")
 async def _() -> AsyncIterator[Call]:
-    server = troubled()
+    server = make_troubled_server()
     subject = reflector(server)
     yield subject.list_and_watch
     server.assert_closed()
@@ -65,19 +65,19 @@ def entered_and_left(name: str, make: Callable[[], tuple[Any, Callable[[], None]
     async def _() -> AsyncIterator[Call]:
         subject, check = make()
         await subject.__aenter__()
-        await settled(7)
+        await settle(7)
         yield lambda: subject.__aexit__(None, None, None)
         await subject.__aexit__(None, None, None)
         check()
 
 
 def a_reflector() -> tuple[Any, Callable[[], None]]:
-    server = troubled()
+    server = make_troubled_server()
     return reflector(server), server.assert_closed
 
 
 def a_controller() -> tuple[Any, Callable[[], None]]:
-    server = troubled()
+    server = make_troubled_server()
     queue, _ = queues(DeltaFIFO)
     return Controller(Config(queue, server, slowly, KubeObject)), server.assert_closed
 
@@ -97,7 +97,7 @@ def a_processor() -> tuple[Any, Callable[[], None]]:
 
 
 def an_informer() -> tuple[Any, Callable[[], None]]:
-    server = troubled()
+    server = make_troubled_server()
     subject: SharedIndexInformer[Any] = SharedIndexInformer(server, KubeObject, 1.0, random=NoJitter())
     follower = Follower(seconds=0.01)
     subject.add_event_handler(follower)

@@ -51,8 +51,8 @@ def verb_case(
     name: str, call: Callable[[Writes[Written]], Coroutine[Any, Any, Any]], plural: str = "configmaps"
 ) -> None:
     """A method on an object that is created again for each run."""
-    for each, made in KINDS.items():
-        add_verb_case(f"{each}.{name}", made, call, plural)
+    for kind, made in KINDS.items():
+        add_verb_case(f"{kind}.{name}", made, call, plural)
 
 
 def add_verb_case(
@@ -104,8 +104,8 @@ verb_case("drop_finalizer", put_on_and_take_off)
 
 
 def namespace_case(name: str, call: Callable[[Writes[Written], str], Coroutine[Any, Any, Any]]) -> None:
-    for each, made in KINDS.items():
-        add_namespace_case(f"{each}.{name}", made, call)
+    for kind, made in KINDS.items():
+        add_namespace_case(f"{kind}.{name}", made, call)
 
 
 def add_namespace_case(

@@ -8,7 +8,7 @@ from typing import Any
 from aioinformer import WorkQueue
 from aioinformer.errors import QueueShutDownError
 
-from ..steps import running, turns
+from ..steps import run_during, turns
 from .registry import Call, case
 
 Queue = WorkQueue[str]
@@ -31,11 +31,11 @@ async def add_later(queue: Queue) -> None:
     queue.add("b")
 
 
-def taking(name: str, take: Callable[[Queue, list[str]], Coroutine[Any, Any, None]]) -> None:
+def add_taking_case(name: str, take: Callable[[Queue, list[str]], Coroutine[Any, Any, None]]) -> None:
     @case(f"WorkQueue.{name}")
     async def _() -> AsyncIterator[Call]:
         queue, done = Queue(), list[str]()
-        async with running(add_later(queue)) as adding:
+        async with run_during(add_later(queue)) as adding:
             yield lambda: take(queue, done)
             await adding
         for item in queue.items_processing:  # a plain get that had returned before
@@ -52,8 +52,8 @@ async def anext_(queue: Queue, done: list[str]) -> None:
     await anext(queue)
 
 
-taking("get", get)
-taking("__anext__", anext_)
+add_taking_case("get", get)
+add_taking_case("__anext__", anext_)
 
 
 @case("WorkQueue.processing")
@@ -65,7 +65,7 @@ async def _() -> AsyncIterator[Call]:
             begun.append(item)
             await turns(2)
 
-    async with running(add_later(queue)) as adding:
+    async with run_during(add_later(queue)) as adding:
         yield work
         await adding
     assert sorted(begun + await work_off(queue)) == ["a", "b"]
@@ -83,7 +83,7 @@ async def _() -> AsyncIterator[Call]:
 
     queue.add("a")
     queue.add("b")
-    async with running(work()) as working:
+    async with run_during(work()) as working:
         await turns(1)
         yield queue.shut_down_with_drain
         queue.shut_down()

@@ -90,7 +90,7 @@ def frozen(seconds: float) -> Trouble:
     return trouble
 
 
-def delayed(seconds: float) -> Trouble:
+def delay(seconds: float) -> Trouble:
     async def trouble(world: World) -> None:
         for proxy in world.proxies:
             proxy.delay = 0.3
@@ -114,7 +114,7 @@ def cut_in_the_middle(times: int) -> Trouble:
     return trouble
 
 
-def corrupted(times: int) -> Trouble:
+def corrupt(times: int) -> Trouble:
     async def trouble(world: World) -> None:
         for _ in range(times):
             for proxy in world.proxies:
@@ -265,9 +265,9 @@ def cases(outages: tuple[float, ...], *, long: bool) -> list[Case]:
         *(Case(f"etcd killed {s:g} s", etcd_killed(s), 30.0, int(60 + 1.5 * s)) for s in outages),
         Case("history expired", history_expired, 10.0, 60, proxied=True, deletions=True),
         Case("frozen", frozen(20.0 if long else 3.0), 5.0, 30, proxied=True),
-        Case("delayed", delayed(5.0 if long else 2.0), 10.0, 60, proxied=True),
+        Case("delayed", delay(5.0 if long else 2.0), 10.0, 60, proxied=True),
         Case("cut in mid-line", cut_in_the_middle(10 if long else 3), 10.0, 100, proxied=True),
-        Case("corrupted", corrupted(10 if long else 3), 10.0, 100, proxied=True),
+        Case("corrupted", corrupt(10 if long else 3), 10.0, 100, proxied=True),
         Case("certificate rotated", certificate_rotated, 5.0, 40, proxied=True),
         Case("token rotated", token, 5.0, 60, proxied=True, prepare=token_prepare),
         Case("token late", late, 35.0, 80, proxied=True, prepare=late_prepare),

@@ -11,7 +11,7 @@ from statistics import median
 
 from .cases import Case
 from .subjects import Ours, Subject
-from .world import MAKE, Site, World, chaos_world, reading, writing
+from .world import MAKE, Site, World, chaos_world, run_readers, run_writer
 
 PATIENCE = 120.0
 """Seconds in which every subject has to recover; client-go's too."""
@@ -50,22 +50,22 @@ async def run(case: Case, site: Site, folder: Path, *, with_client_go: bool) -> 
     async with chaos_world(site, folder) as made:
         if case.prepare is not None:
             await case.prepare(made)
-        async with reading(made, proxied=case.proxied, with_client_go=with_client_go):
+        async with run_readers(made, proxied=case.proxied, with_client_go=with_client_go):
             loop = asyncio.get_running_loop()
-            async with writing(made):
+            async with run_writer(made):
                 await asyncio.sleep(0.5)
                 began = loop.time()
                 await case.trouble(made)
                 ready = loop.time()
                 await made.mark("mark")
                 outcomes = await asyncio.gather(
-                    *(_recovered(case, made, subject, began, ready) for subject in made.subjects)
+                    *(_wait_recovered(case, made, subject, began, ready) for subject in made.subjects)
                 )
             await _agree(made)
         return outcomes
 
 
-async def _recovered(case: Case, made: World, subject: Subject, began: float, ready: float) -> Outcome:
+async def _wait_recovered(case: Case, made: World, subject: Subject, began: float, ready: float) -> Outcome:
     mark = f"{made.namespace}/mark"
 
     async def one(resource: str) -> float:
@@ -102,20 +102,20 @@ async def _agree(made: World) -> None:
 
 def table(outcomes: Iterable[Outcome]) -> list[str]:
     """Return rows of Markdown: for each case and subject the median and slowest recovery, and requests."""
-    found: defaultdict[str, defaultdict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+    by_case: defaultdict[str, defaultdict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
-        found[outcome.case][outcome.subject].append(outcome)
-    subjects = list(dict.fromkeys(name for case in found.values() for name in case))
+        by_case[outcome.case][outcome.subject].append(outcome)
+    subjects = list(dict.fromkeys(name for case in by_case.values() for name in case))
     heads = [f"{name} {what}" for name in subjects for what in ("median", "slowest", "requests")]
     rows = [["case", *heads]]
-    for case, by_subject in found.items():
+    for case, by_subject in by_case.items():
         row = [case]
         for name in subjects:
             row += _cells(by_subject[name])
         rows.append(row)
     totals = ["all"]
     for name in subjects:
-        totals += _cells([each for by_subject in found.values() for each in by_subject[name]])
+        totals += _cells([outcome for by_subject in by_case.values() for outcome in by_subject[name]])
     rows.append(totals)
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return [lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]

@@ -100,11 +100,11 @@ class Proxy:
             self._tasks.discard(task)
             self._stuck.discard(task)
             self._spoiling.pop(task, None)
-            for each in writers:
-                each.transport.abort()
-            for each in writers:
+            for open_writer in writers:
+                open_writer.transport.abort()
+            for open_writer in writers:
                 with contextlib.suppress(OSError, asyncio.CancelledError):
-                    await each.wait_closed()
+                    await open_writer.wait_closed()
 
     async def _pass(
         self,

@@ -31,7 +31,7 @@ from aioinformer.client.transport import (
     Query,
 )
 from tests.e2e.api import Resource
-from tests.e2e.witness import cached
+from tests.e2e.witness import versions_in_cache
 from tests.go_build import CACHE, GoBuild
 
 from ..transports import Forwarding
@@ -51,7 +51,7 @@ CLIENT_GO = GoBuild(
 WITHIN_A_DUMP = 10.0
 
 
-class Request(NamedTuple):
+class RecordedRequest(NamedTuple):
     """A request, whether or not it reached the server.
 
     Attributes:
@@ -83,7 +83,7 @@ class Subject(ABC):
         self.shadows: dict[str, Versions] = {resource.plural: {} for resource in resources}
         self.missed: dict[str, int] = defaultdict(int)
         self.illegal: list[str] = []
-        self.requests: list[Request] = []
+        self.requests: list[RecordedRequest] = []
         self._news = asyncio.Event()
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Subject(ABC):
                 await self._news.wait()
         return asyncio.get_running_loop().time()
 
-    def told(self, resource: str, kind: str, key: str, version: str) -> None:
+    def record_call(self, resource: str, kind: str, key: str, version: str) -> None:
         """Record a handler's call: "add", "update", "delete", or "missed" for a tombstone."""
         shadow = self.shadows[resource]
         if (key in shadow) != (kind != "add"):
@@ -110,9 +110,9 @@ class Subject(ABC):
             self.missed[resource] += kind == "missed"
         self._news.set()
 
-    def requested(self, what: str, status: int) -> None:
+    def record_request(self, what: str, status: int) -> None:
         """Record a request."""
-        self.requests.append(Request(asyncio.get_running_loop().time(), what, status))
+        self.requests.append(RecordedRequest(asyncio.get_running_loop().time(), what, status))
 
 
 class Ours(Subject):
@@ -125,7 +125,7 @@ class Ours(Subject):
         self.informers: dict[str, SharedIndexInformer[KubeObject]] = {}
 
     async def caches(self) -> dict[str, Versions]:
-        return {name: cached(informer) for name, informer in self.informers.items()}
+        return {name: versions_in_cache(informer) for name, informer in self.informers.items()}
 
     def states(self) -> str:
         return "; ".join(str(informer.state) for informer in self.informers.values())
@@ -152,14 +152,14 @@ class _Handler(ResourceEventHandler[KubeObject]):
         self._resource = resource
 
     def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
-        self._subject.told(self._resource, "add", obj.key, obj.resource_version)
+        self._subject.record_call(self._resource, "add", obj.key, obj.resource_version)
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        self._subject.told(self._resource, "update", new.key, new.resource_version)
+        self._subject.record_call(self._resource, "update", new.key, new.resource_version)
 
     def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[KubeObject]) -> None:
         kind = "missed" if isinstance(obj, DeletedFinalStateUnknown) else "delete"
-        self._subject.told(self._resource, kind, obj.key, "")
+        self._subject.record_call(self._resource, kind, obj.key, "")
 
 
 class _Counted(Forwarding):
@@ -170,23 +170,23 @@ class _Counted(Forwarding):
         self._subject = subject
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
-        with self._counting(path, query):
+        with self._count(path, query):
             return await self._transport.get(path, query, timeout=timeout)
 
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
-        with self._counting(path, query, change.method):
+        with self._count(path, query, change.method):
             return await self._transport.send(change, path, query, timeout=timeout)
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ByteStream:
-        with self._counting(path, query):
+        with self._count(path, query):
             return await self._transport.stream(path, query, idle_timeout=idle_timeout, accept=accept)
 
     @contextmanager
-    def _counting(self, path: str, query: Query, method: str = "GET") -> Iterator[None]:
+    def _count(self, path: str, query: Query, method: str = "GET") -> Iterator[None]:
         status = 0
         try:
             yield
@@ -195,7 +195,7 @@ class _Counted(Forwarding):
             status = error.status
             raise
         finally:
-            self._subject.requested(f"{method} {path}?{urlencode(query)}", status)
+            self._subject.record_request(f"{method} {path}?{urlencode(query)}", status)
 
 
 class Theirs(Subject):
@@ -225,9 +225,9 @@ class Theirs(Subject):
             self._dumps.append(said["caches"])
             self._news.set()
         elif "request" in said:
-            self.requested(said["request"], said.get("status", 0))
+            self.record_request(said["request"], said.get("status", 0))
         else:
-            self.told(said["resource"], said["kind"], said["key"], said.get("version", ""))
+            self.record_call(said["resource"], said["kind"], said["key"], said.get("version", ""))
 
 
 @asynccontextmanager

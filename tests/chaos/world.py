@@ -92,11 +92,11 @@ class World:
 
     async def server_side(self) -> dict[str, Versions]:
         """Return the server's state of the five collections."""
-        found = {}
+        versions = {}
         for resource in MAKE:
             items = (await self.api.do("GET", resource.path(self.namespace)))["items"]
-            found[resource.plural] = {key_of(item): item["metadata"]["resourceVersion"] for item in items}
-        return found
+            versions[resource.plural] = {key_of(item): item["metadata"]["resourceVersion"] for item in items}
+        return versions
 
     async def status_for(self, token: str) -> int:
         """Return the status of a read in this namespace with a token."""
@@ -158,8 +158,8 @@ class World:
     @property
     def ours(self) -> Ours:
         """Return our informers."""
-        (found,) = (subject for subject in self.subjects if isinstance(subject, Ours))
-        return found
+        (subject_of_ours,) = (subject for subject in self.subjects if isinstance(subject, Ours))
+        return subject_of_ours
 
 
 @asynccontextmanager
@@ -179,7 +179,7 @@ async def chaos_world(site: Site, folder: Path) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
-async def reading(made: World, *, proxied: bool, with_client_go: bool) -> AsyncIterator[None]:
+async def run_readers(made: World, *, proxied: bool, with_client_go: bool) -> AsyncIterator[None]:
     """Run the subjects during the block, from when they have the server's state."""
     resources = list(MAKE)
     names = ["ours", *(["theirs"] if with_client_go else [])]
@@ -201,7 +201,7 @@ async def reading(made: World, *, proxied: bool, with_client_go: bool) -> AsyncI
 
 
 @asynccontextmanager
-async def writing(made: World) -> AsyncIterator[None]:
+async def run_writer(made: World) -> AsyncIterator[None]:
     """Run the writer during the block."""
     task = asyncio.create_task(made.write())
     try:

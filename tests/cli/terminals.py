@@ -32,10 +32,10 @@ class Terminal:
     async def shows(self, pattern: str) -> str:
         """Wait for a match; return it and the output after it."""
         async with asyncio.timeout(PATIENCE):
-            while (found := re.search(pattern, self.text)) is None:
+            while (match := re.search(pattern, self.text)) is None:
                 self._news.clear()
                 await self._news.wait()
-        return self.text[found.start() :]
+        return self.text[match.start() :]
 
     def close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)

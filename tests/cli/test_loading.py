@@ -40,9 +40,9 @@ def test_operators_and_factories(folder: Path) -> None:
         ("package.main:operator", "tests"),
         ("package.main:Names.inner", "other"),
     ):
-        found = load(target)
-        assert isinstance(found, Operator)
-        assert found.name == name
+        loaded = load(target)
+        assert isinstance(loaded, Operator)
+        assert loaded.name == name
     assert callable(load("package.main:make"))
 
 

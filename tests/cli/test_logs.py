@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from aioinformer import ConfigError
 from aioinformer.cli.logs import set_up
-from aioinformer.cli.reporting import reporting_errors
+from aioinformer.cli.reporting import report_errors
 
 UNSAFE = '\x00\x1b[2J\x07\x7f\x80\x85\x9b\u2028\u202e\u2066\ufeff\U000e0041\U000f0000\udc80\n\r"\\ é東🙂'
 
@@ -32,7 +32,7 @@ def _restored_logging() -> Iterator[None]:
     root.setLevel(level)
 
 
-def logged(text: str, *, is_json: bool) -> str:
+def log(text: str, *, is_json: bool) -> str:
     """Log a text as message, logger, traceback and stack, and return what is printed."""
     printed = io.StringIO()
     with redirect_stderr(printed):
@@ -50,7 +50,7 @@ def logged(text: str, *, is_json: bool) -> str:
 @given(st.text(st.characters(exclude_categories=())))
 @example(UNSAFE)
 def test_each_line_of_a_json_log_is_json_and_controls_no_terminal(text: str) -> None:
-    printed = logged(text, is_json=True)
+    printed = log(text, is_json=True)
     assert all(char.isprintable() or char == "\n" for char in printed)
     failure, plain, unformatted, stack = map(json.loads, printed.split("\n")[:-1])
     assert (failure["message"], failure["logger"]) == (f"it says {text}", f"a.{text}")
@@ -65,7 +65,7 @@ def test_each_line_of_a_json_log_is_json_and_controls_no_terminal(text: str) -> 
 def test_a_text_forges_no_line_of_a_log_for_people(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logging, "raiseExceptions", False)  # the message that cannot be formatted
-        printed = logged(text, is_json=False)
+        printed = log(text, is_json=False)
     assert all(char.isprintable() or char == "\n" for char in printed)
     heads = [line for line in printed.split("\n")[:-1] if not line.startswith("  ")]
     assert [head.split()[2] for head in heads] == ["ERROR", "WARNING", "WARNING"]
@@ -86,7 +86,7 @@ def test_warnings_of_python_go_to_the_log(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("error", [ConfigError("a\nb"), ValueError("a"), OSError("a")])
 def test_a_failure_is_a_line_of_the_json_log(capsys: pytest.CaptureFixture[str], error: Exception) -> None:
     set_up(is_json=True, level=logging.INFO)
-    with pytest.raises(typer.Exit), reporting_errors():
+    with pytest.raises(typer.Exit), report_errors():
         raise error
     line = json.loads(capsys.readouterr().err)
     assert line["level"] == "CRITICAL"

@@ -41,7 +41,7 @@ def test_json_lines_escape_control_characters(capsys: pytest.CaptureFixture[str]
     obj = KubeObject.from_dict({"metadata": {"name": "deep"}, "data": {UNSAFE: UNSAFE}})
     lines = JsonLines(full=True)
     lines.event(UNSAFE, UNSAFE, obj, True)
-    lines.synced(1, UNSAFE)
+    lines.print_synced(1, UNSAFE)
     printed = capsys.readouterr().out
     assert all(char.isprintable() or char == "\n" for char in printed)
     event, synced = printed.split("\n")[:-1]

@@ -46,8 +46,8 @@ PIPE = 60_000
 async def test_signal_ends_a_blocked_write(
     server: APIServer, form: str, full: int, number: int, args: list[str], code: int
 ) -> None:
-    for each in range(800):
-        server.create("v1", "configmaps", {"metadata": {"name": f"{each}-{'x' * 100}"}})
+    for index in range(800):
+        server.create("v1", "configmaps", {"metadata": {"name": f"{index}-{'x' * 100}"}})
     reading, writing = os.pipe()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "aioinformer", "watch", "cm", "--server", server.url, "-o", form, *args),
@@ -58,7 +58,7 @@ async def test_signal_ends_a_blocked_write(
     os.close(writing)
     try:
         async with asyncio.timeout(PATIENCE):
-            while _waiting(reading) < full:  # noqa: ASYNC110 - another process, which needs the processor
+            while _count_unread(reading) < full:  # noqa: ASYNC110 - another process, which needs the processor
                 await asyncio.sleep(0.002)
             process.send_signal(number)
             _, errors = await process.communicate()
@@ -78,7 +78,7 @@ async def test_second_signal_exits_despite_full_stderr(number: int, code: int) -
     with suppress(BlockingIOError):
         while os.write(writing, bytes(4096)):
             pass
-    full = _waiting(reading)
+    full = _count_unread(reading)
     os.read(reading, 4096)
     os.set_blocking(writing, True)
     absent = "http://127.0.0.1:1/" + "x" * 8192  # a line that names it is more than there is room for
@@ -91,7 +91,7 @@ async def test_second_signal_exits_despite_full_stderr(number: int, code: int) -
     os.close(writing)
     try:
         async with asyncio.timeout(PATIENCE):
-            while _waiting(reading) < full:  # noqa: ASYNC110 - another process
+            while _count_unread(reading) < full:  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.05)
             process.send_signal(number)
             await asyncio.sleep(1.5)  # an earlier signal counts as the same interruption
@@ -104,7 +104,7 @@ async def test_second_signal_exits_despite_full_stderr(number: int, code: int) -
         await process.wait()
 
 
-def _waiting(pipe: int) -> int:
+def _count_unread(pipe: int) -> int:
     """Return the number of unread bytes."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
@@ -125,14 +125,14 @@ class _Output(io.StringIO):
         return super().write(text)
 
 
-@pytest.mark.parametrize(("told_at", "ends_well"), [("ADDED", False), ("SYNCED", True)])
+@pytest.mark.parametrize(("printed_at", "ends_well"), [("ADDED", False), ("SYNCED", True)])
 async def test_cancellation_after_the_list_is_no_error(
-    server: APIServer, monkeypatch: pytest.MonkeyPatch, told_at: str, ends_well: bool
+    server: APIServer, monkeypatch: pytest.MonkeyPatch, printed_at: str, ends_well: bool
 ) -> None:
     server.create("v1", "pods", {"metadata": {"name": "web"}})
     asked = Watching("pods", None, True, None, None, "jsonl", False, False, True, None)
     work = asyncio.ensure_future(watch_resource(Client.from_url(server.url), asked))
-    monkeypatch.setattr(sys, "stdout", _Output(told_at, work.cancel))
+    monkeypatch.setattr(sys, "stdout", _Output(printed_at, work.cancel))
     await asyncio.wait([work])
     assert work.cancelled() is not ends_well
 
@@ -168,14 +168,14 @@ def _own_handlers() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def _interrupted(**_: object) -> None:
+def _interrupt(**_: object) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
 class _Interrupting(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "app":
-            _interrupted()
+            _interrupt()
         raise AttributeError(name)
 
 
@@ -195,7 +195,7 @@ def test_ctrl_c_while_it_starts(
 ) -> None:
     module = _Interrupting("app")
     if when == "started":
-        module.__dict__["app"] = _interrupted
+        module.__dict__["app"] = _interrupt
     monkeypatch.setitem(sys.modules, "aioinformer.cli.app", module)
     monkeypatch.setattr(sys, "argv", ["aioinformer", *args])
     with pytest.raises(SystemExit) as ended:

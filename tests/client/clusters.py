@@ -28,7 +28,7 @@ from ..listwatch.streams import (
     FakeServer,
     begin,
     json_of,
-    serving,
+    serve,
 )
 
 UNAUTHORIZED = '{"kind":"Status","code":401,"reason":"Unauthorized","message":"Unauthorized"}'
@@ -51,10 +51,12 @@ class Guard:
 
 
 @asynccontextmanager
-async def guarded(token: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[tuple[FakeServer, Guard]]:
+async def serve_guarded(
+    token: str, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[tuple[FakeServer, Guard]]:
     """A server that wants a bearer token."""
     guard = Guard(token)
-    async with serving(guard, tls) as server:
+    async with serve(guard, tls) as server:
         yield server, guard
 
 
@@ -128,7 +130,7 @@ def on_clock(source: ConfigSource, library: str, wall: Callable[[], float]) -> C
     return Client(LibraryTransport(source, library_named(library), wall=wall))
 
 
-async def renewed(client: Client) -> None:
+async def wait_renewed(client: Client) -> None:
     """Wait for the end of the running renewal of credentials."""
     loading = client.transport._loading  # type: ignore[attr-defined]
     await asyncio.wait((loading,))

@@ -13,7 +13,7 @@ from aioinformer import ApiError, Client, TransportError
 from aioinformer.client import library_transport
 from aioinformer.client.transport import Change
 
-from .wire import HEAD, OK, Asked, wired
+from .wire import HEAD, OK, Asked, serve_wire
 
 BOMB = gzip.compress(b" " * 50_000_000)
 
@@ -23,7 +23,7 @@ async def test_body_that_no_request_asks_to_compress_is_not_inflated(library: st
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         yield HEAD + b"Content-Encoding: gzip\r\n\r\n" + BOMB
 
-    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url, library=library) as client:
         requests: dict[str, Any] = {
             "get": lambda: client.get("/apis"),
             "send": lambda: client.send(Change("POST", b"{}"), "/apis"),
@@ -45,7 +45,7 @@ async def test_compressed_refusal_keeps_its_status(library: str) -> None:
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         yield b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Encoding: gzip\r\n\r\n" + BOMB
 
-    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url, library=library) as client:
         with pytest.raises(ApiError) as caught:
             await client.get("/apis")
         assert (caught.value.status, caught.value.reason) == (403, "Forbidden")
@@ -60,6 +60,6 @@ async def test_answer_without_end_is_given_up(verb: str, monkeypatch: pytest.Mon
         while True:
             yield b" " * 100_000
 
-    async with wired(answer) as server, Client.from_url(server.url) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url) as client:
         with pytest.raises(TransportError, match="the response is larger than 1000000 bytes"):
             await (client.get("/apis") if verb == "get" else client.send(Change("POST", b"{}"), "/apis"))

@@ -26,7 +26,7 @@ from ..listwatch.streams import (
     Chunks,
     begin,
     json_of,
-    serving,
+    serve,
 )
 from .clusters import write_kubeconfig
 
@@ -41,7 +41,7 @@ async def answer_pods(request: web.Request) -> web.StreamResponse:
 
 async def test_lists_and_watches(library: str) -> None:
     async with (
-        serving(answer_pods) as server,
+        serve(answer_pods) as server,
         Client.from_url(server.url + "/", token="secret\n", library=library) as client,
     ):
         assert client.server == server.url
@@ -76,7 +76,7 @@ def test_a_url_is_no_transport() -> None:
 
 
 async def test_first_request_opens_the_client(library: str) -> None:
-    async with serving(answer_pods) as server:
+    async with serve(answer_pods) as server:
         client = Client.from_url(server.url, library=library)
         assert client.server == ""
         assert (await client.get_json("/api/v1/pods", [("limit", "1")]))["kind"] == "PodList"
@@ -91,7 +91,7 @@ async def test_first_request_opens_the_client(library: str) -> None:
 
 
 async def test_concurrent_first_requests_open_the_client_once(library: str) -> None:
-    async with serving(answer_pods) as server:
+    async with serve(answer_pods) as server:
         client = Client.from_url(server.url, library=library)
         bodies = await asyncio.gather(*(client.get("/api/v1/pods") for _ in range(20)))
         assert set(bodies) == {POD_LIST.encode()}
@@ -141,7 +141,7 @@ async def test_failures_of_the_server_are_api_errors(
     async def fail(request: web.Request) -> web.StreamResponse:
         return json_of(body, status, headers)
 
-    async with serving(fail) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(fail) as server, Client.from_url(server.url, library=library) as client:
         pods = ListWatch.for_resource(client, "apps/v1", "deployments", "default")
         for verb, ask in (("list", pods.list), ("watch", pods.watch)):
             with pytest.raises(ApiError) as caught:
@@ -155,7 +155,7 @@ async def test_failures_of_the_server_are_api_errors(
 
 
 async def test_a_refused_connection(library: str) -> None:
-    async with serving(answer_pods) as server:
+    async with serve(answer_pods) as server:
         url = server.url
     async with Client.from_url(url, library=library) as client:
         with pytest.raises(TransportError, match=rf"^list pods: {url}: cannot connect: ") as caught:
@@ -165,7 +165,7 @@ async def test_a_refused_connection(library: str) -> None:
 
 async def test_https_to_a_plain_http_server(library: str) -> None:
     async with (
-        serving(answer_pods) as server,
+        serve(answer_pods) as server,
         Client.from_url(server.url.replace("http:", "https:"), library=library) as client,
     ):
         with pytest.raises(TransportError, match=r"does not speak TLS; should the URL begin with http://\?$"):
@@ -176,7 +176,7 @@ async def test_an_answer_that_is_no_json(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(text="ok")
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         assert await client.get("/healthz") == b"ok"
         with pytest.raises(DecodeError, match=r"get /healthz: the response is not JSON"):
             await client.get_json("/healthz")
@@ -195,7 +195,7 @@ async def test_a_page_cut_in_the_middle(library: str, framing: str) -> None:
         request.transport.close()
         return answer
 
-    async with serving(cut) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(cut) as server, Client.from_url(server.url, library=library) as client:
         pods = ListWatch.for_resource(client, "v1", "pods", "default")
         with pytest.raises(TransportError, match=r"^list pods in default: the response broke off"):
             await pods.list()
@@ -207,7 +207,7 @@ async def test_a_page_that_ends_too_early(library: str) -> None:
     async def end(request: web.Request) -> web.StreamResponse:
         return json_of(POD_LIST[:-20])
 
-    async with serving(end) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(end) as server, Client.from_url(server.url, library=library) as client:
         with pytest.raises(TransportError, match=r"list pods: the answer breaks off after"):
             await ListWatch.for_resource(client, "v1", "pods").list()
 
@@ -218,7 +218,7 @@ async def test_a_watch_cut_inside_a_line(library: str) -> None:
         await answer.write(EVENT + b"junk\n" + EVENT[:20])
         return answer
 
-    async with serving(cut) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(cut) as server, Client.from_url(server.url, library=library) as client:
         pods = ListWatch.for_resource(client, "v1", "pods")
         stream: Any = await pods.watch(ListOptions(resource_version="5"))
         assert [event.type for event in await anext(stream)] == ["ADDED", NO_EVENT]
@@ -239,7 +239,7 @@ async def test_a_line_of_megabytes(library: str) -> None:
         await answer.write(EVENT + line + EVENT)
         return answer
 
-    async with serving(answer_large) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer_large) as server, Client.from_url(server.url, library=library) as client:
         stream: Any = await ListWatch.for_resource(client, "v1", "pods").watch(ListOptions())
         sizes = [len(event.object) async for batch in stream for event in batch]
         assert sizes[1] == size
@@ -261,7 +261,7 @@ async def test_unusable_redirects_are_transport_errors(library: str, location: s
     async def redirect(request: web.Request) -> web.StreamResponse:
         return web.Response(status=302, headers={"Location": location})
 
-    async with serving(redirect) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(redirect) as server, Client.from_url(server.url, library=library) as client:
         for ask in (client.get, client.stream):
             with pytest.raises(TransportError, match=rf"^{server.url}: {message}") as caught:
                 await ask("/api")
@@ -274,7 +274,7 @@ async def test_a_proxy_that_refuses(library: str, monkeypatch: pytest.MonkeyPatc
     async def refuse(request: web.Request) -> web.StreamResponse:
         return web.Response(status=407)
 
-    async with serving(refuse) as proxy:
+    async with serve(refuse) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//ada:secret@"))
         async with Client.from_url("https://api.example.com", library=library) as client:
             by = rf"requests go through the proxy {proxy.url} from the environment"
@@ -293,7 +293,7 @@ async def test_silence_is_an_idle_timeout(library: str, monkeypatch: pytest.Monk
         await over.wait()
         return answer
 
-    async with serving(fall_silent) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(fall_silent) as server, Client.from_url(server.url, library=library) as client:
         stream = await client.stream("/api/v1/pods", idle_timeout=0.05)
         assert await anext(stream) == EVENT
         with pytest.raises(IdleTimeoutError, match=r"fell silent"):
@@ -312,7 +312,7 @@ async def test_an_answer_that_never_begins(library: str, monkeypatch: pytest.Mon
         return web.Response()
 
     monkeypatch.setattr(library_transport, "READ_TIMEOUT", 0.5)
-    async with serving(say_nothing) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(say_nothing) as server, Client.from_url(server.url, library=library) as client:
         with pytest.raises(TransportError, match=r"no answer within 0.5 seconds"):
             await client.stream("/api/v1/pods")
         with pytest.raises(TransportError, match=r"no answer within 0.5 seconds"):
@@ -337,7 +337,7 @@ async def test_long_headers(library: str) -> None:
         size = LONGEST_HEADER if request.path == "/far" else 100_000
         return web.Response(text="{}", headers={"Set-Cookie": f"secret={'x' * size}"})
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         assert await client.get_json("/api") == {}
         with pytest.raises(TransportError, match=r"not valid HTTP \(LineTooLong\)"):
             await client.get("/far")
@@ -373,7 +373,7 @@ async def test_an_error_whose_body_never_ends(library: str, monkeypatch: pytest.
         return answer
 
     monkeypatch.setattr(library_transport, "READ_TIMEOUT", 1.0)
-    async with serving(dawdle) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(dawdle) as server, Client.from_url(server.url, library=library) as client:
         errors = await asyncio.gather(
             client.stream("/api"),
             client.get("/api", timeout=1),
@@ -395,7 +395,7 @@ async def test_watches_do_not_delay_calls(library: str) -> None:
         await over.wait()
         return answer
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         pods = ListWatch.for_resource(client, "v1", "pods")
         streams: list[Any] = await asyncio.gather(*(pods.watch(ListOptions()) for _ in range(200)))
         await asyncio.gather(*(anext(stream) for stream in streams))
@@ -414,7 +414,7 @@ async def test_closing_ends_what_is_open(library: str) -> None:
         await over.wait()
         return answer
 
-    async with serving(keep_open) as server:
+    async with serve(keep_open) as server:
         async with Client.from_url(server.url, library=library) as client:
             stream = await client.stream("/api/v1/pods")
             assert await anext(stream) == EVENT
@@ -434,7 +434,7 @@ async def test_closing_ends_requests_that_wait_for_an_answer(library: str) -> No
         await over.wait()
         return web.Response()
 
-    async with serving(say_nothing) as server:
+    async with serve(say_nothing) as server:
         async with Client.from_url(server.url, library=library) as client:
             waiting = asyncio.ensure_future(client.get("/api/v1/pods"))
             await arrived.wait()
@@ -444,7 +444,7 @@ async def test_closing_ends_requests_that_wait_for_an_answer(library: str) -> No
 
 
 async def test_client_reconnects_after_a_server_restart(library: str) -> None:
-    async with serving(answer_pods) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer_pods) as server, Client.from_url(server.url, library=library) as client:
         for _ in range(3):
             await client.get("/api/v1/pods")
         connections = {request.transport for request in server.requests}
@@ -458,7 +458,7 @@ async def test_credentials_in_netrc_are_not_sent(
     netrc.write_text("machine 127.0.0.1 login me password secret\n")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
-    async with serving(answer_pods) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer_pods) as server, Client.from_url(server.url, library=library) as client:
         await client.get("/api/v1/pods")
         assert "Authorization" not in server.requests[0].headers
 
@@ -469,7 +469,7 @@ async def test_cookies_are_not_kept(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of("{}", headers={"Set-Cookie": f"number-{len(server.requests)}=1; Path=/"})
 
-    async with serving(answer) as server:
+    async with serve(answer) as server:
         url = server.url.replace("127.0.0.1", "localhost")  # an address has no cookies
         async with Client.from_url(url, library=library) as client:
             for _ in range(2):
@@ -478,7 +478,7 @@ async def test_cookies_are_not_kept(library: str) -> None:
 
 
 async def test_a_proxy_of_the_environment_is_used(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(answer_pods) as proxy:
+    async with serve(answer_pods) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "excepted.example.com")
         async with Client.from_url("http://api.example.com", library=library) as client:
@@ -502,7 +502,7 @@ async def test_sockets_notice_the_death_of_their_peer(library: str) -> None:
         await over.wait()
         return answer
 
-    async with serving(keep_open) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(keep_open) as server, Client.from_url(server.url, library=library) as client:
         stream: Any = await client.stream("/api/v1/pods")
         sock = stream._response.connection.transport.get_extra_info("socket")
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
@@ -522,7 +522,7 @@ def test_invalid_url_is_refused_at_once(url: Any) -> None:
 
 
 async def test_password_in_the_url_is_sent_and_not_shown(library: str) -> None:
-    async with serving(answer_pods) as server:
+    async with serve(answer_pods) as server:
         url = server.url.replace("//", "//ada:lovelace@")
         async with Client.from_url(url, library=library) as client:
             await client.get("/api")
@@ -537,7 +537,7 @@ async def test_password_in_the_url_is_sent_and_not_shown(library: str) -> None:
 
 @pytest.mark.parametrize("rest", ["/", "?pretty=1", "/?pretty=1", "#top", "//"])
 async def test_query_and_fragment_of_the_url_are_not_used(rest: str, library: str) -> None:
-    async with serving(answer_pods) as server, Client.from_url(server.url + rest, library=library) as client:
+    async with serve(answer_pods) as server, Client.from_url(server.url + rest, library=library) as client:
         assert await client.get("/api/v1/pods") == POD_LIST.encode()
         assert client.server == server.url
 

@@ -13,8 +13,8 @@ from aioinformer import Client, TransportError
 from aioinformer.client import sessions
 from aioinformer.errors import IdleTimeoutError
 
-from ..listwatch.streams import json_of, serving
-from .wire import CHUNKED, Asked, chunk, wired
+from ..listwatch.streams import json_of, serve
+from .wire import CHUNKED, Asked, chunk, serve_wire
 
 LONG = chunk(b'{"a": "' + b"x" * 100)
 
@@ -41,7 +41,7 @@ async def test_read_of_damaged_chunks_ends_by_the_silence_limit(
             yield piece
         await asyncio.Event().wait()  # the server keeps the connection open and sends nothing
 
-    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url, library=library) as client:
         body = await client.stream("/api", idle_timeout=0.5)
         read.set()
         for _ in range(2):  # a later read fails the same way
@@ -60,7 +60,7 @@ async def test_get_of_damaged_chunks_ends_by_its_timeout(library: str, pieces: t
             yield piece
         await asyncio.Event().wait()
 
-    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url, library=library) as client:
         with pytest.raises(TransportError):
             async with asyncio.timeout(5):
                 await client.get("/api", timeout=0.5)
@@ -75,7 +75,7 @@ async def test_silence_limit_counts_only_while_a_read_waits(library: str) -> Non
         yield chunk(b"second")
         await asyncio.Event().wait()
 
-    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url, library=library) as client:
         body = await client.stream("/api", idle_timeout=0.3)
         assert await anext(body) == b"first"
         await asyncio.sleep(0.7)  # a slow reader is not a silent server
@@ -95,7 +95,7 @@ async def test_idle_connection_is_reused_for_some_seconds_only(
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(f'"{request.path}"')
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         for path in ("/1", "/2"):
             await client.get(path)
         first, second = (request.transport for request in server.requests)

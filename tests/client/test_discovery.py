@@ -18,7 +18,7 @@ from tests.client.transports import Server
 GROUP = "gateway.example.com"
 
 
-def asking_for(resource: str, timeout: float) -> Watching:
+def make_watching(resource: str, timeout: float) -> Watching:
     return Watching(resource, None, True, None, None, "jsonl", False, False, True, timeout)
 
 
@@ -35,7 +35,7 @@ def gateways(server: APIServer) -> None:
 
 @pytest.mark.usefixtures("gateways")
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("gateways", "v1 gateways"),
         (f"gateways.{GROUP}", "v1 gateways"),
@@ -46,9 +46,9 @@ def gateways(server: APIServer) -> None:
         (f"tcproutes.v1alpha2.{GROUP}", "v1alpha2 tcproutes"),
     ],
 )
-async def test_preferred_version_of_a_group_comes_first(client: Client, name: str, found: str) -> None:
+async def test_preferred_version_of_a_group_comes_first(client: Client, name: str, expected: str) -> None:
     resource = await find_resource(client, name)
-    assert f"{resource.api_version} {resource.plural}" == f"{GROUP}/{found}"
+    assert f"{resource.api_version} {resource.plural}" == f"{GROUP}/{expected}"
 
 
 @pytest.mark.usefixtures("gateways")
@@ -76,9 +76,11 @@ BUILT_IN = [
 @pytest.mark.parametrize("status", [403, 404, 405, 500])
 async def test_a_built_in_resource_needs_no_discovery(server: APIServer, client: Client, status: int) -> None:
     server.faults.fail(status, times=None, matching=lambda request: not request.resource)
-    for name, found, namespaced in BUILT_IN:
+    for name, expected, namespaced in BUILT_IN:
         resource = await find_resource(client, name)
-        assert (f"{resource.api_version} {resource.plural}", resource.namespaced) == (found, namespaced), name
+        assert (f"{resource.api_version} {resource.plural}", resource.namespaced) == (expected, namespaced), (
+            name
+        )
     with pytest.raises(ApiError, match=f": {status} "):
         await find_resource(client, "caves")
 
@@ -116,7 +118,7 @@ async def test_a_built_in_resource_is_watched_where_apis_cannot_be_read(
 ) -> None:
     server.create("apps/v1", "deployments", {"metadata": {"name": "web"}})
     server.faults.fail(403, times=None, matching=lambda request: not request.resource)
-    await watch_resource(Client.from_url(server.url), asking_for("deploy", timeout=30))
+    await watch_resource(Client.from_url(server.url), make_watching("deploy", timeout=30))
     assert capsys.readouterr().out.count("ADDED") == 1
 
 
@@ -146,7 +148,7 @@ async def test_unavailable_group_does_not_hide_others(server: APIServer, client:
 @pytest.mark.usefixtures("gateways")
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(403, ConfigError), (500, ConfigError), *((each, TransportError) for each in (429, 502, 503, 504))],
+    [(403, ConfigError), (500, ConfigError), *((status, TransportError) for status in (429, 502, 503, 504))],
 )
 async def test_unavailable_group_may_have_the_resource(
     server: APIServer, client: Client, status: int, kind: type[Exception]
@@ -163,13 +165,13 @@ async def test_unavailable_group_is_retried_within_the_timeout(server: APIServer
     away = server.faults.fail(503, times=None, matching=lambda request: GROUP in request.path)
     why = f"has no resource 'tcproutes' .unreadable API groups may have it: get /apis/{GROUP}/v1: 503"
     with pytest.raises(SyncTimeout, match=why):
-        await watch_resource(Client.from_url(server.url), asking_for("tcproutes", timeout=1))
+        await watch_resource(Client.from_url(server.url), make_watching("tcproutes", timeout=1))
     asyncio.get_running_loop().call_later(0.3, away.remove)
-    await watch_resource(Client.from_url(server.url), asking_for("tcproutes", timeout=60))
+    await watch_resource(Client.from_url(server.url), make_watching("tcproutes", timeout=60))
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("limits", "stable.example.com/v1 limits"),
         ("limit", "stable.example.com/v1 limits"),
@@ -180,24 +182,24 @@ async def test_unavailable_group_is_retried_within_the_timeout(server: APIServer
     ],
 )
 async def test_a_full_name_comes_before_a_short_name_and_a_kind_last(
-    server: APIServer, client: Client, name: str, found: str
+    server: APIServer, client: Client, name: str, expected: str
 ) -> None:
     """client-go restmapper/shortcut.go ``expandResourceShortcut``."""
-    for each in (
+    for resource_type in (
         ResourceType("stable.example.com", "v1", "limits", "Limit"),
         ResourceType("stable.example.com", "v1", "quotas", "Quota"),
         ResourceType("a.example.com", "v1", "rooms", "Cave", singular="room"),
         ResourceType("b.example.com", "v1", "hollows", "Hollow", short_names=("cave",)),
         ResourceType("", "v1", "pods", "Pod", short_names=("deep",)),
     ):
-        server.register(each)
+        server.register(resource_type)
     resource = await find_resource(client, name)
-    assert f"{resource.api_version} {resource.plural}" == found
+    assert f"{resource.api_version} {resource.plural}" == expected
 
 
 @pytest.mark.usefixtures("gateways")
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("ingresses.networking", "networking.k8s.io/v1 ingresses"),
         ("leases.coordination", "coordination.k8s.io/v1 leases"),
@@ -208,10 +210,10 @@ async def test_a_full_name_comes_before_a_short_name_and_a_kind_last(
     ],
 )
 async def test_a_group_by_its_beginning_and_the_core_by_its_version(
-    client: Client, name: str, found: str
+    client: Client, name: str, expected: str
 ) -> None:
     resource = await find_resource(client, name)
-    assert f"{resource.api_version} {resource.plural}" == found
+    assert f"{resource.api_version} {resource.plural}" == expected
 
 
 BROKEN = "/apis/broken.io/v1"
@@ -316,12 +318,12 @@ async def test_hanging_group_leaves_time_for_the_list(
 ) -> None:
     server.create("apps/v1", "deployments", {"metadata": {"name": "web"}})
     server.faults.freeze(matching=lambda request: request.path == f"/apis/{GROUP}/v1")
-    await watch_resource(Client.from_url(server.url), asking_for("deployments", timeout=4))
+    await watch_resource(Client.from_url(server.url), make_watching("deployments", timeout=4))
     assert capsys.readouterr().out.count("ADDED") == 1
     with pytest.raises(
         SyncTimeout, match=f"has no resource 'caves'.*: get /apis/{GROUP}/v1: .*no answer within"
     ):
-        await watch_resource(Client.from_url(server.url), asking_for("caves", timeout=2))
+        await watch_resource(Client.from_url(server.url), make_watching("caves", timeout=2))
 
 
 async def test_unwatchable_resource_is_an_error() -> None:

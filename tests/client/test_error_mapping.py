@@ -14,7 +14,7 @@ from aioinformer.cache import TypeMeta
 from aioinformer.client.error_mapping import (
     add_detail,
     api_error,
-    asking,
+    name_request,
     network_error,
     safe_cause,
     status_error,
@@ -115,7 +115,7 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     "error", [OSError("reset"), TimeoutError(), ConnectionResetError(), aiohttp.ClientError("odd")]
 )
 def test_errors_of_the_network_are_transport_errors(error: Exception) -> None:
-    with pytest.raises(TransportError, match=r"^list pods: ") as caught, asking("list pods"):
+    with pytest.raises(TransportError, match=r"^list pods: ") as caught, name_request("list pods"):
         raise error
     assert caught.value.__cause__ is error
 
@@ -124,7 +124,7 @@ def test_an_api_exception_is_an_api_error() -> None:
     raised: Any = ApiException(status=410, reason="Gone")
     raised.body = status(code=410, reason="Expired", message="too old").decode()
     raised.headers = {"Retry-After": "2"}
-    with pytest.raises(ApiError) as caught, asking("list pods"):
+    with pytest.raises(ApiError) as caught, name_request("list pods"):
         raise raised
     assert caught.value.is_expired
     assert caught.value.retry_after == 2
@@ -135,18 +135,18 @@ def test_an_api_exception_is_an_api_error() -> None:
 
 
 def test_errors_of_this_package_name_the_request() -> None:
-    with pytest.raises(ApiError, match=r"^list pods: 404"), asking("list pods"):
+    with pytest.raises(ApiError, match=r"^list pods: 404"), name_request("list pods"):
         raise ApiError(404)
-    with pytest.raises(DecodeError, match=r"^list pods: bad"), asking("list pods"):
+    with pytest.raises(DecodeError, match=r"^list pods: bad"), name_request("list pods"):
         raise DecodeError("bad")
-    with pytest.raises(ApiError, match=r"^first: 404"), asking("second"), asking("first"):
+    with pytest.raises(ApiError, match=r"^first: 404"), name_request("second"), name_request("first"):
         raise ApiError(404)
 
 
 @pytest.mark.parametrize("error", [TransportError("refused"), DecodeError("bad"), OSError("refused")])
 def test_request_is_named_once(error: Exception) -> None:
     once = pytest.raises(AioInformerError, match=r"^list pods, a further page: (refused|bad)$")
-    with once, asking("list pods"), asking("list pods, a further page"):
+    with once, name_request("list pods"), name_request("list pods, a further page"):
         raise error
 
 
@@ -164,7 +164,7 @@ def test_add_detail(error: ApiError | TransportError, says: str) -> None:
 
 
 def test_other_errors_pass() -> None:
-    with pytest.raises(ValueError, match=r"^mine$"), asking("list pods"):
+    with pytest.raises(ValueError, match=r"^mine$"), name_request("list pods"):
         raise ValueError("mine")
 
 
@@ -197,10 +197,10 @@ def test_error_contains_no_password_of_a_url() -> None:
         aiohttp.ClientConnectionError(f"no TLS by an HTTPS proxy {url} ssl:True"),
         aiohttp.InvalidURL(url.replace("secret", "se cret"), "no URL"),
     ):
-        found = network_error(error)
-        assert isinstance(found, TransportError)
-        assert "https://proxy:3128" in str(found)
-        assert "cret" not in str(found)
+        converted = network_error(error)
+        assert isinstance(converted, TransportError)
+        assert "https://proxy:3128" in str(converted)
+        assert "cret" not in str(converted)
         assert safe_cause(error) is None
     harmless = aiohttp.ClientConnectionError("ada@example.com has no https://proxy:3128")
     assert str(network_error(harmless)) == str(harmless)

@@ -22,15 +22,15 @@ from aioinformer import (
 from aioinformer.client import exec_plugin
 from aioinformer.client.kubeconfig import KubeConfig
 
-from ..listwatch.streams import begin, json_of, serving
+from ..listwatch.streams import begin, json_of, serve
 from ..steps import until
-from .clusters import Authority, Plugin, client_name, guarded, on_clock, renewed, write_kubeconfig
+from .clusters import Authority, Plugin, client_name, on_clock, serve_guarded, wait_renewed, write_kubeconfig
 
 
 async def test_an_exec_plugin_gives_the_token(library: str, tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         user = plugin.user(provideClusterInfo=True, env=[{"name": "A", "value": "1"}], args=["x"])
         path = write_kubeconfig(tmp_path / "config", server.url, user)
         async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -74,7 +74,7 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
     plugin, now = Plugin(tmp_path), datetime.now(UTC)
     wall = now.timestamp()
     plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             await client.get("/api")
@@ -84,14 +84,14 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
             wall += 0.2 * 60
             plugin.says("fail")
             await client.get("/api")  # what there is still does
-            await renewed(client)
+            await wait_renewed(client)
             plugin.says("wait")
             wall += 11
             requests = [asyncio.ensure_future(client.get("/api")) for _ in range(2)]
             await plugin.hangs(asyncio.get_running_loop().create_future())
             await asyncio.gather(*requests)  # requests do not wait for each other
             plugin.gives(token="two")
-            await renewed(client)
+            await wait_renewed(client)
             guard.token = "two"
             await client.get("/api")
             assert len(plugin.runs) == 3
@@ -103,7 +103,7 @@ async def test_a_plugin_does_not_run_again_for_a_servers_certificate(library: st
     plugin, old, new = Plugin(tmp_path), Authority(), Authority()
     plugin.gives(token="one")
     path, tls = tmp_path / "config", new.server_context()
-    async with guarded("one", tls) as (server, guard):
+    async with serve_guarded("one", tls) as (server, guard):
         write_kubeconfig(path, server.url, plugin.user(), ca=old.pem)
         async with Client.from_kubeconfig(path=path, library=library) as client:
             for _ in range(3):
@@ -129,7 +129,7 @@ async def test_expired_credentials_are_not_sent(library: str, tmp_path: Path) ->
     plugin, now = Plugin(tmp_path), datetime.now(UTC)
     wall = now.timestamp()
     plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             wall += 20.1 * 60
@@ -243,8 +243,8 @@ async def test_slow_plugin_is_logged_with_its_messages(
     }
     with pytest.raises(ConfigError, match=r"sh did not end within 0\.8 seconds: please visit$"):
         await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
-    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert [line.partition("has run for ")[2] for line in told] == [
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [line.partition("has run for ")[2] for line in messages] == [
         "0.3 s: please visit",
         "0.6 s: please visit",
     ]
@@ -396,7 +396,7 @@ async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_pa
         return json_of(f'"{client_name(request)}"')
 
     issue("ada")
-    async with serving(name, authority.server_context(wants_client=True)) as server:
+    async with serve(name, authority.server_context(wants_client=True)) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user(), ca=authority.pem)
         async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             assert await client.get_json("/whoami") == "ada"
@@ -404,7 +404,7 @@ async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_pa
             wall += 599
             issue("grace")
             assert await client.get_json("/whoami") == "ada"
-            await renewed(client)
+            await wait_renewed(client)
             assert await client.get_json("/whoami") == "grace"
             over.set()
             assert await anext(stream) == b"still there\n"  # what was open before goes on
@@ -426,7 +426,7 @@ async def test_a_plugin_whose_certificate_cannot_be_used_runs_again(library: str
     async def name(request: Any) -> Any:
         return json_of(f'"{client_name(request)}"')
 
-    async with serving(name, authority.server_context(wants_client=True)) as server:
+    async with serve(name, authority.server_context(wants_client=True)) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user(), ca=authority.pem)
         client = on_clock(KubeConfig(path=path), library, lambda: wall)
         gives(ada[0], grace[1])
@@ -440,7 +440,7 @@ async def test_a_plugin_whose_certificate_cannot_be_used_runs_again(library: str
             wall += 599
             gives(grace[0], ada[1])
             await client.get("/")
-            await renewed(client)
+            await wait_renewed(client)
             gives(*grace)
             wall += 11
             assert await client.get_json("/whoami") == "grace"

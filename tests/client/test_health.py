@@ -23,7 +23,7 @@ from .transports import REFUSED, SERVER, Server
 UNAUTHORIZED = ApiError(401, "Unauthorized")
 
 
-def waiting(health: ServerHealth, count: int, error: Exception = REFUSED) -> list[asyncio.Task[bool]]:
+def start_waiters(health: ServerHealth, count: int, error: Exception = REFUSED) -> list[asyncio.Task[bool]]:
     return [asyncio.create_task(health.until_reachable(error)) for _ in range(count)]
 
 
@@ -32,7 +32,7 @@ async def test_server_that_answers_is_probed_once_for_all_readers() -> None:
     """After a pause: a reader has just sent a request."""
     server = Server()
     began = asyncio.get_running_loop().time()
-    assert await asyncio.gather(*waiting(ServerHealth(server), 5)) == [False] * 5
+    assert await asyncio.gather(*start_waiters(ServerHealth(server), 5)) == [False] * 5
     assert [path for path, _ in server.asked] == [PATH]
     assert 0.8 <= server.asked[0][1] - began <= 1.0
 
@@ -41,7 +41,7 @@ async def test_server_that_answers_is_probed_once_for_all_readers() -> None:
 async def test_unreachable_server_is_probed_with_growing_pauses() -> None:
     """Pauses of 1, 2, 4 and 6 seconds, then a tenth of the outage's duration, up to 30 seconds."""
     server = Server([REFUSED] * 60)
-    tasks = waiting(ServerHealth(server, Random(1)), 5)
+    tasks = start_waiters(ServerHealth(server, Random(1)), 5)
     began = asyncio.get_running_loop().time()
     assert await asyncio.gather(*tasks) == [True] * 5
     times = [0.0, *(time - began for _, time in server.asked)]
@@ -57,7 +57,7 @@ async def test_unreachable_server_is_probed_with_growing_pauses() -> None:
 async def test_all_readers_continue_when_the_server_is_back() -> None:
     server, loop = Server(), asyncio.get_running_loop()
     server.goes_away()
-    tasks = waiting(ServerHealth(server), 5)
+    tasks = start_waiters(ServerHealth(server), 5)
     await asyncio.sleep(60)
     assert not any(task.done() for task in tasks)
     assert len(server.asked) < 15
@@ -74,7 +74,7 @@ def test_median_recovery_is_within_four_seconds(outage: float) -> None:
     async def away_for(seconds: float, seed: int) -> float:
         server, loop = Server(), asyncio.get_running_loop()
         server.goes_away()
-        (task,) = waiting(ServerHealth(server, Random(seed)), 1)
+        (task,) = start_waiters(ServerHealth(server, Random(seed)), 1)
         await asyncio.sleep(seconds)
         server.comes_back()
         back = loop.time()
@@ -87,7 +87,7 @@ def test_median_recovery_is_within_four_seconds(outage: float) -> None:
 @virtual_time
 async def test_probe_without_answer_is_repeated_after_five_seconds() -> None:
     server = Server([None, None, None])
-    await asyncio.gather(*waiting(ServerHealth(server), 2))
+    await asyncio.gather(*start_waiters(ServerHealth(server), 2))
     pauses = [later - earlier for earlier, later in pairwise(server.times())]
     assert all(5.0 <= pause <= 6.0 for pause in pauses)
     assert len(pauses) == 3
@@ -98,7 +98,7 @@ async def test_probe_without_answer_is_repeated_after_five_seconds() -> None:
 async def test_next_reader_probes_when_the_first_is_cancelled() -> None:
     """While it probes or pauses; the next reader continues, and no request remains."""
     server = Server(then=None)
-    tasks = waiting(ServerHealth(server), 3)
+    tasks = start_waiters(ServerHealth(server), 3)
     await asyncio.sleep(2)
     assert server.asking == 1
     await finish(tasks[0])
@@ -120,7 +120,7 @@ async def test_next_reader_probes_when_the_first_is_cancelled() -> None:
 @virtual_time
 async def test_no_probe_while_no_reader_waits() -> None:
     server = Server(then=REFUSED)
-    await finish(*waiting(ServerHealth(server), 3))
+    await finish(*start_waiters(ServerHealth(server), 3))
     await asyncio.sleep(10)
     before = len(server.asked)
     await asyncio.sleep(600)
@@ -159,7 +159,7 @@ class TestServerThatIsUnreadyForLong:
     async def test_readers_return_one_after_the_other(self) -> None:
         server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
         began = loop.time()
-        tasks = waiting(ServerHealth(server, Random(1)), 4)
+        tasks = start_waiters(ServerHealth(server, Random(1)), 4)
         ends: list[float] = []
         for task in tasks:
             assert await task
@@ -173,7 +173,7 @@ class TestServerThatIsUnreadyForLong:
         server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
         client = Client(server)
         began = loop.time()
-        tasks = waiting(client.health, 100)
+        tasks = start_waiters(client.health, 100)
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         assert sum(task.done() for task in tasks) == 1
         server.comes_back()
@@ -184,13 +184,13 @@ class TestServerThatIsUnreadyForLong:
     @virtual_time
     async def test_ten_seconds_count_again_after_each_connection_error(self) -> None:
         server = Server(answer for _ in range(20) for answer in (*[REFUSED] * 3, ApiError(500)))
-        await asyncio.gather(*waiting(ServerHealth(server), 3))
+        await asyncio.gather(*start_waiters(ServerHealth(server), 3))
         assert len(server.asked) == 81
 
     @pytest.mark.parametrize("status", [502, 503, 504])
     @virtual_time
     async def test_gateway_error_keeps_readers_waiting(self, status: int) -> None:
-        (task,) = waiting(ServerHealth(Server(then=ApiError(status))), 1)
+        (task,) = start_waiters(ServerHealth(Server(then=ApiError(status))), 1)
         await asyncio.sleep(600)
         assert not task.done()
         await finish(task)
@@ -201,7 +201,7 @@ class TestServerThatIsUnreadyForLong:
 async def test_error_other_than_an_outage_ends_the_wait(error: Exception) -> None:
     """The waiting readers get the same error from their next request."""
     server = Server(then=error)
-    await asyncio.gather(*waiting(ServerHealth(server), 3))
+    await asyncio.gather(*start_waiters(ServerHealth(server), 3))
     assert len(server.asked) == 1
 
 
@@ -262,15 +262,15 @@ async def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     health = ServerHealth(Server([TransportError(f"{SERVER}: refused")] * 5), Random(1))
     for _ in range(2):
-        await asyncio.gather(*waiting(health, 5))
-    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        await asyncio.gather(*start_waiters(health, 5))
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", "https://server cannot be reached: refused"),
         ("INFO", "https://server: reachable again after 22.4 s"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "is_logged"),
     [
         (
             "[+]ping ok\n[-]etcd failed: reason withheld\n[+]log ok\n[-]shutdown failed: reason withheld\n"
@@ -283,23 +283,23 @@ async def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 )
 @virtual_time
 async def test_unready_server_is_logged_with_its_failed_checks(
-    caplog: pytest.LogCaptureFixture, message: str, told: str
+    caplog: pytest.LogCaptureFixture, message: str, is_logged: str
 ) -> None:
     health = ServerHealth(Server([ApiError(500, "InternalError", message)]))
-    await asyncio.gather(*waiting(health, 5))
-    assert caplog.messages == [f"https://server is not ready: {told}"]
+    await asyncio.gather(*start_waiters(health, 5))
+    assert caplog.messages == [f"https://server is not ready: {is_logged}"]
 
 
 @virtual_time
 async def test_first_of_equal_errors_is_logged_until_an_answer_comes() -> None:
     client = Client(Server())
     health = client.health
-    assert [health.missed(REFUSED) for _ in range(3)] == [True, False, False]
-    assert health.missed(IdleTimeoutError("silent"))
-    assert health.missed(ApiError(500))
-    assert health.missed(ApiError(500))
+    assert [health.record_error(REFUSED) for _ in range(3)] == [True, False, False]
+    assert health.record_error(IdleTimeoutError("silent"))
+    assert health.record_error(ApiError(500))
+    assert health.record_error(ApiError(500))
     await client.get("/api")
-    assert health.missed(REFUSED)
+    assert health.record_error(REFUSED)
 
 
 class TestRefusedCredentials:
@@ -312,9 +312,9 @@ class TestRefusedCredentials:
         caplog.set_level(logging.INFO)
         server = Server([UNAUTHORIZED] * 3)
         health = ServerHealth(server, Random(1))
-        assert await asyncio.gather(*waiting(health, 5, UNAUTHORIZED)) == [True] * 5
+        assert await asyncio.gather(*start_waiters(health, 5, UNAUTHORIZED)) == [True] * 5
         assert len(server.asked) == 4
-        said = [(each.levelname, each.getMessage()) for each in caplog.records]
+        said = [(record.levelname, record.getMessage()) for record in caplog.records]
         assert [level for level, _ in said] == ["WARNING", "INFO"]
         assert said[0][1].startswith("https://server does not accept the credentials: 401 Unauthorized")
         assert said[1][1].startswith("https://server: accepts the credentials again after ")
@@ -323,7 +323,7 @@ class TestRefusedCredentials:
     async def test_accepted_request_ends_the_wait_and_another_401_does_not(self) -> None:
         server = Server(then=UNAUTHORIZED)
         client = Client(server)
-        (task,) = waiting(client.health, 1, UNAUTHORIZED)
+        (task,) = start_waiters(client.health, 1, UNAUTHORIZED)
         with pytest.raises(ApiError):
             await client.get("/api")
         await turns(5)
@@ -337,23 +337,23 @@ class TestRefusedCredentials:
         """Only the first of several 401 errors is logged."""
         server = Server(then=UNAUTHORIZED)
         client = Client(server)
-        told: list[bool] = []
+        logged: list[bool] = []
         for _ in range(3):
             with pytest.raises(ApiError):
                 await client.get("/api")
-            told.append(client.health.missed(UNAUTHORIZED))
-        assert told == [True, False, False]
+            logged.append(client.health.record_error(UNAUTHORIZED))
+        assert logged == [True, False, False]
         server.comes_back()
         await client.get("/api")
-        assert client.health.missed(UNAUTHORIZED)
+        assert client.health.record_error(UNAUTHORIZED)
 
     @virtual_time
     async def test_401_is_not_an_outage(self) -> None:
         """A 401 ends the wait for the server, but not the wait for accepted credentials."""
         server = Server(then=UNAUTHORIZED)
         health = ServerHealth(server)
-        (refused,) = waiting(health, 1, UNAUTHORIZED)
-        (away,) = waiting(health, 1)
+        (refused,) = start_waiters(health, 1, UNAUTHORIZED)
+        (away,) = start_waiters(health, 1)
         assert not await away
         assert not refused.done()
         await finish(refused)
@@ -366,28 +366,28 @@ class TestReopeningStreams:
     async def test_failure_of_the_first_request_fails_all(self) -> None:
         server = Server(then=REFUSED)
         client = Client(server)
-        client.health.missed(TransportError("cut"))
+        client.health.record_error(TransportError("cut"))
         outcomes = await asyncio.gather(
             *(client.stream(f"/{number}") for number in range(5)), return_exceptions=True
         )
-        assert [(type(each), str(each)) for each in outcomes] == [(TransportError, "refused")] * 5
+        assert [(type(outcome), str(outcome)) for outcome in outcomes] == [(TransportError, "refused")] * 5
         assert len(server.asked) == 1
 
     @virtual_time
     async def test_each_error_names_its_own_request(self) -> None:
         server = Server(then=TransportError("refused"))
         client = Client(server)
-        client.health.missed(TransportError("cut"))
+        client.health.record_error(TransportError("cut"))
         watches = [ListWatch.for_resource(client, "v1", plural).watch for plural in ("pods", "nodes")]
         outcomes = await asyncio.gather(*(watch(ListOptions()) for watch in watches), return_exceptions=True)
-        assert [str(each) for each in outcomes] == ["watch pods: refused", "watch nodes: refused"]
+        assert [str(outcome) for outcome in outcomes] == ["watch pods: refused", "watch nodes: refused"]
         assert len(server.asked) == 1
 
     @virtual_time
     async def test_all_requests_are_sent_when_the_first_succeeds(self) -> None:
         server = Server()
         client = Client(server)
-        client.health.missed(TransportError("cut"))
+        client.health.record_error(TransportError("cut"))
         began = asyncio.get_running_loop().time()
         await asyncio.gather(*(client.stream(f"/{number}") for number in range(5)))
         assert [path for path, _ in server.asked] == ["/0", "/1", "/2", "/3", "/4"]
@@ -398,18 +398,18 @@ class TestReopeningStreams:
     async def test_error_of_the_first_request_alone_is_not_shared(self, error: Exception) -> None:
         server = Server([error])
         client = Client(server)
-        client.health.missed(TransportError("cut"))
+        client.health.record_error(TransportError("cut"))
         outcomes = await asyncio.gather(
             *(client.stream(f"/{number}") for number in range(5)), return_exceptions=True
         )
         assert outcomes[0] is error
-        assert not any(isinstance(each, BaseException) for each in outcomes[1:])
+        assert not any(isinstance(outcome, BaseException) for outcome in outcomes[1:])
 
     @virtual_time
     async def test_others_wait_for_the_first_request_for_one_second(self) -> None:
         server = Server([None])
         client = Client(server)
-        client.health.missed(TransportError("cut"))
+        client.health.record_error(TransportError("cut"))
         first = asyncio.create_task(client.stream("/0"))
         await turns(3)
         began = asyncio.get_running_loop().time()
@@ -421,7 +421,7 @@ class TestReopeningStreams:
     async def test_cancelled_first_request_lets_the_others_continue(self) -> None:
         server = Server([None])
         client = Client(server)
-        client.health.missed(TransportError("cut"))
+        client.health.record_error(TransportError("cut"))
         tasks = [asyncio.create_task(client.stream(f"/{number}")) for number in range(5)]
         await turns(3)
         await finish(tasks[0])
@@ -432,7 +432,7 @@ class TestReopeningStreams:
     async def test_waiting_requests_can_be_cancelled(self) -> None:
         server = Server([None])
         client = Client(server)
-        client.health.missed(TransportError("cut"))
+        client.health.record_error(TransportError("cut"))
         tasks = [asyncio.create_task(client.stream(f"/{number}")) for number in range(3)]
         await turns(3)
         await finish(tasks[1])
@@ -446,7 +446,7 @@ class TestReopeningStreams:
     async def test_no_request_waits_without_a_failure_before(self) -> None:
         server = Server([None])
         client = Client(server)
-        client.health.missed(DamagedError("a bit was turned"))
+        client.health.record_error(DamagedError("a bit was turned"))
         first = asyncio.create_task(client.stream("/0"))
         await turns(3)
         loop = asyncio.get_running_loop()
@@ -462,9 +462,9 @@ async def test_forbidden_readers_continue_when_a_request_is_accepted() -> None:
     tasks = [asyncio.create_task(health.until_accepted()) for _ in range(3)]
     await turns(3)
     await finish(tasks[0])
-    health.accepted()
+    health.record_accepted()
     await asyncio.gather(*tasks[1:])
-    health.accepted()
+    health.record_accepted()
 
 
 def test_outage_of_another_event_loop_is_ignored() -> None:
@@ -474,7 +474,7 @@ def test_outage_of_another_event_loop_is_ignored() -> None:
     async def give_up() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await asyncio.gather(*waiting(health, 2))
+                await asyncio.gather(*start_waiters(health, 2))
 
     asyncio.run(give_up())
     run(health.until_reachable(REFUSED))

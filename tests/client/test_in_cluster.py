@@ -16,9 +16,9 @@ from ..listwatch.streams import (
     EVENT,
     FakeServer,
     begin,
-    serving,
+    serve,
 )
-from .clusters import Authority, guarded, on_clock, renewed, write_kubeconfig
+from .clusters import Authority, on_clock, serve_guarded, wait_renewed, write_kubeconfig
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def test_the_service_account_of_a_pod(
     (account / "token").write_text("one\n")
     (account / "namespace").write_text("team-b")
     wall = 1_000_000.0
-    async with guarded("one", authority.server_context()) as (server, guard):
+    async with serve_guarded("one", authority.server_context()) as (server, guard):
         service_at(server, monkeypatch)
         async with on_clock(InCluster(), library, lambda: wall) as client:
             assert (client.server, client.namespace) == (server.url, "team-b")
@@ -58,7 +58,7 @@ async def test_the_service_account_of_a_pod(
             (account / "token").write_text("three\n")
             wall += 61
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             guard.token = "three"
             await client.get("/api")
     assert server.tokens == [f"Bearer {token}" for token in ("one", "one", "one", "two", "two", "three")]
@@ -73,7 +73,7 @@ async def test_an_authority_that_was_replaced(
     (account / "ca.crt").write_bytes(old.pem)
     (account / "token").write_text("one")
     tls = old.server_context()
-    async with guarded("one", tls) as (server, _):
+    async with serve_guarded("one", tls) as (server, _):
         service_at(server, monkeypatch)
         async with on_clock(InCluster(), library, lambda: wall) as client:
             new.certify(tls)
@@ -90,7 +90,7 @@ async def test_an_authority_that_was_replaced(
             (account / "ca.crt").write_bytes(old.pem)
             wall += 61
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             with pytest.raises(TransportError, match=r"certificate cannot be verified"):
                 await client.get("/api")
             old.certify(tls)
@@ -112,7 +112,7 @@ async def test_closing_ends_what_began_before_the_authority_was_replaced(
             await over.wait()
         return answer
 
-    async with serving(answer, authority.server_context()) as server:
+    async with serve(answer, authority.server_context()) as server:
         service_at(server, monkeypatch)
         async with on_clock(InCluster(), library, lambda: wall) as client:
             stream: Any = await client.stream("/watch")
@@ -120,7 +120,7 @@ async def test_closing_ends_what_began_before_the_authority_was_replaced(
             (account / "ca.crt").write_bytes(authority.pem + Authority().pem)
             wall += 61
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             transport: Any = client.transport
             assert transport._opened.sessions is not stream._sessions
         try:
@@ -182,7 +182,7 @@ async def test_missing_authority_is_logged_once(
             wall += 61
             with pytest.raises(TransportError, match="cannot connect"):
                 await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
     assert caplog.text.count("ca.crt does not exist") == 1
 
 
@@ -192,7 +192,7 @@ async def test_a_service_account_that_is_gone_keeps_its_last_content(
     authority, wall = Authority(), 1_000_000.0
     for file, content in (("ca.crt", authority.pem), ("token", b"one"), ("namespace", b"team-b")):
         (account / file).write_bytes(content)
-    async with guarded("one", authority.server_context()) as (server, _):
+    async with serve_guarded("one", authority.server_context()) as (server, _):
         service_at(server, monkeypatch)
         async with on_clock(InCluster(), library, lambda: wall) as client:
             for file in ("ca.crt", "token", "namespace"):
@@ -200,7 +200,7 @@ async def test_a_service_account_that_is_gone_keeps_its_last_content(
             for _ in range(5):
                 wall += 61
                 await client.get("/api")
-                await renewed(client)
+                await wait_renewed(client)
             assert client.namespace == "team-b"
     assert sorted(record.getMessage().partition(" ")[0] for record in caplog.records) == [
         "ca.crt",
@@ -215,7 +215,7 @@ async def test_client_from_environment_is_the_service_account_in_a_pod_and_the_k
     authority = Authority()
     (account / "ca.crt").write_bytes(authority.pem)
     (account / "token").write_text("of the pod")
-    async with guarded("of the pod", authority.server_context()) as (server, guard):
+    async with serve_guarded("of the pod", authority.server_context()) as (server, guard):
         user = {"token": "of the user"}
         path = write_kubeconfig(account / "config", server.url, user, ca=authority.pem)
         monkeypatch.setenv("KUBECONFIG", str(path))

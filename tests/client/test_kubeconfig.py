@@ -22,12 +22,12 @@ from aioinformer import (
 from aioinformer.client.kept_files import LARGEST_FILE
 from aioinformer.client.kubeconfig import KubeConfig
 
-from ..listwatch.streams import POD_LIST, json_of, serving
-from .clusters import Authority, Plugin, client_name, guarded, on_clock, renewed, write_kubeconfig
+from ..listwatch.streams import POD_LIST, json_of, serve
+from .clusters import Authority, Plugin, client_name, on_clock, serve_guarded, wait_renewed, write_kubeconfig
 
 
 async def test_a_context_with_a_token(library: str, tmp_path: Path) -> None:
-    async with guarded("secret") as (server, _):
+    async with serve_guarded("secret") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"token": "secret"})
         async with Client.from_kubeconfig(path=path, library=library) as client:
             assert (client.server, client.namespace) == (server.url, "team-a")
@@ -66,7 +66,7 @@ async def test_a_client_stays_with_the_context_that_it_began_with(library: str, 
     """A change of the current context, or of the context's server, does not redirect a running client."""
     path, plugin = tmp_path / "config", Plugin(tmp_path)
     plugin.gives(token="one")
-    async with guarded("one") as (server, guard), guarded("other") as (other, _):
+    async with serve_guarded("one") as (server, guard), serve_guarded("other") as (other, _):
 
         def write(current: str, main: str, url: str = server.url) -> None:
             config = json.loads(write_kubeconfig(path, url, plugin.user()).read_text())
@@ -100,7 +100,7 @@ async def test_a_client_stays_with_the_context_that_it_began_with(library: str, 
 async def test_client_with_credentials_does_not_become_anonymous(library: str, tmp_path: Path) -> None:
     """For example after a logout: an anonymous request gets 403, and 403 does not reload the kubeconfig."""
     path = tmp_path / "config"
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         write_kubeconfig(path, server.url, {"token": "one"})
         async with Client.from_kubeconfig(path=path, library=library) as client:
             await client.get("/api")
@@ -282,7 +282,7 @@ async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None
     async def answer(request: Any) -> Any:
         return json_of(POD_LIST)
 
-    async with serving(answer) as server:
+    async with serve(answer) as server:
         user: dict[str, Any] = {"username": "ada", "password": "lovelace", "as": "grace", "as-uid": "42"}
         path = write_kubeconfig(tmp_path / "config", server.url, user)
         async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -312,7 +312,7 @@ async def test_client_certificates(library: str, tmp_path: Path) -> None:
         "client-key-data": base64.b64encode(key).decode(),
     }
     files = {"client-certificate": "ada.crt", "client-key": "ada.key"}
-    async with serving(name, authority.server_context(wants_client=True)) as server:
+    async with serve(name, authority.server_context(wants_client=True)) as server:
         for user, expected in ((inline, "ada"), (files, "ada"), (None, ""), ({}, "")):
             path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
             async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -336,7 +336,7 @@ async def test_relative_paths_are_those_of_the_file_that_has_them(
         (tmp_path / folder).mkdir()
         for file, content in files.items():
             (tmp_path / folder / file).write_bytes(content)
-    async with serving(name, authority.server_context(wants_client=True)) as server:
+    async with serve(name, authority.server_context(wants_client=True)) as server:
         user = {"client-certificate": "a.crt", "client-key": "a.key"}
         of_clusters, of_users = tmp_path / "clusters" / "config", tmp_path / "users" / "config"
         cluster: dict[str, Any] = {"server": server.url, "certificate-authority": "ca.crt"}
@@ -363,7 +363,7 @@ async def test_client_certificates_are_read_again_after_a_minute(library: str, t
     tls = authority.server_context(wants_client=True)
     tls.verify_mode = ssl.CERT_REQUIRED
     issue(stranger, "ada")
-    async with serving(name, tls) as server:
+    async with serve(name, tls) as server:
         user = {"client-certificate": "client.crt", "client-key": "client.key"}
         path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
         async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
@@ -373,11 +373,11 @@ async def test_client_certificates_are_read_again_after_a_minute(library: str, t
             wall += 61
             with pytest.raises(TransportError):
                 await client.get("/whoami")
-            await renewed(client)
+            await wait_renewed(client)
             for _ in range(2):
                 assert await client.get_json("/whoami") == "ada"
                 wall += 61
-            await renewed(client)
+            await wait_renewed(client)
             assert await client.get_json("/whoami") == "ada"
         assert len({request.transport for request in server.requests}) == 1  # nothing has changed since
 
@@ -388,7 +388,7 @@ async def test_tls_is_verified(library: str, tmp_path: Path) -> None:
     async def answer(request: Any) -> Any:
         return json_of(POD_LIST)
 
-    async with serving(answer, authority.server_context("127.0.0.1")) as server:
+    async with serve(answer, authority.server_context("127.0.0.1")) as server:
         user = {"token": "t"}
         path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
         async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -406,7 +406,7 @@ async def test_tls_is_verified(library: str, tmp_path: Path) -> None:
         path = write_kubeconfig(tmp_path / "config", server.url, user, **trusting)
         async with Client.from_kubeconfig(path=path, library=library) as client:
             await client.get("/api")
-    async with serving(answer, authority.server_context("api.example.com")) as server:
+    async with serve(answer, authority.server_context("api.example.com")) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
         async with Client.from_kubeconfig(path=path, library=library) as client:
             with pytest.raises(TransportError, match=r"tls-server-name"):
@@ -427,7 +427,7 @@ async def test_empty_fields_are_absent(library: str, tmp_path: Path) -> None:
     async def name(request: Any) -> Any:
         return json_of(f'"{client_name(request)}"')
 
-    async with serving(name, authority.server_context(wants_client=True)) as server:
+    async with serve(name, authority.server_context(wants_client=True)) as server:
         for empty in ("", None):
             cluster: Any = {"certificate-authority": "ca.crt", "certificate-authority-data": empty}
             cluster |= dict.fromkeys(("tls-server-name", "proxy-url", "insecure-skip-tls-verify"), empty)
@@ -470,7 +470,7 @@ async def test_of_several_credentials_client_gos_choice_is_sent(
     async def answer(request: Any) -> Any:
         return json_of("{}")
 
-    async with serving(answer, authority.server_context()) as server:
+    async with serve(answer, authority.server_context()) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, user | plugin.user(), ca=authority.pem)
         async with Client.from_kubeconfig(path=path, library=library) as client:
             await client.get("/api")
@@ -479,7 +479,7 @@ async def test_of_several_credentials_client_gos_choice_is_sent(
 
 
 async def test_a_name_without_a_password(library: str, tmp_path: Path) -> None:
-    async with guarded("t") as (server, _):
+    async with serve_guarded("t") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"username": "ada"})
         async with Client.from_kubeconfig(path=path, library=library) as client:
             with pytest.raises(ApiError, match="401"):
@@ -498,7 +498,7 @@ async def test_credentials_are_not_sent_in_clear(
     async def answer(request: Any) -> Any:
         return json_of("{}")
 
-    async with serving(answer) as proxy:
+    async with serve(answer) as proxy:
         for user in (plugin.user(), {"token": "t", "as": "ada"}, {"username": "ada", "password": "secret"}):
             by: Any = {"proxy-url": proxy.url}
             path = write_kubeconfig(tmp_path / "config", url, user, **by)
@@ -514,7 +514,7 @@ async def test_credentials_are_not_sent_in_clear(
 
 async def test_urls_that_kubectl_takes(library: str, tmp_path: Path) -> None:
     authority = Authority()
-    async with guarded("t", authority.server_context()) as (server, _):
+    async with serve_guarded("t", authority.server_context()) as (server, _):
         user, own = {"token": "t"}, server.url.removeprefix("https://")
         for url in (f"HTTPS://{own}", f"https://{own}/?x=1#y"):
             path = write_kubeconfig(tmp_path / "config", url, user, ca=authority.pem)
@@ -546,7 +546,7 @@ async def test_a_path_means_the_same_file_wherever_the_process_goes(
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
     (tmp_path / "elsewhere").mkdir()
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         for given in ("path", "environment"):
             monkeypatch.chdir(tmp_path)
@@ -566,7 +566,7 @@ async def test_a_plugin_is_asked_again_when_the_kubeconfig_is_gone(
     """Deleted, emptied or damaged: its last content stays in use, as client-go reads it only once."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         async with Client.from_kubeconfig(path=path, library=library) as client:
             if becomes is None:
@@ -592,7 +592,7 @@ async def test_one_of_several_kubeconfigs_is_gone(
 ) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         cluster, user = tmp_path / "cluster", tmp_path / "user"
         config = json.loads(write_kubeconfig(cluster, server.url, plugin.user()).read_text())
         user.write_text(json.dumps({"users": config.pop("users")}))
@@ -610,7 +610,7 @@ async def test_a_kubeconfig_that_is_a_pipe_is_read_once(
 ) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         text = write_kubeconfig(tmp_path / "config", server.url, plugin.user()).read_text()
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
@@ -636,7 +636,7 @@ async def test_missing_certificate_files_are_logged_once(
     async def name(request: Any) -> Any:
         return json_of(f'"{client_name(request)}"')
 
-    async with serving(name, authority.server_context(wants_client=True)) as server:
+    async with serve(name, authority.server_context(wants_client=True)) as server:
         user = {"client-certificate": "ada.crt", "client-key": "ada.key"}
         cluster: Any = {"certificate-authority": "ca.crt"}
         path = write_kubeconfig(tmp_path / "config", server.url, user, **cluster)
@@ -646,7 +646,7 @@ async def test_missing_certificate_files_are_logged_once(
             for minute in range(60):
                 wall += 10
                 assert await client.get_json("/whoami") == "ada"
-                await renewed(client)
+                await wait_renewed(client)
                 if minute == 30:
                     (tmp_path / "ca.crt").write_bytes(authority.pem + Authority().pem)
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
@@ -659,19 +659,19 @@ async def test_missing_certificate_files_are_logged_once(
 async def test_a_token_file_that_is_gone_keeps_the_newest_token(library: str, tmp_path: Path) -> None:
     wall = 1_000_000.0
     (tmp_path / "token").write_text("one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": "token"})
         async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             (tmp_path / "token").write_text("two")
             wall += 61
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             guard.token = "two"
             (tmp_path / "token").unlink()
             for _ in range(3):
                 wall += 61
                 await client.get("/api")
-                await renewed(client)
+                await wait_renewed(client)
     assert server.tokens[-1] == "Bearer two"
 
 
@@ -681,7 +681,7 @@ async def test_kubeconfigs_in_the_encodings_of_kubectl(
     library: str, tmp_path: Path, encoding: str, indent: str | None
 ) -> None:
     """Windows tools write UTF-16, or a byte order mark before JSON."""
-    async with guarded("secret") as (server, _):
+    async with serve_guarded("secret") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"token": "secret"})
         config = json.loads(path.read_text())
         config["users"].append({"name": "jürgen", "user": {}})
@@ -736,7 +736,7 @@ async def test_names_and_passwords_of_urls_are_sent_as_utf_8(library: str, tmp_p
         return json_of(POD_LIST)
 
     expected = "Basic " + base64.b64encode("jürgen:pä\u0141s:ß".encode()).decode()
-    async with serving(answer) as server:
+    async with serve(answer) as server:
         for credentials in ("jürgen:pä\u0141s:ß", "j%C3%BCrgen:p%C3%A4%C5%81s%3A%C3%9F"):
             url = server.url.replace("//", f"//{credentials}@")
             async with Client.from_url(url, library=library) as client:
@@ -749,7 +749,7 @@ async def test_names_and_passwords_of_urls_are_sent_as_utf_8(library: str, tmp_p
             async with Client.from_kubeconfig(path=path, library=library) as client:
                 await client.get("/api")
             said = [request.headers for request in server.requests[-3:]]
-            assert [each.get("Authorization") for each in said] == [expected, expected, None]
+            assert [headers.get("Authorization") for headers in said] == [expected, expected, None]
             assert said[2]["Proxy-Authorization"] == expected
 
 
@@ -770,7 +770,7 @@ async def test_a_401_says_where_the_credentials_came_from(
     (tmp_path / "file").write_text("from-file")
     plugin = Plugin(tmp_path)
     plugin.gives(token="from-plugin")
-    async with guarded("another") as (server, _):
+    async with serve_guarded("another") as (server, _):
         given = plugin.user() if user and "exec" in user else user
         path = write_kubeconfig(tmp_path / "config", server.url, given)
         async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -780,7 +780,7 @@ async def test_a_401_says_where_the_credentials_came_from(
 
 
 async def test_a_401_of_a_url_says_where_the_credentials_came_from(library: str) -> None:
-    async with guarded("another") as (server, _):
+    async with serve_guarded("another") as (server, _):
         for url, token, origin in (
             (server.url, "t", "the credentials came from the token given to Client.from_url"),
             (server.url, None, "no credentials were sent: pass a token to Client.from_url"),

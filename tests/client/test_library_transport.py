@@ -26,15 +26,15 @@ from aioinformer.errors import ClientClosedError, WrongEventLoopError
 
 from ..listwatch.streams import FakeServer
 from ..steps import until
-from .clusters import Plugin, guarded, jwt, on_clock, renewed, write_kubeconfig
-from .wire import HEAD, Asked, wired
+from .clusters import Plugin, jwt, on_clock, serve_guarded, wait_renewed, write_kubeconfig
+from .wire import HEAD, Asked, serve_wire
 
 
 async def test_a_401_reads_the_token_file_again(library: str, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
     path = write_kubeconfig(tmp_path / "config", "http://x", {"tokenFile": "token"})
-    async with guarded("old") as (server, guard):
+    async with serve_guarded("old") as (server, guard):
         write_kubeconfig(path, server.url, {"tokenFile": "token"})
         async with Client.from_kubeconfig(path=path, library=library) as client:
             pods = ListWatch.for_resource(client, "v1", "pods")
@@ -50,7 +50,7 @@ async def test_a_401_reads_the_token_file_again(library: str, tmp_path: Path) ->
 
 async def test_a_second_401_is_an_api_error(library: str, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("wrong")
-    async with guarded("right") as (server, _):
+    async with serve_guarded("right") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": "token"})
         async with Client.from_kubeconfig(path=path, library=library) as client:
             (tmp_path / "token").write_text("wrong again")
@@ -71,7 +71,7 @@ async def test_a_second_401_is_an_api_error(library: str, tmp_path: Path) -> Non
 
 async def test_a_fixed_token_is_not_tried_twice(library: str) -> None:
     async with (
-        guarded("right") as (server, _),
+        serve_guarded("right") as (server, _),
         Client.from_url(server.url, "wrong", library=library) as client,
     ):
         with pytest.raises(ApiError, match=r"401"):
@@ -82,7 +82,7 @@ async def test_a_fixed_token_is_not_tried_twice(library: str) -> None:
 async def test_many_requests_refused_at_once_renew_once(library: str, tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         async with Client.from_kubeconfig(path=path, library=library) as client:
             await client.get("/api")
@@ -105,7 +105,7 @@ async def test_plugin_may_run_longer_than_a_request_waits(library: str, tmp_path
     """Such as an elector's tries, or probes after a 401."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         async with Client.from_kubeconfig(path=path, library=library) as client:
             guard.token = "two"
@@ -134,7 +134,7 @@ async def test_every_request_waits_for_credentials_by_its_own_deadline(
         guard.token = token
         plugin.gives(token=token, expirationTimestamp=datetime.fromtimestamp(wall + 600, UTC).isoformat())
 
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         client = on_clock(KubeConfig(path=path), library, lambda: wall)
         requests, never = 0, asyncio.get_running_loop().create_future()
@@ -172,7 +172,7 @@ async def test_every_request_waits_for_credentials_by_its_own_deadline(
 async def test_files_are_read_while_the_default_executor_is_full(library: str, tmp_path: Path) -> None:
     wall, token, over = 1_000_000.0, tmp_path / "token", threading.Event()
     token.write_text("one")
-    async with guarded("two") as (server, _):
+    async with serve_guarded("two") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
         client = on_clock(KubeConfig(path=path), library, lambda: wall)
         loop = asyncio.get_running_loop()
@@ -190,14 +190,14 @@ async def test_files_are_read_while_the_default_executor_is_full(library: str, t
 async def test_expiry_is_read_from_a_jwt(library: str, tmp_path: Path) -> None:
     plugin, wall = Plugin(tmp_path), 1_000_000.0
     plugin.gives(token=jwt(wall + 600))
-    async with guarded(jwt(wall + 600)) as (server, guard):
+    async with serve_guarded(jwt(wall + 600)) as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             await client.get("/api")
             wall += 550
             plugin.gives(token=jwt(wall + 600))
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             guard.token = jwt(wall + 600)
             await client.get("/api")
             assert len(plugin.runs) == 2
@@ -210,14 +210,17 @@ async def test_expiry_is_read_from_a_jwt(library: str, tmp_path: Path) -> None:
 
 async def test_jwt_with_an_impossible_expiry(library: str) -> None:
     token = jwt(10**400)
-    async with guarded(token) as (server, _), Client.from_url(server.url, token, library=library) as client:
+    async with (
+        serve_guarded(token) as (server, _),
+        Client.from_url(server.url, token, library=library) as client,
+    ):
         await client.get("/api")
 
 
 async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
     wall, token = 1_000_000.0, tmp_path / "token"
     token.write_text("one")
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
         async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             await client.get("/api")
@@ -225,7 +228,7 @@ async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path:
             path.unlink()  # nothing but the token is read
             wall += 61
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             guard.token = "two"
             await client.get("/api")
             token.unlink()
@@ -237,7 +240,7 @@ async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path:
 async def test_a_user_who_is_changed_while_a_client_runs(library: str, tmp_path: Path) -> None:
     """A reload applies another token file and another impersonated user, also if the old file is gone."""
     wall, path = 1_000_000.0, tmp_path / "config"
-    async with guarded("one") as (server, guard):
+    async with serve_guarded("one") as (server, guard):
 
         def change(token: str, name: str) -> None:
             guard.token = token
@@ -251,7 +254,7 @@ async def test_a_user_who_is_changed_while_a_client_runs(library: str, tmp_path:
             await client.get("/api")
             wall += 61
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             await client.get("/api")
             (tmp_path / "two").unlink()
             change("three", "joan")
@@ -281,7 +284,7 @@ class Slow:
 
 
 async def test_credentials_that_come_after_a_close_are_not_those_of_the_next_opening(library: str) -> None:
-    async with guarded("secret") as (server, _):
+    async with serve_guarded("secret") as (server, _):
         source = Slow(server.url)
         transport = LibraryTransport(source, library_named(library))
         client = Client(transport)
@@ -309,7 +312,7 @@ async def test_an_answer_that_breaks_off_within_its_header_lines(library: str, s
         yield HEAD[:sent]
 
     says = r"^http://127\.0\.0\.1:\d+: the connection ended within the response headers$"
-    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url, library=library) as client:
         for ask in (
             partial(client.get, "/api"),
             partial(client.stream, "/api"),
@@ -345,7 +348,7 @@ async def test_no_error_holds_tokens_or_cookies(library: str, sent: bytes) -> No
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         yield sent
 
-    async with wired(answer) as server, Client.from_url(server.url, "secret", library=library) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url, "secret", library=library) as client:
         for ask in (
             partial(client.get_json, "/api"),
             partial(client.stream, "/api"),
@@ -361,7 +364,7 @@ async def test_no_error_holds_a_proxys_password(library: str, tmp_path: Path) ->
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
         yield b"HTTP/1.1 407 No\r\n\r\n"
 
-    async with wired(answer) as proxy:
+    async with serve_wire(answer) as proxy:
         for url in (proxy.url, "http://127.0.0.1:1"):
             by: Any = {"proxy-url": url.replace("//", "//ada:secret@")}
             path = write_kubeconfig(tmp_path / "config", "https://api.example.com", {"token": "secret"}, **by)
@@ -391,7 +394,7 @@ async def test_no_error_holds_the_password_of_an_unusable_url(
 
 async def test_another_loop_cannot_close_the_client_while_its_loop_runs(library: str) -> None:
     async with (
-        guarded("right") as (server, _),
+        serve_guarded("right") as (server, _),
         Client.from_url(server.url, "right", library=library) as client,
     ):
         with ThreadPoolExecutor(1) as other_thread:
@@ -404,7 +407,7 @@ async def test_another_loop_cannot_close_the_client_while_its_loop_runs(library:
 
 
 async def test_another_loop_can_close_the_client_after_its_loop_ended(library: str) -> None:
-    async with guarded("right") as (server, _):
+    async with serve_guarded("right") as (server, _):
         client = Client.from_url(server.url, "right", library=library)
         with ThreadPoolExecutor(1) as other_thread:
             await asyncio.wrap_future(other_thread.submit(lambda: asyncio.run(client.open())))

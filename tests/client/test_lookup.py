@@ -133,7 +133,7 @@ async def test_a_manager_reads_and_writes_by_name(server: APIServer, client: Cli
     assert manager.for_resource("configmaps") is maps.informer
     async with manager:
         await maps.create({"metadata": {"name": "a", "namespace": "default"}, "data": {"k": "v"}})
-        assert [each.key for each in await maps.list()] == ["default/a"]
+        assert [config_map.key for config_map in await maps.list()] == ["default/a"]
         await nodes.create({"metadata": {"name": "n"}})
         assert (await nodes.get("n")).metadata["name"] == "n"
 
@@ -160,6 +160,6 @@ async def test_resources_of_a_class_are_typed(server: APIServer, client: Client)
     factory = SharedInformerFactory(client)
     cached = CachedResource(resource, factory.for_resource(Website))
     async with factory:
-        found = await cached.get("default/a")
-        assert found == created
-        assert (found.kind, found.api_version, found.spec) == ("Website", "example.com/v1", {"x": 1})
+        obj = await cached.get("default/a")
+        assert obj == created
+        assert (obj.kind, obj.api_version, obj.spec) == ("Website", "example.com/v1", {"x": 1})

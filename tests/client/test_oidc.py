@@ -23,9 +23,9 @@ from aioinformer.client.kubeconfig import KubeConfig
 from aioinformer.client.oidc import LONGEST_ANSWER
 from aioinformer.client.write_back import write_back
 
-from ..listwatch.streams import json_of, serving
+from ..listwatch.streams import json_of, serve
 from ..steps import turns
-from .clusters import Authority, guarded, jwt, on_clock, renewed, write_kubeconfig
+from .clusters import Authority, jwt, on_clock, serve_guarded, wait_renewed, write_kubeconfig
 
 
 def refreshable(issuer: str, authority: Authority) -> dict[str, Any]:
@@ -61,8 +61,8 @@ async def test_oidc_renews_id_tokens(library: str, tmp_path: Path, in_header: bo
         return json_of(json.dumps(said))
 
     async with (
-        guarded(jwt(wall + 600)) as (server, guard),
-        serving(identity_provider, authority.server_context()) as provider,
+        serve_guarded(jwt(wall + 600)) as (server, guard),
+        serve(identity_provider, authority.server_context()) as provider,
     ):
         config: dict[str, str] = {
             "idp-issuer-url": provider.url,
@@ -83,7 +83,7 @@ async def test_oidc_renews_id_tokens(library: str, tmp_path: Path, in_header: bo
             assert "refresh-1" in path.read_text()
             wall += 545
             await client.get("/api")
-            await renewed(client)
+            await wait_renewed(client)
             assert "refresh-2" in path.read_text()
             guard.token = jwt(wall + 600)
             await client.get("/api")
@@ -106,8 +106,8 @@ async def test_the_providers_authority_in_a_file(library: str, tmp_path: Path, i
         return json_of(json.dumps({"id_token": "new"}))
 
     async with (
-        serving(identity_provider, authority.server_context()) as provider,
-        guarded("new") as (server, _),
+        serve(identity_provider, authority.server_context()) as provider,
+        serve_guarded("new") as (server, _),
     ):
         user = refreshable(provider.url, authority)
         config = user["auth-provider"]["config"]
@@ -142,7 +142,7 @@ async def test_an_answer_of_the_provider_that_is_not_read(
     async def identity_provider(request: Any) -> Any:
         return answer() if request.path == path else endpoints_of(provider.url)
 
-    async with serving(identity_provider, authority.server_context()) as provider:
+    async with serve(identity_provider, authority.server_context()) as provider:
         user = refreshable(provider.url, authority)
         kubeconfig = write_kubeconfig(tmp_path / "config", "https://x:1", user)
         with pytest.raises(ConfigError, match=f"gave no new id-token: .*{path} .*{why}"):
@@ -159,12 +159,12 @@ async def test_a_redirect_does_not_take_the_refresh_token_to_another_address(
             return web.Response(status=307, headers={"Location": f"{provider.url}/elsewhere"})
         return endpoints_of(provider.url)
 
-    async with serving(identity_provider, authority.server_context()) as provider:
+    async with serve(identity_provider, authority.server_context()) as provider:
         user = refreshable(provider.url, authority)
         path = write_kubeconfig(tmp_path / "config", "https://x:1", user)
         with pytest.raises(ConfigError, match=r"/token redirects with status 307, which is not followed"):
             await Client.from_kubeconfig(path=path, library=library).open()
-    assert [each.path for each in provider.requests] == ["/.well-known/openid-configuration", "/token"]
+    assert [request.path for request in provider.requests] == ["/.well-known/openid-configuration", "/token"]
 
 
 async def test_a_refusal_does_not_hold_the_clients_secret(library: str, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ async def test_a_refusal_does_not_hold_the_clients_secret(library: str, tmp_path
             return endpoints_of(provider.url)
         return json_of("{}", 400)
 
-    async with serving(identity_provider, authority.server_context()) as provider:
+    async with serve(identity_provider, authority.server_context()) as provider:
         user = refreshable(provider.url, authority)
         path = write_kubeconfig(tmp_path / "config", "https://x:1", user)
         with pytest.raises(ConfigError, match=r"gave no new id-token: 400") as caught:
@@ -199,7 +199,7 @@ async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
         await let_go.wait()
         return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
 
-    async with serving(identity_provider, authority.server_context()) as provider:
+    async with serve(identity_provider, authority.server_context()) as provider:
         path = write_kubeconfig(tmp_path / "config", "https://x:1", refreshable(provider.url, authority))
         opening = asyncio.ensure_future(Client.from_kubeconfig(path=path, library=library).open())
         async with asyncio.timeout(30):
@@ -226,7 +226,7 @@ async def test_write_back_keeps_concurrent_changes(library: str, tmp_path: Path)
         file.write_text(json.dumps(written))
         return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
 
-    async with serving(identity_provider, authority.server_context()) as provider:
+    async with serve(identity_provider, authority.server_context()) as provider:
         (tmp_path / "real").mkdir()
         user = refreshable(provider.url, authority)
         file = write_kubeconfig(tmp_path / "real" / "config", "https://x:1", user)
@@ -245,7 +245,7 @@ async def test_write_back_keeps_concurrent_changes(library: str, tmp_path: Path)
     assert written["users"][0]["user"]["auth-provider"]["config"]["refresh-token"] == "used-once"
     assert path.is_symlink()
     assert file.stat().st_mode & 0o777 == 0o640
-    assert [each.name for each in file.parent.iterdir()] == ["config"]
+    assert [entry.name for entry in file.parent.iterdir()] == ["config"]
 
 
 BLOCK = """\
@@ -367,8 +367,8 @@ async def test_tokens_that_cannot_be_written_back_are_kept(
         return json_of(json.dumps({"id_token": guard.token, "refresh_token": f"refresh-{given}"}))
 
     async with (
-        guarded("none") as (server, guard),
-        serving(identity_provider, authority.server_context()) as provider,
+        serve_guarded("none") as (server, guard),
+        serve(identity_provider, authority.server_context()) as provider,
     ):
         path = write_kubeconfig(tmp_path / "config", server.url, refreshable(provider.url, authority))
         shared = json.loads(path.read_text())
@@ -383,6 +383,6 @@ async def test_tokens_that_cannot_be_written_back_are_kept(
                 await client.get("/api")
                 wall += 601
     assert given == 4
-    told = [record.getMessage() for record in caplog.records if "OIDC" in record.getMessage()]
-    assert len(told) == 1
-    assert "This client uses them" in told[0]
+    messages = [record.getMessage() for record in caplog.records if "OIDC" in record.getMessage()]
+    assert len(messages) == 1
+    assert "This client uses them" in messages[0]

@@ -14,7 +14,7 @@ from aioinformer import Client, LeaderElector, TransportError
 from aioinformer.testing import APIServer
 from aioinformer.testing.faults import Fault
 
-from ..steps import running, until
+from ..steps import run_during, until
 
 HANGING = "/api/v1/namespaces/default/configmaps"
 
@@ -25,7 +25,7 @@ async def hanging_calls(server: APIServer, client: Client, count: int) -> AsyncI
     frozen = server.faults.freeze(resource="configmaps")
     async with AsyncExitStack() as stack:
         for _ in range(count):
-            await stack.enter_async_context(running(client.get(HANGING, timeout=60)))
+            await stack.enter_async_context(run_during(client.get(HANGING, timeout=60)))
         async with asyncio.timeout(30):
             await until(lambda: sum(request.resource == "configmaps" for request in server.requests) == count)
         try:
@@ -34,7 +34,7 @@ async def hanging_calls(server: APIServer, client: Client, count: int) -> AsyncI
             frozen.remove()
 
 
-def wrapped(url: str, library: str, pool_size: int | None = None) -> Any:
+def make_api_client(url: str, library: str, pool_size: int | None = None) -> Any:
     """An ApiClient; of the default pool size where that is None."""
     package = importlib.import_module(f"{library}.client")
     configuration = package.Configuration(host=url)
@@ -47,7 +47,7 @@ def wrapped(url: str, library: str, pool_size: int | None = None) -> Any:
 async def test_hanging_calls_do_not_keep_a_lease_from_being_renewed(library: str, wraps: bool) -> None:
     async with APIServer() as server, AsyncExitStack() as stack:
         if wraps:
-            client = Client.wrap(await stack.enter_async_context(wrapped(server.url, library)))
+            client = Client.wrap(await stack.enter_async_context(make_api_client(server.url, library)))
         else:
             client = Client.from_url(server.url, library=library)
         elector = LeaderElector(
@@ -64,7 +64,7 @@ async def test_hanging_calls_do_not_keep_a_lease_from_being_renewed(library: str
 async def test_error_says_that_a_call_waited_for_a_free_connection(library: str) -> None:
     async with (
         APIServer() as server,
-        wrapped(server.url, library, 2) as api_client,
+        make_api_client(server.url, library, 2) as api_client,
         Client.wrap(api_client) as client,
     ):
         says = r"no free connection \(connection_pool_maxsize allows 2, .*\) within 0\.2 seconds"
@@ -77,7 +77,7 @@ async def test_error_says_that_a_call_waited_for_a_free_connection(library: str)
 async def test_a_call_that_waited_for_its_connection_then_waits_for_its_answer(library: str) -> None:
     async with (
         APIServer() as server,
-        wrapped(server.url, library, 1) as api_client,
+        make_api_client(server.url, library, 1) as api_client,
         Client.wrap(api_client) as client,
     ):
         server.faults.freeze(resource="secrets")

@@ -15,9 +15,9 @@ from aiohttp import web
 from aioinformer import Client, TransportError
 from aioinformer.client.resolver import Resolver
 
-from ..listwatch.streams import json_of, serving
+from ..listwatch.streams import json_of, serve
 from ..steps import full_default_executor
-from .clusters import Authority, guarded, jwt, write_kubeconfig
+from .clusters import Authority, jwt, serve_guarded, write_kubeconfig
 from .test_oidc import endpoints_of, refreshable
 
 
@@ -26,7 +26,7 @@ async def ok(request: web.Request) -> web.StreamResponse:
 
 
 async def test_host_names_are_resolved_while_the_default_executor_is_full(library: str) -> None:
-    async with serving(ok) as server, full_default_executor():
+    async with serve(ok) as server, full_default_executor():
         url = server.url.replace("127.0.0.1", "localhost")
         async with Client.from_url(url, library=library) as client:
             assert await client.get("/api", timeout=10) == b"{}"
@@ -42,8 +42,8 @@ async def test_oidc_refreshes_while_the_default_executor_is_full(library: str, t
         return endpoints
 
     async with (
-        guarded(token) as (server, _),
-        serving(identity_provider) as provider,
+        serve_guarded(token) as (server, _),
+        serve(identity_provider) as provider,
         full_default_executor(),
     ):
         issuer = provider.url.replace("127.0.0.1", "localhost")
@@ -76,6 +76,8 @@ async def test_resolver_finds_what_asyncio_finds() -> None:
     for host in ("localhost", "127.0.0.1", "::1"):
         theirs = await asyncio.get_running_loop().getaddrinfo(host, 80, type=socket.SOCK_STREAM)
         ours = await Resolver().resolve(host, 80)
-        assert {(each["family"], each["host"]) for each in ours} <= {(info[0], info[4][0]) for info in theirs}
+        assert {(address["family"], address["host"]) for address in ours} <= {
+            (info[0], info[4][0]) for info in theirs
+        }
         assert ours
-        assert {each["port"] for each in ours} == {80}
+        assert {address["port"] for address in ours} == {80}

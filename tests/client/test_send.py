@@ -17,7 +17,7 @@ from aioinformer import ApiError, Client, ConfigError, TransportError
 from aioinformer.client import sessions
 from aioinformer.client.transport import Change
 
-from ..listwatch.streams import json_of, serving
+from ..listwatch.streams import json_of, serve
 from .clusters import UNAUTHORIZED, Authority, write_kubeconfig
 
 STATUS = '{"kind":"Status","code":%d,"reason":"%s","message":"no"}'
@@ -42,7 +42,7 @@ async def test_the_body_arrives_byte_by_byte(library: str, method: str) -> None:
         assert dict(request.query) == {"fieldManager": "a b", "force": "true"}
         return json_of(b'{"done":true}', 201)
 
-    async with serving(answer) as server, Client.from_url(server.url, "secret", library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, "secret", library=library) as client:
         query = [("fieldManager", "a b"), ("force", "true")]
         assert await client.send(Change(method, body, content_type), "/api/v1/x", query) == b'{"done":true}'
     assert [request.method for request in server.requests] == [method]
@@ -55,7 +55,7 @@ async def test_patch_keeps_its_content_type(library: str, content_type: str) -> 
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(f'"{request.headers["Content-Type"]}"')
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         for body in (b"{}", b"[]"):
             assert (
                 await client.send(Change("PATCH", body, content_type), "/x") == f'"{content_type}"'.encode()
@@ -66,7 +66,7 @@ async def test_without_a_body_and_with_a_large_one(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(str(len(await request.read())))
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         assert await client.send(Change("DELETE"), "/x") == b"0"
         # web.Server takes a megabyte by default: as much again as would be refused is read all the same.
         assert await client.send(Change("POST", b" " * 1_000_000), "/x") == b"1000000"
@@ -81,7 +81,7 @@ async def test_a_large_body_is_sent_in_pieces(library: str) -> None:
             received += len(chunk)
         return json_of("{}")
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         await client.send(Change("POST", b" " * 3_000_000), "/x")
     assert received == 3_000_000
 
@@ -97,7 +97,7 @@ async def test_a_401_renews_and_sends_once_more(library: str, tmp_path: Path, me
         done.append(await request.read())
         return json_of("{}")
 
-    async with serving(answer) as server:
+    async with serve(answer) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
         token.write_text("wrong")
         async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -121,7 +121,7 @@ async def test_a_connection_that_breaks_is_not_tried_again(library: str, method:
         request.transport.close()
         return json_of("{}")
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         await client.get("/x")
         with pytest.raises(TransportError):
             await client.send(Change(method, b"{}"), "/x")
@@ -134,7 +134,7 @@ async def test_a_refusal_is_an_error_and_sent_once(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(STATUS % (status, "Why"), status, {"Retry-After": "7"})
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         for status in (403, 404, 409, 422, 429, 500, 503):
             server.requests.clear()
             with pytest.raises(ApiError) as raised:
@@ -157,7 +157,7 @@ async def test_a_redirect_is_not_followed(library: str, method: str) -> None:
             return json_of('{"kind":"Status"}')
         return json_of("{}", status, {"Location": "/moved"})
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         for status in (301, 302, 303, 307, 308):
             server.requests.clear()
             with pytest.raises(ApiError, match=r"redirects to /moved.*final URL") as raised:
@@ -178,7 +178,7 @@ async def test_all_of_an_answer_has_to_be_there_in_time(library: str) -> None:
             await response.write(b" ")
             await asyncio.sleep(0.01)
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         with pytest.raises(TransportError, match=r"no answer within 0\.3 seconds"):
             await client.send(Change("POST", b"{}"), "/x", timeout=0.3)
         assert asked.is_set()

@@ -53,8 +53,8 @@ REAL = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=REAL)])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
-    found: Cluster = request.getfixturevalue(request.param)
-    return found
+    fixture: Cluster = request.getfixturevalue(request.param)
+    return fixture
 
 
 def name_of(raw: bytes) -> str:

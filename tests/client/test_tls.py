@@ -15,8 +15,8 @@ import trustme
 from aioinformer import Client, ConfigError, TransportError
 from aioinformer.client.tls import TLS, Pem
 
-from ..listwatch.streams import json_of, serving
-from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
+from ..listwatch.streams import json_of, serve
+from .clusters import Authority, Plugin, client_name, serve_guarded, write_kubeconfig
 
 
 async def test_any_certificate_that_is_given_is_an_anchor(library: str, tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ async def test_any_certificate_that_is_given_is_an_anchor(library: str, tmp_path
     issued = between.issue_cert("127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issued.configure_cert(context)
-    async with guarded("t", context) as (server, _):
+    async with serve_guarded("t", context) as (server, _):
         for anchor in (between.cert_pem, issued.cert_chain_pems[0]):
             path = write_kubeconfig(tmp_path / "config", server.url, {"token": "t"}, ca=anchor.bytes())
             async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -54,7 +54,7 @@ async def test_certificates_leave_no_file_behind(
         "client-key-data": base64.b64encode(key).decode(),
     }
     plugin.gives(clientCertificateData=certificate.decode(), clientKeyData=key.decode())
-    async with serving(name, authority.server_context(wants_client=True)) as server:
+    async with serve(name, authority.server_context(wants_client=True)) as server:
         for user in (inline, plugin.user()):
             path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
             async with Client.from_kubeconfig(path=path, library=library) as client:
@@ -82,7 +82,7 @@ async def test_certificates_need_no_directory_that_can_be_written(
     async def name(request: Any) -> Any:
         return json_of(f'"{client_name(request)}"')
 
-    async with serving(name, context) as server:
+    async with serve(name, context) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
         async with Client.from_kubeconfig(path=path, library=library) as client:
             assert await client.get_json("/whoami") == "ada"
@@ -146,7 +146,7 @@ async def test_a_common_name_names_no_server(library: str, tmp_path: Path) -> No
     proper = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issuer.issue_cert("localhost").configure_cert(proper)
     for context, is_refused in ((named, True), (proper, False)):
-        async with guarded("t", context) as (server, _):
+        async with serve_guarded("t", context) as (server, _):
             url, token = server.url.replace("127.0.0.1", "localhost"), {"token": "t"}
             path = write_kubeconfig(tmp_path / "config", url, token, ca=issuer.cert_pem.bytes())
             async with Client.from_kubeconfig(path=path, library=library) as client:

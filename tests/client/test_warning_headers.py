@@ -16,7 +16,7 @@ from ..listwatch.streams import (
     EVENT,
     POD_LIST,
     json_of,
-    serving,
+    serve,
 )
 
 LOGGER = "aioinformer.client.warning_headers"
@@ -34,7 +34,7 @@ async def test_each_warning_is_logged_once_for_each_server(
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(POD_LIST, headers={"Warning": ", ".join(f'299 - "{text}"' for text in texts)})
 
-    async with serving(answer) as one, serving(answer) as other:
+    async with serve(answer) as one, serve(answer) as other:
         for server in (one, other, one):
             async with Client.from_url(server.url, library=library) as client:
                 await client.get("/api")
@@ -64,7 +64,7 @@ async def test_on_warning_has_the_warnings_of_every_answer(
         return response
 
     warned: list[str] = []
-    async with serving(answer) as server:
+    async with serve(answer) as server:
         client = Client.from_url(server.url, library=library, on_warning=warned.append)
         async with client:
             await client.send(Change("PUT", b"{}"), "/x")
@@ -89,7 +89,7 @@ async def test_failing_on_warning_fails_no_request_and_is_logged_once(
         raise failure
 
     async with (
-        serving(answer) as server,
+        serve(answer) as server,
         Client.from_url(server.url, library=library, on_warning=fail) as client,
     ):
         for _ in range(3):

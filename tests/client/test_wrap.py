@@ -22,10 +22,10 @@ from ..listwatch.streams import (
     POD_LIST,
     begin,
     json_of,
-    serving,
+    serve,
 )
-from ..steps import running, turns
-from .clusters import Authority, guarded
+from ..steps import run_during, turns
+from .clusters import Authority, serve_guarded
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def own_connections(api_client: Any) -> int:
 
 
 async def test_a_wrapped_api_client_keeps_its_connections(make: Callable[..., Any]) -> None:
-    async with serving(answer) as server, make(server.url, "secret") as api_client:
+    async with serve(answer) as server, make(server.url, "secret") as api_client:
         api_client.set_default_header("Impersonate-User", "ada")
         async with Client.wrap(api_client) as client:
             assert client.server == server.url
@@ -106,7 +106,7 @@ async def test_a_request_that_begins_while_connections_are_closed_has_its_own(
     authority, ca = Authority(), tmp_path / "ca.pem"
     ca.write_bytes(authority.pem)
     async with (
-        serving(answer, authority.server_context()) as server,
+        serve(answer, authority.server_context()) as server,
         make(server.url, ca=str(ca)) as api_client,
         asyncio.timeout(20),
     ):
@@ -126,7 +126,7 @@ async def test_a_bare_api_client_needs_no_closing_of_ours(make: Callable[..., An
             return opened
         return json_of(POD_LIST)
 
-    async with serving(keep_open) as server, make(server.url) as api_client:
+    async with serve(keep_open) as server, make(server.url) as api_client:
         pods: Any = ListWatch.for_resource(api_client, "v1", "pods")
         listed = await asyncio.gather(*(pods.list() for _ in range(5)))
         assert all(len(page.items) == 1 for page in listed)
@@ -153,7 +153,7 @@ async def test_its_own_hook_keeps_its_token_current(make: Callable[..., Any]) ->
         asked += 1
         configuration.api_key["BearerToken"] = "Bearer old" if asked < 3 else "Bearer new"
 
-    async with guarded("old") as (server, guard), make(server.url, "stale") as api_client:
+    async with serve_guarded("old") as (server, guard), make(server.url, "stale") as api_client:
         if not inspect.iscoroutinefunction(api_client.configuration.auth_settings):
             pytest.skip("this version of the library awaits no hook")
         api_client.configuration.refresh_api_key_hook = refresh
@@ -165,14 +165,14 @@ async def test_its_own_hook_keeps_its_token_current(make: Callable[..., Any]) ->
 
 
 async def test_a_wrapped_401_without_a_hook(make: Callable[..., Any]) -> None:
-    async with guarded("right") as (server, _), make(server.url, "wrong") as api_client:
+    async with serve_guarded("right") as (server, _), make(server.url, "wrong") as api_client:
         with pytest.raises(ApiError, match=r"401"):
             await ListWatch.for_resource(api_client, "v1", "pods").list()
         assert len(server.requests) == 1
 
 
 async def test_a_wrapped_token_that_no_header_can_carry(make: Callable[..., Any]) -> None:
-    async with serving(answer) as server, make(server.url, "to\nken") as api_client:
+    async with serve(answer) as server, make(server.url, "to\nken") as api_client:
         with pytest.raises(ConfigError, match=r"the request is invalid"):
             await ListWatch.for_resource(api_client, "v1", "pods").list()
 
@@ -187,7 +187,7 @@ async def test_a_closed_api_client_cannot_be_wrapped(make: Callable[..., Any], l
 
 
 async def test_a_subclass_is_an_api_client_too(make: Callable[..., Any]) -> None:
-    async with serving(answer) as server, make(server.url) as plain:
+    async with serve(answer) as server, make(server.url) as plain:
 
         class Mine(type(plain)):  # type: ignore[misc]
             pass
@@ -202,7 +202,7 @@ async def test_retries_of_the_library_are_left_to_the_reflector(
     async def fail(request: web.Request) -> web.StreamResponse:
         return json_of("overloaded", 503)
 
-    async with serving(fail) as server, make(server.url) as plain:
+    async with serve(fail) as server, make(server.url) as plain:
         plain.configuration.retries = 3
         async with type(plain)(plain.configuration) as api_client, Client.wrap(api_client) as client:
             with pytest.raises(ApiError, match=r"503"):
@@ -219,7 +219,7 @@ async def test_what_is_refused_for_now_is_sent_once_whatever_the_library_would_d
     async def shed(request: web.Request) -> web.StreamResponse:
         return json_of("later", 429, {"Retry-After": "0"})
 
-    async with serving(shed) as server, make(server.url) as api_client:
+    async with serve(shed) as server, make(server.url) as api_client:
         api_client.configuration.client_go_retries = True
         async with Client.wrap(api_client) as client:
             with pytest.raises(ApiError, match=r"429 TooManyRequests: later"):
@@ -233,7 +233,7 @@ async def test_headers_of_a_wrapped_api_clients_session_are_sent(
 ) -> None:
     if library == "kubernetes_asyncio":
         pytest.skip("it has no such option")
-    async with serving(answer) as server, make(server.url) as api_client:
+    async with serve(answer) as server, make(server.url) as api_client:
         api_client.configuration.client_session_kwargs = {"headers": {"X-Tenant": "blue"}}
         async with Client.wrap(api_client) as client:
             await client.get("/api")
@@ -253,10 +253,10 @@ async def test_hanging_calls_do_not_block_probes(
         return json_of("{}")
 
     async with (
-        serving(hang) as server,
+        serve(hang) as server,
         make(server.url) as api_client,
         Client.wrap(api_client) as client,
-        running(client.send(Change("PUT", b"{}"), "/x")),
+        run_during(client.send(Change("PUT", b"{}"), "/x")),
     ):
         await asked.wait()  # its pool holds one
         try:

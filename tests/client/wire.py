@@ -80,7 +80,7 @@ class WireServer:
 
 
 @asynccontextmanager
-async def wired(answer: Answer) -> AsyncIterator[WireServer]:
+async def serve_wire(answer: Answer) -> AsyncIterator[WireServer]:
     """A WireServer on a free port of the loopback interface."""
     wire = WireServer(answer)
     server = await asyncio.start_server(wire.accept, "127.0.0.1", 0)

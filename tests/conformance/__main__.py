@@ -39,15 +39,15 @@ async def run(options: argparse.Namespace) -> None:
     """Run the parts, and keep what each of them finds as soon as it has ended."""
     work = [(suite.name, run_suite(suite, report_to_stderr)) for suite in SUITES]
     work += [(kubectl.PART, run_kubectl(options.areas)), (requests.PART, run_requests(options.seeds))]
-    found = results.load()
+    kept = results.load()
     for part, running in work:
         if options.only not in part:
             running.close()
             continue
         began = time.monotonic()
         cases = await running
-        found.replace(part, cases, time.monotonic() - began)
-        results.save(found)
+        kept.replace(part, cases, time.monotonic() - began)
+        results.save(kept)
 
 
 async def run_kubectl(areas: Sequence[str]) -> list[Case]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tests.e2e.api import Answer
 
-from .masks import masked
+from .masks import mask
 from .results import DIFFERS, WORDS
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -36,15 +36,15 @@ class Difference(NamedTuple):
 
 def difference(ours: Answer, theirs: Answer) -> Difference | None:
     """Return the first difference of two answers, the most important first; None if there is none."""
-    mine, other = _masked(ours.body), _masked(theirs.body)
+    mine, other = _mask(ours.body), _mask(theirs.body)
     shown = _short(ours.status, mine), _short(theirs.status, other)
     if ours.status != theirs.status:
         return Difference(DIFFERS, _status_cause(ours.status, theirs), *shown)
     if ours.status >= 400:
         return None if mine == other else Difference(WORDS, f"{ours.status} in other words", *shown)
-    found = next(_differing(mine, other, ""), None)
-    if found is not None:
-        where, left, right = found
+    first = next(_find_differing(mine, other, ""), None)
+    if first is not None:
+        where, left, right = first
         cause = f"{_INDEX.sub('[]', where)}: {_relation(left, right)}"
         return Difference(DIFFERS, cause, f"{where} = {_text(left)}", f"{where} = {_text(right)}")
     if ours.warnings != theirs.warnings:
@@ -71,36 +71,36 @@ def _trouble(status: Any) -> str:
     """Return what a server finds wrong, without the fields: the reasons of its causes, or a part of its message."""
     causes = (status.get("details") or {}).get("causes") or ()
     reasons = sorted({cause["reason"] for cause in causes if "reason" in cause})
-    found = _TROUBLES.search(status.get("message", ""))
-    return ", ".join(reasons) or (found[0] if found else status.get("reason", ""))
+    match = _TROUBLES.search(status.get("message", ""))
+    return ", ".join(reasons) or (match[0] if match else status.get("reason", ""))
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _masked_field(name, each) for name, each in value.items() if name not in _IGNORED}
+        return {name: _mask_field(name, member) for name, member in value.items() if name not in _IGNORED}
     if isinstance(value, list):
-        return [_masked(each) for each in value]
-    return masked(value) if isinstance(value, str) else value
+        return [_mask(element) for element in value]
+    return mask(value) if isinstance(value, str) else value
 
 
 _IGNORED = ("managedFields", "description")
 
 
-def _masked_field(name: str, value: Any) -> Any:
+def _mask_field(name: str, value: Any) -> Any:
     if name == "resourceVersion":
         return "VERSION"
     if name in ("nodePort", "healthCheckNodePort") and isinstance(value, int) and value:
         return "NODE-PORT"
-    return _masked(value)
+    return _mask(value)
 
 
-def _differing(ours: Any, theirs: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
+def _find_differing(ours: Any, theirs: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in sorted({*ours, *theirs}):
-            yield from _differing(ours.get(name, _ABSENT), theirs.get(name, _ABSENT), f"{where}.{name}")
+            yield from _find_differing(ours.get(name, _ABSENT), theirs.get(name, _ABSENT), f"{where}.{name}")
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-            yield from _differing(mine, other, f"{where}[{number}]")
+            yield from _find_differing(mine, other, f"{where}[{number}]")
     elif type(ours) is not type(theirs) or ours != theirs:
         yield where, ours, theirs
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tests.go_build import Report
 from tests.kubernetes.server_data import ADDRESS, PORT
 
-from .masks import masked
+from .masks import mask
 from .results import DIFFERS, SAME, WORDS, Case
 from .servers import Target
 
@@ -30,7 +30,7 @@ PATIENCE = 60.0
 """Seconds for one command."""
 
 
-class Said(NamedTuple):
+class Output(NamedTuple):
     """The masked result of a command."""
 
     code: int
@@ -55,9 +55,11 @@ async def run_areas(
     cases: list[Case] = []
     for area in areas:
         await asyncio.gather(*(_create_namespace(target, area) for target in targets))
-        found = [await _compare(binary, targets, area, line) for line in commands_of(area)]
-        report(f"{PART}: {area}: {sum(case.same for case in found)} of {len(found)} commands are the same")
-        cases += _numbered(found)
+        compared = [await _compare(binary, targets, area, line) for line in commands_of(area)]
+        report(
+            f"{PART}: {area}: {sum(case.same for case in compared)} of {len(compared)} commands are the same"
+        )
+        cases += _number(compared)
     return cases
 
 
@@ -70,11 +72,11 @@ async def _compare(binary: Path, targets: Sequence[Target], area: str, line: str
     name = f"{area}: {line}"
     if ours == theirs:
         return Case(PART, area, name, SAME)
-    outcome, cause = _judged(ours, theirs)
+    outcome, cause = _judge(ours, theirs)
     return Case(PART, area, name, outcome, str(ours), str(theirs), cause)
 
 
-def _judged(ours: Said, theirs: Said) -> tuple[str, str]:
+def _judge(ours: Output, theirs: Output) -> tuple[str, str]:
     """Return the outcome for two results that differ, and its cause."""
     if ours.code and theirs.code:
         same = ours.code == theirs.code and ours.output == theirs.output
@@ -89,7 +91,7 @@ def _judged(ours: Said, theirs: Said) -> tuple[str, str]:
     return DIFFERS, "another table" if re.match("[A-Z]+ ", theirs.output) else "other content"
 
 
-async def _run(binary: Path, target: Target, namespace: str, line: str) -> Said:
+async def _run(binary: Path, target: Target, namespace: str, line: str) -> Output:
     process = await asyncio.create_subprocess_exec(
         binary,
         f"--kubeconfig={target.kubeconfig}",
@@ -106,7 +108,7 @@ async def _run(binary: Path, target: Target, namespace: str, line: str) -> Said:
         async with asyncio.timeout(PATIENCE):
             output, errors = await process.communicate()
     except TimeoutError:
-        return Said(-1, "", f"still running after {PATIENCE:g} s")
+        return Output(-1, "", f"still running after {PATIENCE:g} s")
     finally:
         if process.returncode is None:
             process.kill()
@@ -115,7 +117,7 @@ async def _run(binary: Path, target: Target, namespace: str, line: str) -> Said:
     own = [(target.url, "URL"), (str(target.kubeconfig.parent), "FOLDER"), (port, str(PORT))]
     own += [(f"https://{ADDRESS}:{PORT}", "URL"), (f"{ADDRESS}:{PORT}", "SERVER")]
     text = _sorted_json(output.decode()) if "--raw" in line else output.decode()
-    said = Said(process.returncode or 0, masked(text, *own), masked(errors.decode(), *own))
+    said = Output(process.returncode or 0, mask(text, *own), mask(errors.decode(), *own))
     return said._replace(errors=_sorted_causes(said.errors)) if namespace == "custom" else said
 
 
@@ -131,7 +133,7 @@ def _sorted_causes(text: str) -> str:
     return "".join([*lines[:first], *sorted(lines[first:])])
 
 
-def _numbered(cases: list[Case]) -> list[Case]:
+def _number(cases: list[Case]) -> list[Case]:
     """Number the cases of the same command, so that names are unique."""
     seen: dict[str, int] = {}
     for case in cases:

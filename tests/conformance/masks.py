@@ -36,7 +36,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
-def masked(text: str, *own: tuple[str, str]) -> str:
+def mask(text: str, *own: tuple[str, str]) -> str:
     """Return a text without what differs on every server.
 
     Args:

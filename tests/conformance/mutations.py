@@ -36,16 +36,16 @@ class Place(NamedTuple):
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[Place]:
     """Return all fields and items in an object, except those that say which object it is."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
+    for key, member in items:
         here = (*way, key)
         if here in _IDENTITY:
             continue
         if here != ("metadata",):
             yield Place(value, key, here)
-        yield from places(each, here)
+        yield from places(member, here)
 
 
-def mutated(random: Random, obj: Any) -> Any:
+def mutate(random: Random, obj: Any) -> Any:
     """Return a copy of an object with one change."""
     made = copy.deepcopy(obj)
     place = random.choice(list(places(made)))

@@ -31,14 +31,14 @@ def write(results: Results) -> None:
     generated = "\n".join([*_head(results), *_totals(results.cases), *_differences(results.cases)])
     PAGE.write_text(f"{head}{BEGIN}\n{generated}\n{END}{rest.partition(END)[2]}")
     known = {
-        part: sorted({known_as(case) for case in cases if case.outcome == DIFFERS})
+        part: sorted({identity_of(case) for case in cases if case.outcome == DIFFERS})
         for part, cases in _by_part(results.cases)
     }
     known[kubectl.PART] = sorted({*known.get(kubectl.PART, ()), *SOMETIMES})
     KNOWN.write_text(json.dumps(known, indent=1) + "\n")
 
 
-def known_as(case: Case) -> str:
+def identity_of(case: Case) -> str:
     """Return what identifies a difference: of random requests the sequence, which ends with it."""
     return case.name.split()[0] if case.part == requests.PART else case.name
 
@@ -64,36 +64,36 @@ def _head(results: Results) -> Iterator[str]:
 def _totals(cases: Sequence[Case]) -> Iterator[str]:
     yield "| part | area | same | other words | differs | of | same |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
-    for part, found in _by_part(cases):
+    for part, cases_of_part in _by_part(cases):
         areas: defaultdict[str, list[Case]] = defaultdict(list)
-        for case in found:
+        for case in cases_of_part:
             areas[case.area].append(case)
         if len(areas) > 1:
             for area, within in areas.items():
                 yield _total(part, area, within)
-        yield _total(f"**{part}**", "all", found)
+        yield _total(f"**{part}**", "all", cases_of_part)
     yield ""
 
 
 def _total(part: str, area: str, cases: Sequence[Case]) -> str:
     outcomes = Counter(case.outcome for case in cases)
     share = 100 * outcomes[SAME] / len(cases)
-    counts = " | ".join(str(outcomes[each]) for each in (SAME, WORDS, DIFFERS))
+    counts = " | ".join(str(outcomes[outcome]) for outcome in (SAME, WORDS, DIFFERS))
     return f"| {part} | {area} | {counts} | {len(cases)} | {share:.1f} % |"
 
 
 def _differences(cases: Sequence[Case]) -> Iterator[str]:
     yield "## Remaining differences\n"
-    for part, found in _by_part(cases):
-        differing = [case for case in found if not case.same]
+    for part, cases_of_part in _by_part(cases):
+        differing = [case for case in cases_of_part if not case.same]
         if not differing:
             continue
         yield f"### {part}\n"
-        yield from _requests(differing) if part == requests.PART else _listed(differing)
+        yield from _requests(differing) if part == requests.PART else _list_cases(differing)
         yield ""
 
 
-def _listed(cases: Sequence[Case]) -> Iterator[str]:
+def _list_cases(cases: Sequence[Case]) -> Iterator[str]:
     yield "| case | difference | embedded | real | why |"
     yield "| --- | --- | --- | --- | --- |"
     for case in cases:
@@ -109,14 +109,14 @@ def _requests(cases: Sequence[Case]) -> Iterator[str]:
         causes[case.name.split()[1].rstrip(":"), case.cause].append(case)
     yield "| kind | difference | requests | for example | embedded | real | why |"
     yield "| --- | --- | ---: | --- | --- | --- | --- |"
-    ordered = sorted(causes.items(), key=lambda each: -len(each[1]))
-    for (kind, cause), found in ordered[:CAUSES]:
-        example = found[0]
+    ordered = sorted(causes.items(), key=lambda cause_and_cases: -len(cause_and_cases[1]))
+    for (kind, cause), cases_of_cause in ordered[:CAUSES]:
+        example = cases_of_cause[0]
         cells = example.name, example.ours, example.real
         shown = " | ".join(_cell(text, code=True) for text in cells)
-        yield f"| {kind} | {_cell(cause)} | {len(found)} | {shown} | {_cell(reason_of(example))} |"
+        yield f"| {kind} | {_cell(cause)} | {len(cases_of_cause)} | {shown} | {_cell(reason_of(example))} |"
     if len(ordered) > CAUSES:
-        rest = sum(len(found) for _, found in ordered[CAUSES:])
+        rest = sum(len(cases_of_cause) for _, cases_of_cause in ordered[CAUSES:])
         yield f"\n{rest} requests have {len(ordered) - CAUSES} further differences."
 
 

@@ -70,5 +70,7 @@ REASONS: tuple[Reason, ...] = (
 def reason_of(case: Case) -> str:
     """Return why a difference is accepted; empty if it should go."""
     text = f"{case.part}: {case.name}: {case.cause}"
-    found = (each for each in REASONS if re.search(each.cases, text) and re.search(each.real, case.real))
-    return next((reason.why for reason in found), "")
+    reasons = (
+        reason for reason in REASONS if re.search(reason.cases, text) and re.search(reason.real, case.real)
+    )
+    return next((reason.why for reason in reasons), "")

@@ -18,7 +18,7 @@ from tests.e2e.definitions import define
 from tests.go_build import Report
 
 from .answers import difference
-from .mutations import WRONG, mutated, places
+from .mutations import WRONG, mutate, places
 from .results import DIFFERS, SAME, Case
 from .samples import CUSTOM, DEFINITION, SAMPLES, Object
 from .servers import Target
@@ -40,15 +40,15 @@ async def run_seeds(ours: Target, theirs: Target, seeds: Iterable[int], report: 
         namespace = f"seed-{seed}"
         for target in (ours, theirs):
             await target.api.do("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-        found: list[Case] = []
+        cases_of_seed: list[Case] = []
         for number in range(STORIES):
             random = Random(f"{seed}.{number}")  # so that a story is the same, whatever the ones before
             story = _Story(random, ours, theirs, namespace, f"{seed}.{number}")
             await story.run()
-            found += story.cases
-        same = sum(case.same for case in found)
-        report(f"{PART}: seed {seed}: {same} of {len(found)} requests are answered the same")
-        cases += found
+            cases_of_seed += story.cases
+        same = sum(case.same for case in cases_of_seed)
+        report(f"{PART}: seed {seed}: {same} of {len(cases_of_seed)} requests are answered the same")
+        cases += cases_of_seed
     return cases
 
 
@@ -89,8 +89,8 @@ class _Story:
 
     def _content(self, valid: float = 0.4) -> Object:
         """Return the object with one change, or, with this probability, without."""
-        made = self._sample.named(self._name)
-        return made if self._random.random() < valid else mutated(self._random, made)
+        made = self._sample.with_name(self._name)
+        return made if self._random.random() < valid else mutate(self._random, made)
 
     def _options(self) -> dict[str, str]:
         options = {}
@@ -118,7 +118,7 @@ class _Story:
         await self._ask("PATCH", self._path, patch, self._options(), content_type=kind)
 
     async def _json_patch(self) -> None:
-        place = self._random.choice(list(places(self._sample.named(self._name))))
+        place = self._random.choice(list(places(self._sample.with_name(self._name))))
         value = self._random.choice((place.value, *WRONG))
         operation = self._random.choice(
             (
@@ -174,7 +174,7 @@ class _Story:
                 for target in self._targets
             )
         )
-        found = difference(ours, theirs)
+        differs = difference(ours, theirs)
         area = "custom resources" if self._sample.custom else "built-in kinds"
         verb = _VERBS.get(
             content_type if method == "PATCH" else accept if method == "GET" else method, method
@@ -183,8 +183,8 @@ class _Story:
         what = f"{self._sample.content['kind']}: {verb}{within.replace('/', ' ')}"
         name = f"{self._number} {what}, step {len(self.cases)}"
         case = Case(PART, area, name, SAME)
-        if found is not None:
-            case = Case(PART, area, name, found.outcome, found.ours, found.real, found.cause)
+        if differs is not None:
+            case = Case(PART, area, name, differs.outcome, differs.ours, differs.real, differs.cause)
             case.sent = f"{method} {path} {query or ''} {'' if body is None else body}"[:2000]
         self.cases.append(case)
         if case.outcome == DIFFERS:

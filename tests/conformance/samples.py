@@ -29,7 +29,7 @@ class Sample(NamedTuple):
     def custom(self) -> bool:
         return ".example.com/" in self.content["apiVersion"]
 
-    def named(self, name: str) -> Object:
+    def with_name(self, name: str) -> Object:
         """Return a copy with a name."""
         made = copy.deepcopy(self.content)
         made["metadata"]["name"] = name

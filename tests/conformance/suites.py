@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from tests.go_build import CACHE, GoBuild, Report
 
-from .masks import masked
+from .masks import mask
 from .results import DIFFERS, SAME, Case
 from .servers import Target, embedded, real
 
@@ -127,9 +127,9 @@ def _read(junit: Path) -> dict[str, Spec]:
         seen[name] += 1
         if seen[name] > 1:
             name = f"{name} ({seen[name]})"
-        trouble = next((each for each in case if each.tag in ("failure", "error")), None)
+        trouble = next((part for part in case if part.tag in ("failure", "error")), None)
         message = "" if trouble is None else trouble.get("message", "") or (trouble.text or "")
-        specs[name] = Spec(case.get("status", ""), masked(message.strip()))
+        specs[name] = Spec(case.get("status", ""), mask(message.strip()))
     return specs
 
 
@@ -140,8 +140,8 @@ def _case(suite: Suite, name: str, ours: Spec | None, theirs: Spec) -> Case:
         return Case(suite.name, suite.name, name, SAME, cause=cause)
     where = "real" if theirs.status == "passed" else "embedded"
     cause = f"passes on the {where} server only"
-    return Case(suite.name, suite.name, name, DIFFERS, _shown(ours), _shown(theirs), cause)
+    return Case(suite.name, suite.name, name, DIFFERS, _show(ours), _show(theirs), cause)
 
 
-def _shown(spec: Spec) -> str:
+def _show(spec: Spec) -> str:
     return f"{spec.status}: {spec.message}" if spec.message else spec.status

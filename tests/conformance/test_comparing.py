@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.api import Answer
 
 from .answers import difference
-from .masks import masked
-from .mutations import mutated, places
+from .masks import mask
+from .mutations import mutate, places
 from .results import DIFFERS, WORDS
 from .samples import SAMPLES, Sample
 
@@ -31,13 +31,13 @@ from .samples import SAMPLES, Sample
     ],
 )
 def test_what_differs_on_every_server_is_hidden(text: str, shown: str) -> None:
-    assert masked(text) == shown
+    assert mask(text) == shown
 
 
-def found(ours: Answer, theirs: Answer) -> tuple[str, str]:
-    told = difference(ours, theirs)
-    assert told is not None
-    return told.outcome, told.cause
+def compare(ours: Answer, theirs: Answer) -> tuple[str, str]:
+    difference_found = difference(ours, theirs)
+    assert difference_found is not None
+    return difference_found.outcome, difference_found.cause
 
 
 def test_equal_answers_have_no_difference() -> None:
@@ -48,11 +48,11 @@ def test_equal_answers_have_no_difference() -> None:
 def test_other_status_is_a_difference() -> None:
     refusal = {"details": {"causes": [{"reason": "FieldValueRequired", "field": "spec"}]}}
     cause = "accepted, the real server answers 422 (FieldValueRequired)"
-    assert found(Answer(201, {}), Answer(422, refusal)) == (DIFFERS, cause)
+    assert compare(Answer(201, {}), Answer(422, refusal)) == (DIFFERS, cause)
 
 
 def test_other_message_is_a_difference_in_words() -> None:
-    assert found(Answer(400, {"message": "a"}), Answer(400, {"message": "b"})) == (
+    assert compare(Answer(400, {"message": "a"}), Answer(400, {"message": "b"})) == (
         WORDS,
         "400 in other words",
     )
@@ -61,19 +61,19 @@ def test_other_message_is_a_difference_in_words() -> None:
 def test_missing_field_is_named_without_its_index() -> None:
     ours: Any = {"spec": {"ports": [{"port": 80}]}}
     theirs: Any = {"spec": {"ports": [{"port": 80, "protocol": "TCP"}]}}
-    assert found(Answer(200, ours), Answer(200, theirs)) == (DIFFERS, ".spec.ports[].protocol: missing")
+    assert compare(Answer(200, ours), Answer(200, theirs)) == (DIFFERS, ".spec.ports[].protocol: missing")
 
 
 def test_missing_warning_is_a_difference() -> None:
-    assert found(Answer(200, {}), Answer(200, {}, warnings=("unknown field",))) == (DIFFERS, "warnings")
+    assert compare(Answer(200, {}), Answer(200, {}, warnings=("unknown field",))) == (DIFFERS, "warnings")
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.plural)
 def test_change_keeps_the_sample_and_what_object_it_is(sample: Sample) -> None:
-    made = sample.named("a")
+    made = sample.with_name("a")
     for seed in range(50):
-        changed = mutated(Random(seed), made)
-        assert made == sample.named("a")
+        changed = mutate(Random(seed), made)
+        assert made == sample.with_name("a")
         assert changed["metadata"]["name"] == "a"
         assert (changed["apiVersion"], changed["kind"]) == (made["apiVersion"], made["kind"])
 

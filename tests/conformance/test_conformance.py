@@ -11,7 +11,7 @@ import pytest
 from tests.kubernetes.controlplane import ControlPlane
 
 from . import kubectl, requests
-from .page import KNOWN, known_as
+from .page import KNOWN, identity_of
 from .results import DIFFERS, Case
 from .servers import embedded, real, target_of
 
@@ -45,7 +45,7 @@ async def test_random_requests(kubernetes_binaries: Path) -> None:
 def assert_known(cases: list[Case]) -> None:
     """Fail with the differences that the page does not have."""
     known = json.loads(KNOWN.read_text())[cases[0].part]
-    unknown = [case for case in cases if case.outcome == DIFFERS and known_as(case) not in known]
+    unknown = [case for case in cases if case.outcome == DIFFERS and identity_of(case) not in known]
     shown = "\n\n".join(
         f"{case.name} {case.sent}\nembedded: {case.ours}\nreal: {case.real}" for case in unknown
     )

@@ -20,7 +20,7 @@ from aioinformer.reflector import Phase
 
 from ..reflector.scripted import FOREVER, Scripted, Step, added, error_event, modified, page, raw_pod
 from ..steps import until
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import cancel_after, run, settle, virtual_time
 
 Popped = list[tuple[str, list[str], bool]]
 
@@ -198,7 +198,7 @@ async def test_requeue_error_requeues_without_retry_on_error(caplog: pytest.LogC
         await subject.wait_synced()
     assert process.names() == ["a", "a", "a"]
     assert subject.failed == 1, "a RequeueError without a cause is not a failure"
-    assert [each.getMessage() for each in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "scripted pods: processing default/a at 7 failed: why"
     ]
 
@@ -278,7 +278,7 @@ async def test_cancel_ends_run_whatever_process_does_with_it(
     assert ended
     assert task.cancelled()
     assert len(calls) == 1
-    assert ["cleaning up has failed" in each.getMessage() for each in caplog.records] == [True] * fails
+    assert ["cleaning up has failed" in record.getMessage() for record in caplog.records] == [True] * fails
 
 
 @virtual_time
@@ -410,7 +410,7 @@ async def test_stop_closes_queue_and_streams() -> None:
     queue = DeltaFIFO()
     server = Scripted([page(version=10)])
     async with controller(server, Process(), queue=queue):
-        await settled()
+        await settle()
     assert queue.is_closed
     server.assert_closed()
 
@@ -457,8 +457,8 @@ def test_cancel_at_any_step_loses_no_item() -> None:
             assert len(seen) == len(set(seen))
             version = int(subject.last_sync_resource_version or 0)
             expected = {"11", "12", "13", "14"} if version else set()
-            assert {each for each in seen if int(each) > 10} == {
-                each for each in expected if int(each) <= version
+            assert {number for number in seen if int(number) > 10} == {
+                number for number in expected if int(number) <= version
             }
 
         run(main())

@@ -17,7 +17,7 @@ from .slices import apply_deltas
 OLD, NEW, NEWER = pod("a", version="1"), pod("a", version="2"), pod("a", version="3")
 
 
-def applied(store: Store[Any], *deltas: tuple[DeltaType, Any], initial: bool = False) -> list[Notification]:
+def apply(store: Store[Any], *deltas: tuple[DeltaType, Any], initial: bool = False) -> list[Notification]:
     return list(apply_deltas(store, [Delta(*delta) for delta in deltas], initial))
 
 
@@ -25,8 +25,8 @@ def applied(store: Store[Any], *deltas: tuple[DeltaType, Any], initial: bool = F
 def test_store_content_decides_between_add_and_update(kind: DeltaType) -> None:
     """C31: Added for a stored key is an update, Updated for a missing one an add."""
     store: Store[Any] = Store()
-    assert applied(store, (kind, OLD), initial=True) == [AddNotification(OLD, True)]
-    assert applied(store, (kind, NEW)) == [UpdateNotification(OLD, NEW)]
+    assert apply(store, (kind, OLD), initial=True) == [AddNotification(OLD, True)]
+    assert apply(store, (kind, NEW)) == [UpdateNotification(OLD, NEW)]
     assert store.list() == [NEW]
 
 
@@ -35,23 +35,23 @@ def test_delta_type_may_be_a_string() -> None:
     store: Store[Any] = Store()
     store.add(OLD)
     deletion: Any = "Deleted"
-    assert applied(store, (deletion, NEW)) == [DeleteNotification(NEW)]
+    assert apply(store, (deletion, NEW)) == [DeleteNotification(NEW)]
     assert store.list() == []
 
 
 def test_deletion_by_object_or_tombstone() -> None:
     store: Store[Any] = Store()
     store.add(OLD)
-    assert applied(store, (DeltaType.DELETED, NEW)) == [DeleteNotification(NEW)]
+    assert apply(store, (DeltaType.DELETED, NEW)) == [DeleteNotification(NEW)]
     store.add(OLD)
     tombstone = DeletedFinalStateUnknown("ns/a", OLD)
-    assert applied(store, (DeltaType.DELETED, tombstone)) == [DeleteNotification(tombstone)]
+    assert apply(store, (DeltaType.DELETED, tombstone)) == [DeleteNotification(tombstone)]
     assert store.list() == []
 
 
 def test_deltas_of_a_key_are_applied_in_order() -> None:
     store: Store[Any] = Store()
-    notifications = applied(
+    notifications = apply(
         store,
         (DeltaType.ADDED, OLD),
         (DeltaType.UPDATED, NEW),
@@ -81,7 +81,7 @@ def test_recreation_between_lists_is_one_update_with_two_uids() -> None:
     store: Store[Any] = Store()
     store.add(OLD)
     recreated = pod("a", version="9", metadata={"uid": "another"})
-    (notification,) = applied(store, (DeltaType.REPLACED, recreated))
+    (notification,) = apply(store, (DeltaType.REPLACED, recreated))
     assert isinstance(notification, UpdateNotification)
     assert (notification.old.uid, notification.new.uid) == ("uid-a", "another")
 
@@ -91,10 +91,10 @@ def test_object_without_key_does_not_stop_others() -> None:
     notifications: list[Notification] = []
     nameless = pod("")
     with pytest.raises(KeyFuncError):
-        for each in apply_deltas(
+        for notification in apply_deltas(
             store, [Delta(DeltaType.ADDED, nameless), Delta(DeltaType.ADDED, OLD)], False
         ):
-            notifications.append(each)  # noqa: PERF402 - until it raises
+            notifications.append(notification)  # noqa: PERF402 - until it raises
     assert notifications == [AddNotification(OLD)]
 
 
@@ -103,7 +103,7 @@ def test_unknown_type_of_delta_is_an_error_that_names_it(wrong: Any) -> None:
     store: Store[Any] = Store()
     store.add(OLD)
     with pytest.raises(ConfigError, match=f"not Delta of '{wrong}'"):
-        applied(store, (wrong, NEW))
+        apply(store, (wrong, NEW))
     assert store.list() == [OLD]
 
 
@@ -116,8 +116,10 @@ def test_index_error_is_raised_after_all_deltas() -> None:
     store: Indexer[Any] = Indexer(indexers={"bad": fails})
     notifications: list[Notification] = []
     with pytest.raises(IndexFuncError, match="'bad' failed on ns/a") as caught:
-        for each in apply_deltas(store, [Delta(DeltaType.ADDED, OLD), Delta(DeltaType.UPDATED, NEW)], False):
-            notifications.append(each)  # noqa: PERF402
+        for notification in apply_deltas(
+            store, [Delta(DeltaType.ADDED, OLD), Delta(DeltaType.UPDATED, NEW)], False
+        ):
+            notifications.append(notification)  # noqa: PERF402
     assert notifications == [AddNotification(OLD), UpdateNotification(OLD, NEW)]
     assert len(caught.value.all()) == 2
     assert store.list() == [NEW]

@@ -90,7 +90,7 @@ async def test_queue_with_client_go_verbs_only() -> None:
     names: list[str] = []
     config = Config(queue, server(), lambda deltas, _: names.append(deltas[-1].object.name), KubeObject)
     subject = Controller(config)
-    assert (subject.queue_depth, subject.worked_off, subject.unfinished) == (0, 0, 0)
+    assert (subject.queue_depth, subject.processed, subject.unfinished) == (0, 0, 0)
     async with subject:
         await until(lambda: len(names) == 3)
     assert names == ["a", "b", "c"]

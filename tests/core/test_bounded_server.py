@@ -198,7 +198,7 @@ async def test_a_handshake_that_fails_leaves_no_buffers_to_the_garbage_collector
     context.load_cert_chain(files.cert, files.key)
 
     def buffers() -> int:
-        return sum(isinstance(each, SSLProtocol) for each in gc.get_objects())
+        return sum(isinstance(obj, SSLProtocol) for obj in gc.get_objects())
 
     async with serving_bounded(lambda: context) as served:
         gc.collect()

@@ -11,16 +11,16 @@ from aioinformer import KubeObject, ResourceEventHandlerFuncs, SharedInformerFac
 from aioinformer._core.failure_log import FIRST, INTERVAL, FailureLog
 from aioinformer.operator import Request, Watch
 from aioinformer.testing import Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
-from ..operator.worlds import create, operating, quiet
+from ..operator.worlds import create, quiet, run_controller
 
 
 def lines(world: Simulation, containing: str) -> list[str]:
     return [str(entry) for entry in world.history if containing in str(entry)]
 
 
-@simulated
+@simulate_scenario
 async def test_handler_that_fails_on_all_objects_is_logged_and_counted(
     world: Simulation,
 ) -> None:
@@ -49,7 +49,7 @@ async def test_handler_that_fails_on_all_objects_is_logged_and_counted(
         )
 
 
-@simulated
+@simulate_scenario
 async def test_reconciler_that_fails_on_all_objects_is_logged_and_counted(
     world: Simulation,
 ) -> None:
@@ -59,14 +59,14 @@ async def test_reconciler_that_fails_on_all_objects_is_logged_and_counted(
     async def fail(request: Request[KubeObject]) -> None:
         raise ValueError(request.name)
 
-    async with operating(world, fail):
+    async with run_controller(world, fail):
         await asyncio.sleep(INTERVAL - 1)
         assert len(lines(world, "retrying in")) == FIRST
         await asyncio.sleep(2)
         assert len(lines(world, " more failures in 10 s; the last one, of a ValueError: tests: ")) == 1
 
 
-@simulated
+@simulate_scenario
 async def test_map_function_that_fails_on_all_objects_is_logged_and_counted(
     world: Simulation,
 ) -> None:
@@ -80,7 +80,7 @@ async def test_map_function_that_fails_on_all_objects_is_logged_and_counted(
 
     async def succeed(request: Request[KubeObject]) -> None: ...
 
-    async with secrets, operating(world, succeed, watches=[Watch(secrets, fail)]) as controller:
+    async with secrets, run_controller(world, succeed, watches=[Watch(secrets, fail)]) as controller:
         await quiet(controller, INTERVAL + 1)
         assert controller.state.triggers[1].failed == 100
     assert len(lines(world, "failed: ")) == FIRST + 1
@@ -93,9 +93,9 @@ async def test_each_error_type_has_its_own_first_lines(
     for number in range(FIRST + 2):
         for error in (ValueError("no"), KeyError("k")):
             failures.log(error, "%s failed on %s", "mine", number, traceback=error)
-    found = [(record.getMessage(), record.exc_info is not None) for record in caplog.records]
+    logged = [(record.getMessage(), record.exc_info is not None) for record in caplog.records]
     shown = [(f"mine failed on {number}", True) for number in range(FIRST) for _ in range(2)]
-    assert found == shown
+    assert logged == shown
     assert {record.funcName for record in caplog.records} == {"test_each_error_type_has_its_own_first_lines"}
 
 

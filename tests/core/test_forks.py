@@ -121,7 +121,7 @@ async def test_an_object_of_an_event_loop_that_has_ended_says_so() -> None:
         service.require_own_loop()
 
 
-async def test_a_thread_without_an_event_loop_is_told_so_and_where_to_go() -> None:
+async def test_a_thread_without_an_event_loop_gets_an_error_that_names_the_way_out() -> None:
     """It is not told of another event loop: it has none."""
     service = Service()
     async with service:

@@ -7,7 +7,7 @@ import json
 from aioinformer._core.own_code import own_frame
 
 
-def raised_by(text: str) -> Exception:
+def error_of(text: str) -> Exception:
     try:
         json.loads(text)
     except ValueError as error:
@@ -16,7 +16,7 @@ def raised_by(text: str) -> Exception:
 
 
 def test_own_frame_is_the_innermost_outside_libraries() -> None:
-    frame = own_frame(raised_by("{"))
+    frame = own_frame(error_of("{"))
     assert frame is not None
     assert frame.filename == __file__
     assert frame.line == "json.loads(text)"

@@ -16,7 +16,7 @@ from aioinformer._core.coop import (
     MAX_SHARES,
     SLICE,
     Budget,
-    yielding,
+    run_in_slices,
 )
 from aioinformer._core.tasks import (
     Running,
@@ -24,9 +24,9 @@ from aioinformer._core.tasks import (
     gather,
     raise_failures,
     run_until_first,
-    shielded,
+    shield,
 )
-from aioinformer.errors import AlreadyStartedError, ClientClosedError, WrongEventLoopError, said
+from aioinformer.errors import AlreadyStartedError, ClientClosedError, WrongEventLoopError, message_of
 
 from ..steps import cancel_after, turns, until
 
@@ -130,7 +130,7 @@ class TestRaiseFailures:
         async def fail(error: Exception) -> None:
             raise error
 
-        why, waiting = (asyncio.create_task(fail(each)) for each in (ValueError(), StoppedError()))
+        why, waiting = (asyncio.create_task(fail(error)) for error in (ValueError(), StoppedError()))
         await until(lambda: why.done() and waiting.done())
         with pytest.raises(ValueError):
             raise_failures("failed", waiting, why)
@@ -142,8 +142,8 @@ class TestRaiseFailures:
             raise ExceptionGroup("of one task", errors)
 
         why, waiting, both = (
-            asyncio.create_task(fail(*each))
-            for each in ([ValueError()], [StoppedError(), StoppedError()], [StoppedError(), KeyError()])
+            asyncio.create_task(fail(*errors))
+            for errors in ([ValueError()], [StoppedError(), StoppedError()], [StoppedError(), KeyError()])
         )
         await until(lambda: why.done() and waiting.done() and both.done())
         with pytest.raises(ValueError):
@@ -262,9 +262,9 @@ class TestShielded:
         async def fail() -> None:
             raise ValueError("no")
 
-        assert await shielded(seven(), grace=60) == 7
+        assert await shield(seven(), grace=60) == 7
         with pytest.raises(ValueError, match="no"):
-            await shielded(fail(), grace=60)
+            await shield(fail(), grace=60)
 
     @pytest.mark.parametrize("fails", [False, True])
     async def test_coroutine_continues_after_a_cancellation(
@@ -279,7 +279,7 @@ class TestShielded:
             if fails:
                 raise ValueError("only the log has it")
 
-        task = asyncio.create_task(shielded(work(), grace=60))
+        task = asyncio.create_task(shield(work(), grace=60))
         await begun.wait()
         task.cancel()
         await turns(3)
@@ -293,7 +293,7 @@ class TestShielded:
     async def test_coroutine_is_cancelled_after_the_grace(self) -> None:
         stubborn = Stubborn()
         stubborn.let_go.set()
-        task = asyncio.create_task(shielded(stubborn.run(), grace=0.01))
+        task = asyncio.create_task(shield(stubborn.run(), grace=0.01))
         await until(lambda: stubborn.started)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -309,7 +309,7 @@ class TestShielded:
 
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await shielded(work(), grace=60)
+            await shield(work(), grace=60)
         assert scope.cancelled_caught
         assert ended.is_set()
 
@@ -401,7 +401,7 @@ class TestRunning:
                 await service.started.wait()
         await turns(1)
         (record,) = caplog.records
-        assert record.message.endswith(f" failed: {said(error)}")
+        assert record.message.endswith(f" failed: {message_of(error)}")
         assert (record.exc_info is not None) == isinstance(error, ValueError)
 
     async def test_error_of_the_body_stays_as_context(self) -> None:
@@ -497,7 +497,7 @@ class TestYielding:
                 yield
 
         watching = asyncio.create_task(watch())
-        await yielding(steps())
+        await run_in_slices(steps())
         working = False
         await watching
         assert rounds >= 3
@@ -505,7 +505,7 @@ class TestYielding:
     async def test_short_work_does_not_yield(self) -> None:
         budget = Budget()
         done = asyncio.create_task(asyncio.sleep(0))
-        await yielding(iter([None] * 3))
+        await run_in_slices(iter([None] * 3))
         assert not done.done()
         await done
         budget.end = 0.0
@@ -572,7 +572,7 @@ class TestYielding:
                 taken += 1
                 yield
 
-        await cancel_after(3, yielding(steps()))
+        await cancel_after(3, run_in_slices(steps()))
         before = taken
         await turns(3)
         assert taken == before

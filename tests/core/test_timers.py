@@ -19,7 +19,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def done_after(seconds: float) -> str:
+async def finish_after(seconds: float) -> str:
     await asyncio.sleep(seconds)
     return "done"
 

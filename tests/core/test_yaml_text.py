@@ -30,10 +30,10 @@ def test_lines_are_a_block_and_short_lists_one_line() -> None:
 
 def test_nothing_else_writes_yaml() -> None:
     dumps = re.compile(r"\byaml\.\w*dump\w*\(|\bSafeDumper\b")
-    found = [
+    writers = [
         str(path.relative_to(ROOT))
         for folder in ("aioinformer", "pytest_aioinformer", "examples", "benchmarks")
         for path in (ROOT / folder).rglob("*.py")
         if dumps.search(path.read_text())
     ]
-    assert set(found) == WRITERS
+    assert set(writers) == WRITERS

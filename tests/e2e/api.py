@@ -16,7 +16,7 @@ import yaml
 
 from aioinformer.client.sockets import Sockets
 
-from ..testing.protobuf.reading import PROTOBUF, decoded, framed
+from ..testing.protobuf.reading import PROTOBUF, decode, read_frames
 
 Object = dict[str, Any]
 
@@ -121,7 +121,7 @@ class API:
             if not _initializing(response.status, said):
                 kind = response.headers.get("Content-Type", "").partition(";")[0]
                 warnings = tuple(response.headers.getall("Warning", ()))
-                return Answer(response.status, _parsed(said, kind), kind, said, warnings)
+                return Answer(response.status, _parse(said, kind), kind, said, warnings)
             await asyncio.sleep(START_PAUSE)
 
     async def do(
@@ -152,8 +152,10 @@ class API:
                 await asyncio.sleep(START_PAUSE)
                 continue
             if response.status != 200:
-                return Answer(response.status, _parsed(said, kind), kind)
-            events = framed(said) if kind == PROTOBUF else [json.loads(line) for line in said.splitlines()]
+                return Answer(response.status, _parse(said, kind), kind)
+            events = (
+                read_frames(said) if kind == PROTOBUF else [json.loads(line) for line in said.splitlines()]
+            )
             return Answer(200, events, kind)
 
     @asynccontextmanager
@@ -180,11 +182,11 @@ def _initializing(status: int, said: bytes) -> bool:
     return status == 429 and INITIALIZING.encode() in said
 
 
-def _parsed(said: bytes, kind: str) -> Any:
+def _parse(said: bytes, kind: str) -> Any:
     if kind == JSON:
         return json.loads(said) if said else None
     if kind == PROTOBUF:
-        return decoded(said)
+        return decode(said)
     if kind == YAML:
         return yaml.safe_load(said)
     return said.decode(errors="replace")

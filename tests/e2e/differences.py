@@ -73,18 +73,18 @@ KNOWN: tuple[Known, ...] = (
 )
 
 
-def known(recorded: Recorded) -> Known | None:
+def find_known(recorded: Recorded) -> Known | None:
     """The difference that a request is known for."""
     request = f"{recorded.request} {recorded.sent}"
-    return next((each for each in KNOWN if re.search(each.request, request)), None)
+    return next((difference for difference in KNOWN if re.search(difference.request, request)), None)
 
 
 def compare(embedded: Recorded, real: Recorded) -> tuple[Any, Any]:
     """Return the parts of two answers that must be equal."""
-    difference = known(embedded)
+    difference = find_known(embedded)
     if difference is not None and difference.differs == ANYTHING:
         return None, None
-    ours, theirs = (_masked(_without_empty(each.body)) for each in (embedded, real))
+    ours, theirs = (_mask(_without_empty(record.body)) for record in (embedded, real))
     if difference is not None:
         ours, theirs = _without_words(ours), _without_words(theirs)
     return (
@@ -96,24 +96,24 @@ def compare(embedded: Recorded, real: Recorded) -> tuple[Any, Any]:
 def _without_empty(value: Any) -> Any:
     """Go leaves out fields that are empty; the embedded server keeps what a client has written."""
     if isinstance(value, dict):
-        left = {name: _without_empty(each) for name, each in value.items()}
+        left = {name: _without_empty(member) for name, member in value.items()}
         return {
-            name: each
-            for name, each in left.items()
-            if name in _EMPTY_COUNTS or each not in ({}, [], "", None)
+            name: content
+            for name, content in left.items()
+            if name in _EMPTY_COUNTS or content not in ({}, [], "", None)
         }
-    return [_without_empty(each) for each in value] if isinstance(value, list) else value
+    return [_without_empty(element) for element in value] if isinstance(value, list) else value
 
 
 _EMPTY_COUNTS = ("items", "continue", "labels")
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     """Remove irrelevant differences; see the comments."""
     if isinstance(value, list):
-        return [_masked(each) for each in value if not _is_ordinary_bookmark(each)]
+        return [_mask(element) for element in value if not _is_ordinary_bookmark(element)]
     if isinstance(value, dict):
-        masked = {name: _masked(each) for name, each in value.items() if name not in _NO_CONCERN}
+        masked = {name: _mask(member) for name, member in value.items() if name not in _NO_CONCERN}
         if isinstance(
             causes := masked.get("causes"), list
         ):  # the real server checks some objects several times
@@ -155,7 +155,7 @@ def _is_ordinary_bookmark(event: Any) -> bool:
 
 def _without_words(status: Any) -> Any:
     if isinstance(status, dict) and status.get("kind") == "Status":
-        return {name: each for name, each in status.items() if name not in ("message", "details")}
+        return {name: value for name, value in status.items() if name not in ("message", "details")}
     return status
 
 
@@ -169,12 +169,12 @@ def _what_we_have(ours: Any, theirs: Any) -> Any:
     if isinstance(theirs.get("metadata"), dict) and theirs.get("kind") != "Relic":
         for part in ("spec", "status"):
             if isinstance(theirs.get(part), dict):
-                result[part] = _shared(ours.get(part, {}), theirs[part])
+                result[part] = _share(ours.get(part, {}), theirs[part])
                 if not result[part] and part not in ours:
                     del result[part]
     if isinstance(theirs.get("versions"), list) and isinstance(ours.get("versions"), list):
-        here = {_name(each) for each in ours["versions"]}  # the real server has more
-        result["versions"] = [each for each in theirs["versions"] if _name(each) in here]
+        here = {_name(version) for version in ours["versions"]}  # the real server has more
+        result["versions"] = [version for version in theirs["versions"] if _name(version) in here]
     for part in ("groups", "resources"):  # and these in an order of its own
         if isinstance(theirs.get(part), list) and isinstance(ours.get(part), list):
             result[part] = _in_our_order(ours[part], theirs[part])
@@ -185,19 +185,19 @@ def _what_we_have(ours: Any, theirs: Any) -> Any:
 
 
 def _in_our_order(ours: list[Any], theirs: list[Any]) -> list[Any]:
-    named = {_name(each): each for each in theirs}
-    return [_what_we_have(each, named[_name(each)]) for each in ours if _name(each) in named]
+    named = {_name(item): item for item in theirs}
+    return [_what_we_have(item, named[_name(item)]) for item in ours if _name(item) in named]
 
 
 def _name(entry: Any) -> str:
     return str(entry.get("name") or entry.get("version")) if isinstance(entry, dict) else str(entry)
 
 
-def _shared(ours: Any, theirs: Any) -> Any:
+def _share(ours: Any, theirs: Any) -> Any:
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return {name: _shared(ours[name], each) for name, each in theirs.items() if name in ours}
+        return {name: _share(ours[name], value) for name, value in theirs.items() if name in ours}
     if isinstance(ours, list) and isinstance(theirs, list):
-        return _side_by_side(_shared, ours, theirs)
+        return _side_by_side(_share, ours, theirs)
     return theirs
 
 

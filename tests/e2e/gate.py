@@ -70,11 +70,11 @@ class ClosableProxy:
         except OSError:
             pass
         finally:
-            for each in writers:
-                each.transport.abort()
-            for each in writers:
+            for open_writer in writers:
+                open_writer.transport.abort()
+            for open_writer in writers:
                 with contextlib.suppress(OSError, asyncio.CancelledError):  # cut once more
-                    await each.wait_closed()
+                    await open_writer.wait_closed()
             self._writers -= writers
             self._connections.discard(task)
 

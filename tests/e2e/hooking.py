@@ -74,10 +74,10 @@ class Hooks:
         }
 
     @asynccontextmanager
-    async def registered(self, kind: str, *hooks: Object) -> AsyncIterator[None]:
+    async def register(self, kind: str, *hooks: Object) -> AsyncIterator[None]:
         """Register webhooks while the block runs, and wait until the server calls them."""
         name = f"{self._cluster.namespace}-{kind.lower()}"
-        probe = self.hook(f"probe-{kind.lower()}", lambda _: denied("ready"), rule={"resources": ["secrets"]})
+        probe = self.hook(f"probe-{kind.lower()}", lambda _: deny("ready"), rule={"resources": ["secrets"]})
         configuration = {"metadata": {"name": name}, "webhooks": [*hooks, probe]}
         await self._cluster.api.do("POST", CONFIGURATIONS[kind].path(), configuration)
         path = Resource("v1", "secrets").path(self._cluster.namespace)
@@ -93,7 +93,7 @@ class Hooks:
 
 
 @asynccontextmanager
-async def hooking(cluster: Cluster, folder: Path) -> AsyncIterator[Hooks]:
+async def serve_hooks(cluster: Cluster, folder: Path) -> AsyncIterator[Hooks]:
     """Serve webhooks by HTTPS."""
     files = Certificates(folder)
     hooks = Hooks(cluster, files)
@@ -110,15 +110,15 @@ async def hooking(cluster: Cluster, folder: Path) -> AsyncIterator[Hooks]:
         await runner.cleanup()
 
 
-def allowed(_: Object) -> Object:
+def allow(_: Object) -> Object:
     return {"allowed": True}
 
 
-def denied(message: str, **status: Any) -> Object:
+def deny(message: str, **status: Any) -> Object:
     return {"allowed": False, "status": {"message": message, **status}}
 
 
-def patching(*steps: Object) -> Object:
+def patch(*steps: Object) -> Object:
     return {
         "allowed": True,
         "patchType": "JSONPatch",

@@ -72,7 +72,7 @@ async def started_program(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **(environment or {})},
-        preexec_fn=_heed_interrupts,
+        preexec_fn=_restore_interrupts,
     )
     started = Running(process)
     try:
@@ -83,6 +83,6 @@ async def started_program(
         await started.end()
 
 
-def _heed_interrupts() -> None:
+def _restore_interrupts() -> None:
     """Ctrl-C is what is tested; a shell that runs the tests in the background has it ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

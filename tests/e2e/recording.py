@@ -140,12 +140,12 @@ class AnswerRecorder:
 
     def _mask(self, value: Any) -> Any:
         if isinstance(value, dict):
-            masked = {name: self._mask(each) for name, each in value.items() if name != "managedFields"}
+            masked = {name: self._mask(member) for name, member in value.items() if name != "managedFields"}
             if isinstance(value.get("metadata"), dict):
                 masked["metadata"] = self._mask_metadata(value["metadata"])
             return masked
         if isinstance(value, list):
-            return [self._mask(each) for each in value]
+            return [self._mask(element) for element in value]
         return self._text(value) if isinstance(value, str) else value
 
     def _mask_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -166,13 +166,13 @@ class AnswerRecorder:
 
     def _text(self, text: str) -> str:
         text = TOKEN.sub("TOKEN", text.replace(self.namespace, "NS"))
-        text = UID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
+        text = UID.sub(lambda match: self._uids.setdefault(match[0], f"UID{len(self._uids) + 1}"), text)
         for base in self._bases:  # after the uids, which may have a short one in them
             text = base.sub(self._generated_name, text)
         return VERSIONS_IN_TEXT.sub(r"\1N", TIME.sub("TIME", text))
 
-    def _generated_name(self, found: re.Match[str]) -> str:
-        return self._generated.setdefault(found[0], f"GENERATED{len(self._generated) + 1}")
+    def _generated_name(self, match: re.Match[str]) -> str:
+        return self._generated.setdefault(match[0], f"GENERATED{len(self._generated) + 1}")
 
 
 Scenario = Callable[[AnswerRecorder], Coroutine[Any, Any, None]]

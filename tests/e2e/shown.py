@@ -30,7 +30,7 @@ SELECTOR = {
 JOB_TEMPLATE = {"spec": {"containers": CONTAINERS[:1], "restartPolicy": "Never"}}
 
 
-def ended(code: int, **more: Any) -> Object:
+def ended_state(code: int, **more: Any) -> Object:
     return {"terminated": {"exitCode": code, "startedAt": OLD, "finishedAt": LATER, **more}}
 
 
@@ -44,9 +44,9 @@ def pod_with_status(*containers: Object, init: tuple[Object, ...] = (), **status
     if init:
         always = {"sidecar"}
         spec["initContainers"] = [
-            {"name": each["name"], "image": "i"}
-            | ({"restartPolicy": "Always"} if each["name"] in always else {})
-            for each in init
+            {"name": fields["name"], "image": "i"}
+            | ({"restartPolicy": "Always"} if fields["name"] in always else {})
+            for fields in init
         ]
         status["initContainerStatuses"] = list(init)
     return {"spec": spec, "status": {"phase": "Running", "containerStatuses": list(containers), **status}}
@@ -54,7 +54,7 @@ def pod_with_status(*containers: Object, init: tuple[Object, ...] = (), **status
 
 RUNS: Object = {"running": {"startedAt": OLD}}
 READY = container("side", RUNS, ready=True)
-COMPLETED = container(state=ended(0, reason="Completed"))
+COMPLETED = container(state=ended_state(0, reason="Completed"))
 
 
 def true(*kinds: str, **more: str) -> list[Object]:
@@ -63,33 +63,40 @@ def true(*kinds: str, **more: str) -> list[Object]:
 
 PODS: tuple[Object, ...] = (
     {"spec": {"containers": CONTAINERS}},
-    pod_with_status(READY, container(state=RUNS, restarts=3, lastState=ended(1)), conditions=true("Ready")),
+    pod_with_status(
+        READY, container(state=RUNS, restarts=3, lastState=ended_state(1)), conditions=true("Ready")
+    ),
     pod_with_status(
         READY,
         container(
-            state={"waiting": {"reason": "CrashLoopBackOff"}}, restarts=7, lastState=ended(1, reason="Error")
+            state={"waiting": {"reason": "CrashLoopBackOff"}},
+            restarts=7,
+            lastState=ended_state(1, reason="Error"),
         ),
     ),
     pod_with_status(container(state={"waiting": {"reason": "ImagePullBackOff"}}), phase="Pending"),
     pod_with_status(COMPLETED, phase="Succeeded"),
     pod_with_status(COMPLETED, READY),
     pod_with_status(COMPLETED, READY, conditions=true("Ready")),
-    pod_with_status(COMPLETED, container("side", ended(3))),
-    pod_with_status(container(state=ended(137, signal=9)), phase="Failed"),
-    pod_with_status(container(state=ended(2)), phase="Failed"),
+    pod_with_status(COMPLETED, container("side", ended_state(3))),
+    pod_with_status(container(state=ended_state(137, signal=9)), phase="Failed"),
+    pod_with_status(container(state=ended_state(2)), phase="Failed"),
     pod_with_status(phase="Failed", reason="Evicted", message="The node was low on resource: memory."),
     pod_with_status(
         phase="Pending", conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]
     ),
     pod_with_status(phase="Pending", nominatedNodeName="node-2"),
-    pod_with_status(init=(container("a", ended(0)), container("b", RUNS)), phase="Pending"),
+    pod_with_status(init=(container("a", ended_state(0)), container("b", RUNS)), phase="Pending"),
     pod_with_status(init=(container("a", {"waiting": {"reason": "PodInitializing"}}),), phase="Pending"),
     pod_with_status(init=(container("a", {"waiting": {"reason": "ErrImagePull"}}, 2),), phase="Pending"),
-    pod_with_status(init=(container("a", ended(1, reason="Error"), 2, lastState=ended(1)),), phase="Pending"),
-    pod_with_status(init=(container("a", ended(4)),), phase="Pending"),
-    pod_with_status(init=(container("a", ended(4, signal=9)),), phase="Pending"),
     pod_with_status(
-        READY, init=(container("sidecar", RUNS, 2, started=True, ready=True), container("b", ended(0), 5))
+        init=(container("a", ended_state(1, reason="Error"), 2, lastState=ended_state(1)),), phase="Pending"
+    ),
+    pod_with_status(init=(container("a", ended_state(4)),), phase="Pending"),
+    pod_with_status(init=(container("a", ended_state(4, signal=9)),), phase="Pending"),
+    pod_with_status(
+        READY,
+        init=(container("sidecar", RUNS, 2, started=True, ready=True), container("b", ended_state(0), 5)),
     ),
     pod_with_status(container(state=RUNS), init=(container("a", RUNS),), conditions=true("Initialized")),
     {
@@ -592,10 +599,10 @@ OBJECTS: dict[str, tuple[Object, ...]] = {
 """Objects by resource. Missing: kinds with names of a form of their own, and kinds that controllers change."""
 
 
-def placed(value: Any, namespace: str) -> Any:
+def place(value: Any, namespace: str) -> Any:
     """Return an object with the namespace for NS."""
     if isinstance(value, dict):
-        return {name: placed(each, namespace) for name, each in value.items()}
+        return {name: place(member, namespace) for name, member in value.items()}
     if isinstance(value, list):
-        return [placed(each, namespace) for each in value]
+        return [place(element, namespace) for element in value]
     return namespace if value == "NS" else value

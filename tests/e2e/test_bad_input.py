@@ -18,7 +18,7 @@ from tests.samples import configmap
 from .api import CONFIGMAPS
 from .clusters import EmbeddedCluster
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
-from .witness import Log, Witness, cached, informed, versions
+from .witness import Log, Witness, run_informer, versions, versions_in_cache
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def test_a_handler_that_raises(cluster: EmbeddedCluster, list_watch: ListW
         await witness.until(lambda: len(witness.shadow) == len(seen) + 1 == 2)
         fragile, other = informer.state.handlers
         assert (fragile.failed, fragile.delivered, other.failed) == (1, 2, 0)
-        assert cached(informer) == versions(await cluster.list(CONFIGMAPS))
+        assert versions_in_cache(informer) == versions(await cluster.list(CONFIGMAPS))
 
 
 async def test_a_key_function_that_raises(cluster: EmbeddedCluster, list_watch: ListWatch, log: Log) -> None:
@@ -61,7 +61,7 @@ async def test_a_key_function_that_raises(cluster: EmbeddedCluster, list_watch: 
 
     await cluster.create(CONFIGMAPS, configmap("bad"))
     await cluster.create(CONFIGMAPS, configmap("good"))
-    async with informed(list_watch, KubeObject, key_func=key_func) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, key_func=key_func) as (informer, witness):
         await log.until("ERROR", "configmaps", "bad", "no key for you")
         await cluster.create(CONFIGMAPS, configmap("bad2"))
         await log.until("ERROR", "configmaps", "bad2", "no key for you")
@@ -90,7 +90,7 @@ async def test_meaningless_lines(
     if cluster.protobuf:
         pytest.skip("protobuf has no lines: see tests/listwatch/test_frames.py")
     await cluster.create(CONFIGMAPS, configmap("before"))
-    async with informed(list_watch, KubeObject, logged=True) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, logged=True) as (informer, witness):
         assert cluster.server.faults.send_raw(line) == 1
         await cluster.create(CONFIGMAPS, configmap("after"))
         await witness.until_shadow(versions(await cluster.list(CONFIGMAPS)))
@@ -119,7 +119,7 @@ async def test_an_object_that_ceases_to_fit_its_type_is_undecodable_until_it_fit
     await cluster.define(CAVE_DEFINITION)
     await cluster.create(CAVES, cave("a", depth=1))
     caves = cluster.list_watch(client, CAVES)
-    async with informed(caves, Cave, use_watch_list=use_watch_list, logged=True) as (informer, witness):
+    async with run_informer(caves, Cave, use_watch_list=use_watch_list, logged=True) as (informer, witness):
         await cluster.patch(CAVES, "a", {"spec": {"depth": "bottomless"}})
         await log.until("ERROR", "an object does not fit its type", "caves", "depth")
         cluster.server.faults.expire_history()
@@ -127,12 +127,12 @@ async def test_an_object_that_ceases_to_fit_its_type_is_undecodable_until_it_fit
         await cluster.create(CAVES, cave("b", depth=2))
         await witness.until(lambda: cluster.key("b") in witness.shadow)
         assert informer.state.reflectors[0].lists == 2
-        assert [each.spec.depth for each in informer.store.list()] == [2]
+        assert [obj.spec.depth for obj in informer.store.list()] == [2]
         (unfit,) = informer.store.undecodable()
         assert (unfit.key, unfit["spec"], unfit.last.spec.depth) == (key, {"depth": "bottomless"}, 1)
         await cluster.patch(CAVES, "a", {"spec": {"depth": 3}})
         await witness.until(lambda: witness.counts["update"] == 1)
-        assert [(told.kind, told.obj.spec.depth) for told in witness.of(key)] == [("add", 1), ("update", 3)]
+        assert [(call.kind, call.obj.spec.depth) for call in witness.of(key)] == [("add", 1), ("update", 3)]
 
 
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
@@ -141,7 +141,7 @@ async def test_an_object_of_eight_megabytes(
 ) -> None:
     server = cluster.server
     server.create("v1", "configmaps", configmap("listed", k="x" * 8_000_000), cluster.namespace)
-    async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
         server.create("v1", "configmaps", configmap("watched", k="y" * 8_000_000), cluster.namespace)
         await witness.until(lambda: cluster.key("watched") in witness.shadow)
         sizes = {obj.name: len(obj["data"]["k"]) for obj in informer.store.list()}

@@ -14,20 +14,22 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
 
 async def test_the_table_of_built_in_resources_is_the_servers(real: KubernetesCluster) -> None:
     groups = (await real.api.do("GET", "/apis"))["groups"]
-    preferred = [each["preferredVersion"]["groupVersion"] for each in groups]
-    known = {(each.group, each.plural): (each, short) for each, short in built_in_resources().items()}
+    preferred = [group["preferredVersion"]["groupVersion"] for group in groups]
+    known = {(ours.group, ours.plural): (ours, short) for ours, short in built_in_resources().items()}
     served = set()
-    for version in ["v1", *(each for each in preferred if "." not in each or ".k8s.io/" in each)]:
+    for version in ["v1", *(version for version in preferred if "." not in version or ".k8s.io/" in version)]:
         path = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        for each in (await real.api.do("GET", path))["resources"]:
-            if "/" in each["name"]:
+        for listed in (await real.api.do("GET", path))["resources"]:
+            if "/" in listed["name"]:
                 continue
-            resource, short = known[version.rpartition("/")[0], each["name"]]
-            assert resource == APIResource(version, each["name"], each["kind"], each["namespaced"])
-            assert list(short) == each.get("shortNames", [])
+            resource, short = known[version.rpartition("/")[0], listed["name"]]
+            assert resource == APIResource(version, listed["name"], listed["kind"], listed["namespaced"])
+            assert list(short) == listed.get("shortNames", [])
             served.add(resource)
-    assert {each for each in known.values() if each[0].version == "v1"} == {
-        known[each.group, each.plural] for each in served if each.version == "v1"
+    assert {pair for pair in known.values() if pair[0].version == "v1"} == {
+        known[resource_type.group, resource_type.plural]
+        for resource_type in served
+        if resource_type.version == "v1"
     }
 
 

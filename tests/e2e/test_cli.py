@@ -91,7 +91,9 @@ async def test_it_follows_what_kubectl_does(cluster: Cluster, kubernetes_binarie
         await run_kubectl(kubectl, "create", "-f", "-", stdin=manifest)
         await run_kubectl(kubectl, "label", "pod", "new", "tier=front")
         await run_kubectl(kubectl, "delete", "pod", "new")
-        assert [(each["type"], each["key"], each["initial"]) for each in await events(program.output, 4)] == [
+        assert [
+            (event["type"], event["key"], event["initial"]) for event in await events(program.output, 4)
+        ] == [
             ("ADDED", cluster.key("new"), False),
             ("MODIFIED", cluster.key("new"), False),
             ("MODIFIED", cluster.key("new"), False),  # marked for deletion
@@ -111,7 +113,7 @@ async def test_json_is_utf_8_whatever_the_locale_is(open_server: APIServer, enco
     ) as program:  # fmt: skip
         ended = await program.end()
     *objects, synced = map(json.loads, ended.output.splitlines())
-    assert {each["object"]["data"]["k"] for each in objects} == {"plain", "→ 東京"}
+    assert {obj["object"]["data"]["k"] for obj in objects} == {"plain", "→ 東京"}
     assert (ended.code, ended.errors, synced["count"]) == (0, "", 2)
 
 
@@ -121,8 +123,8 @@ async def test_until_synced_it_prints_what_there_is_and_ends(cluster: Cluster) -
     ended = await outcome("watch", "cm", *to(cluster), "-o", "jsonl", "--full", "--until-synced")
     *objects, synced = map(json.loads, ended.output.splitlines())
     assert (ended.code, ended.errors) == (0, "")
-    assert {each["key"]: each["object"] for each in objects} == await cluster.list(CONFIGMAPS)
-    assert all(set(each) == {"type", "key", "resourceVersion", "initial", "object"} for each in objects)
+    assert {obj["key"]: obj["object"] for obj in objects} == await cluster.list(CONFIGMAPS)
+    assert all(set(obj) == {"type", "key", "resourceVersion", "initial", "object"} for obj in objects)
     assert set(synced) == {"type", "count", "resourceVersion"}
     assert synced["count"] == 2
 
@@ -431,5 +433,5 @@ def hopeless(ended: Ended, reason: str) -> None:
 
 def powerless(cluster: Cluster) -> tuple[str, ...]:
     """Return the options for a user without permissions, if the cluster has one."""
-    contexts = [each["name"] for each in json.loads(cluster.kubeconfig.read_text())["contexts"]]
+    contexts = [context["name"] for context in json.loads(cluster.kubeconfig.read_text())["contexts"]]
     return ("--context", "powerless") if "powerless" in contexts else ()

@@ -25,13 +25,13 @@ from .processes import PATIENCE, Ended, Running, started_program
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
 
 
-def started(*args: str, **variables: str) -> AbstractAsyncContextManager[Running]:
+def start(*args: str, **variables: str) -> AbstractAsyncContextManager[Running]:
     environment = {"COLUMNS": "200", "NO_COLOR": "1", **variables}
     return started_program(sys.executable, "-m", "aioinformer", "bench", *args, environment=environment)
 
 
 async def bench(*args: str, **variables: str) -> Ended:
-    async with started(*args, **variables) as program:
+    async with start(*args, **variables) as program:
         return await program.end()
 
 
@@ -94,7 +94,7 @@ async def test_unreachable_rate_is_reported() -> None:
 async def test_lost_changes_end_with_advice() -> None:
     async with APIServer() as server:
         args = ("--server", server.url, "--objects", "10", "--rate", "50", "--seconds", "60")
-        async with started(*args) as program:
+        async with start(*args) as program:
             await requests(server, "patch", 60)
             server.faults.expire_history()
             server.faults.drop_watches("configmaps")
@@ -112,7 +112,7 @@ async def test_lost_changes_end_with_advice() -> None:
 async def test_signal_prints_the_report_and_cleans_up(numbers: list[int]) -> None:
     async with APIServer() as server:
         args = ("--server", server.url, "--objects", "30", "--rate", "50", "--seconds", "60")
-        async with started(*args) as program:
+        async with start(*args) as program:
             await requests(server, "patch", 100)
             for number in (signal.SIGSTOP, *numbers, signal.SIGCONT):  # several come at once
                 program.signal(number)
@@ -127,7 +127,7 @@ async def test_signal_prints_the_report_and_cleans_up(numbers: list[int]) -> Non
 async def test_second_signal_leaves_cleanup_to_the_load_process(number: int) -> None:
     async with APIServer() as server:
         args = ("--server", server.url, "--objects", "3", "--rate", "50", "--seconds", "60")
-        async with started(*args) as program:
+        async with start(*args) as program:
             await requests(server, "patch", 100)
             frozen = server.faults.freeze(verb="delete")
             program.signal(number)
@@ -146,11 +146,11 @@ async def test_second_signal_leaves_cleanup_to_the_load_process(number: int) -> 
 async def test_signal_before_any_measurement(number: int, code: int) -> None:
     async with APIServer() as server:
         frozen = server.faults.freeze(verb="create")
-        async with started("--server", server.url, "--objects", "1") as program:
+        async with start("--server", server.url, "--objects", "1") as program:
             await requests(server, "create", 1)
             program.signal(number)
-            told = "aioinformer: interrupted before there was a report\n"
-            assert await program.end() == (code, "", told)
+            message = "aioinformer: interrupted before there was a report\n"
+            assert await program.end() == (code, "", message)
         frozen.remove()
         assert server.snapshot("v1", "configmaps") == {}
 
@@ -173,7 +173,7 @@ async def test_unreachable_server_is_a_one_line_error() -> None:
 
 async def test_missing_uvloop(tmp_path: Path) -> None:
     (tmp_path / "uvloop.py").write_text("raise ModuleNotFoundError")
-    path = os.pathsep.join(each for each in (str(tmp_path), os.environ.get("PYTHONPATH")) if each)
+    path = os.pathsep.join(folder for folder in (str(tmp_path), os.environ.get("PYTHONPATH")) if folder)
     ended = await bench("--loop", "uvloop", PYTHONPATH=path)
     assert ended == (1, "", "aioinformer: --loop uvloop needs uvloop: pip install uvloop\n")
 

@@ -139,7 +139,7 @@ async def test_the_server_takes_the_definition_as_it_is(
     (version,) = stored["spec"]["versions"]
     assert version == definition["spec"]["versions"][0]
     assert stored["spec"]["names"] == definition["spec"]["names"]
-    conditions = {each["type"]: each["status"] for each in stored["status"]["conditions"]}
+    conditions = {condition["type"]: condition["status"] for condition in stored["status"]["conditions"]}
     assert "NonStructuralSchema" not in conditions
     assert conditions["Established"] == "True"
 
@@ -225,7 +225,7 @@ async def test_the_server_refuses_what_the_class_forbids(
 ) -> None:
     with pytest.raises(InvalidError) as raised:
         await sites.create(site(validating, **fields))
-    assert any(each.field.startswith(path) for each in raised.value.causes), raised.value.causes
+    assert any(cause.field.startswith(path) for cause in raised.value.causes), raised.value.causes
 
 
 NULLS = ["mode", "since", "day", "extra"]
@@ -234,7 +234,7 @@ NULLS = ["mode", "since", "day", "extra"]
 async def test_nullable_fields_take_null(sites: Resource[Website], validating: Cluster) -> None:
     fields = {**dict.fromkeys(NULLS), "limits": {"memory": None}, "ports": [{"number": 1, "host": None}]}
     created = await sites.create(site(validating, **fields))
-    assert [getattr(created.spec, each) for each in NULLS] == [None] * len(NULLS)
+    assert [getattr(created.spec, name) for name in NULLS] == [None] * len(NULLS)
 
 
 async def test_unknown_fields_are_pruned_or_preserved(sites: Resource[Website], validating: Cluster) -> None:
@@ -282,12 +282,12 @@ async def test_kubectl_shows_names_columns_and_categories(
     table = (
         await validating.api.ask("GET", path, accept="application/json;as=Table;g=meta.k8s.io;v=v1")
     ).body
-    assert [each["name"] for each in table["columnDefinitions"]] == [
+    assert [definition["name"] for definition in table["columnDefinitions"]] == [
         "Name", "Host", "Replicas", "Ready", "ReadyAt", "Age",
     ]  # fmt: skip
     assert table["rows"][0]["cells"][:4] == ["a", "a.example", 4, "True"]
-    found = await validating.api.do("GET", "/apis/typed.example.com/v1")
-    resource = next(each for each in found["resources"] if each["name"] == "websites")
+    document = await validating.api.do("GET", "/apis/typed.example.com/v1")
+    resource = next(listed for listed in document["resources"] if listed["name"] == "websites")
     assert (resource["shortNames"], resource["categories"]) == (["web"], ["all", "sites"])
 
 
@@ -303,8 +303,12 @@ async def test_all_versions_of_a_kind_are_served(validating: Cluster) -> None:
     await define(validating.api, crd(WebsiteV1, WebsiteV2))
     async with validating.client() as client:
         await Resource(client, WebsiteV1).create(site(validating))
-        found = await Resource(client, WebsiteV2).get(validating.key("a"))
-    assert (found.api_version, found.region, found.spec.host) == ("versions.example.com/v2", "", "a.example")
+        website = await Resource(client, WebsiteV2).get(validating.key("a"))
+    assert (website.api_version, website.region, website.spec.host) == (
+        "versions.example.com/v2",
+        "",
+        "a.example",
+    )
 
 
 class Door(CamelStruct, kw_only=True):

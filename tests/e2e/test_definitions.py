@@ -78,8 +78,8 @@ async def test_an_older_operator_leaves_the_newer_definition(
     await install(client, newer)
     key = f"{cluster.namespace}/a"
     spec = {"a": 1, "secretRef": "s"}
-    await eventually(lambda: created(raw(client, group), cluster, spec))
-    assert "WARNING" not in {each.levelname for each in caplog.records}
+    await eventually(lambda: create(raw(client, group), cluster, spec))
+    assert "WARNING" not in {record.levelname for record in caplog.records}
     await install(client, older)
     assert f"jars.{group} was not installed, and the server's definition stays" in caplog.text
     assert "v1 spec.secretRef" in caplog.text
@@ -92,7 +92,7 @@ async def test_an_older_operator_leaves_the_newer_definition(
     assert fields_of(await crds.get(f"jars.{group}")).keys() == {"a"}
 
 
-async def created(resource: Resource[Object], cluster: Cluster, spec: Object) -> bool:
+async def create(resource: Resource[Object], cluster: Cluster, spec: Object) -> bool:
     """Create an object; a server may answer by the definition before for a moment."""
     made = await resource.apply(
         {"metadata": {"name": "a", "namespace": cluster.namespace}, "spec": spec}, force=True
@@ -109,8 +109,8 @@ async def test_a_definition_that_was_replaced_does_not_come_back_by_itself(
 ) -> None:
     """The newer one has the same fields, and another default: nothing but its history says that it is newer."""
     older, newer = operator_of(jar(group, OldSpec)), operator_of(jar(group, TightSpec))
-    for each in (older, newer, newer, older):
-        await install(client, each)
+    for operator in (older, newer, newer, older):
+        await install(client, operator)
     assert fields_of(await crds.get(f"jars.{group}"))["a"]["default"] == 1
     assert "the server's definition has replaced it before" in caplog.text
 
@@ -125,7 +125,7 @@ async def test_a_served_version_is_not_taken_away(
     with pytest.raises(ConfigError, match=r"was not installed: .*the version v1.* run the newer operator"):
         await install(client, operator_of(jar(group, OldSpec, version="v3")))
     versions = (await crds.get(f"jars.{group}"))["spec"]["versions"]
-    assert [each["name"] for each in versions] == ["v1", "v2"]
+    assert [version["name"] for version in versions] == ["v1", "v2"]
 
 
 async def test_operators_that_install_at_once_leave_the_newer_definition(
@@ -133,7 +133,7 @@ async def test_operators_that_install_at_once_leave_the_newer_definition(
 ) -> None:
     older, newer = operator_of(jar(group, OldSpec)), operator_of(jar(group, NewSpec))
     await install(client, older)
-    await asyncio.gather(*(install(client, each) for each in [older, newer] * 4))
+    await asyncio.gather(*(install(client, operator) for operator in [older, newer] * 4))
     assert fields_of(await crds.get(f"jars.{group}")).keys() == {"a", "secretRef"}
 
 

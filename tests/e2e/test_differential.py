@@ -42,17 +42,17 @@ async def alike(scenario: Scenario, control_plane: ControlPlane, folder: Path) -
         API(control_plane.url, control_plane.token, control_plane.ssl_context()) as to_real,
     ):
         embedded, real = await asyncio.gather(
-            recorded(scenario, EmbeddedCluster(server, to_embedded, folder)),
-            recorded(scenario, KubernetesCluster(control_plane, to_real, folder)),
+            record_scenario(scenario, EmbeddedCluster(server, to_embedded, folder)),
+            record_scenario(scenario, KubernetesCluster(control_plane, to_real, folder)),
         )
-    assert [each.request for each in embedded] == [each.request for each in real]
+    assert [record.request for record in embedded] == [record.request for record in real]
     differing = [
         text for ours, theirs in zip(embedded, real, strict=True) for text in difference(ours, theirs)
     ]
     assert not differing, f"{len(differing)} of {len(real)} differ:\n" + "\n".join(differing)
 
 
-async def recorded(scenario: Scenario, cluster: EmbeddedCluster | KubernetesCluster) -> list[Recorded]:
+async def record_scenario(scenario: Scenario, cluster: EmbeddedCluster | KubernetesCluster) -> list[Recorded]:
     recorder = AnswerRecorder(cluster.api, await cluster.new_namespace())
     await scenario(recorder)
     return recorder.recorded

@@ -11,7 +11,7 @@ from tests.samples import configmap
 from .api import CONFIGMAPS
 from .clusters import Cluster, EmbeddedCluster
 from .gate import ClosableProxy
-from .witness import Witness, cached, informed, versions
+from .witness import Witness, run_informer, versions, versions_in_cache
 
 pytestmark = pytest.mark.usefixtures("soon_again")
 
@@ -41,16 +41,16 @@ async def test_expired_history_gives_tombstones(cluster: Cluster, use_watch_list
         await cluster.create(CONFIGMAPS, configmap(name, k="1"))
     async with ClosableProxy(cluster.api.url) as gate, cluster.client_through(gate.url) as client:
         list_watch = cluster.list_watch(client, CONFIGMAPS)
-        async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+        async with run_informer(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
             await cut_off(cluster, gate, witness)
             before = await cluster.list(CONFIGMAPS)
             await change_everything(cluster)
             await cluster.expire_history()
-            assert cached(informer) == versions(before)
+            assert versions_in_cache(informer) == versions(before)
             await gate.open()
             after = await cluster.list(CONFIGMAPS)
             await witness.until_shadow(versions(after))
-            assert cached(informer) == versions(after)
+            assert versions_in_cache(informer) == versions(after)
             assert any(isinstance(error, ApiError) and error.is_expired for error in witness.errors)
             assert informer.state.reflectors[0].lists == 2
 
@@ -79,7 +79,7 @@ async def test_available_history_is_replayed(cluster: Cluster) -> None:
     async with (
         ClosableProxy(cluster.api.url) as gate,
         cluster.client_through(gate.url) as client,
-        informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
+        run_informer(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
     ):
         await cut_off(cluster, gate, witness)
         await change_everything(cluster)
@@ -113,7 +113,7 @@ async def test_expiry_after_backoff_does_not_wait_again(
     async with (
         ClosableProxy(embedded.api.url) as gate,
         embedded.client_through(gate.url) as client,
-        informed(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (_, witness),
+        run_informer(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (_, witness),
     ):
         await cut_off(embedded, gate, witness)
         await embedded.delete(CONFIGMAPS, "seen")

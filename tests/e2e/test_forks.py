@@ -81,7 +81,7 @@ async def test_an_informer_is_not_ready_in_the_child_and_goes_on_in_the_parent()
 
         assert factory.ready()
         server.create("v1", "configmaps", {"metadata": {"name": "b", "namespace": "default"}})
-        await eventually(lambda: {each.name for each in lister.list()} == {"a", "b"})
+        await eventually(lambda: {obj.name for obj in lister.list()} == {"a", "b"})
         assert maps.state.reflectors[0].watches == 1
         assert (await anext(events)).object.key == "default/b"
         await events.__aexit__(None, None, None)
@@ -100,7 +100,7 @@ async def test_a_child_can_start_informers_of_its_own() -> None:
             async with Client.from_url(server.url) as own, SharedInformerFactory(own) as factory:
                 maps = factory.for_resource("v1", "configmaps")
                 await factory.wait_for_cache_sync()
-                return [each.key for each in maps.lister.list()]
+                return [config_map.key for config_map in maps.lister.list()]
 
         assert await in_child(lambda: asyncio.run(read())) == "['default/a']"
         changing = await in_child(lambda: server.create("v1", "configmaps", {"metadata": {"name": "b"}}))

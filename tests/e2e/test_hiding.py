@@ -88,7 +88,7 @@ async def delete_all(cluster: KubernetesCluster, path: str) -> None:
         await client.send(Change("DELETE"), path)
 
 
-def hiding(name: str) -> bytes:
+def object_hiding(name: str) -> bytes:
     managed = (
         b'[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":%s}]'
         % NESTED
@@ -99,7 +99,7 @@ def hiding(name: str) -> bytes:
 async def test_object_nested_deeply_is_in_every_cache(real: KubernetesCluster) -> None:
     path = f"/api/v1/namespaces/{real.namespace}/configmaps"
     async with read(real, "v1", "configmaps", *CONFIG_MAPS) as informers:
-        assert (await create(real, path, hiding("watched"))).count(b"f:a") == DEPTH
+        assert (await create(real, path, object_hiding("watched"))).count(b"f:a") == DEPTH
         await until_all_have(informers, f"{real.namespace}/watched")
     async with read(real, "v1", "configmaps", *CONFIG_MAPS) as informers:
         await until_all_have(informers, f"{real.namespace}/watched")

@@ -19,7 +19,7 @@ from tests.samples import configmap
 from ..queues import QUEUES, use_queue
 from .api import CONFIGMAPS, PODS
 from .clusters import Cluster, pod_manifest
-from .witness import Witness, cached, informed, keys, versions
+from .witness import Witness, keys, run_informer, versions, versions_in_cache
 
 
 @pytest.fixture(params=QUEUES, autouse=True)
@@ -36,8 +36,8 @@ async def test_adds_updates_and_deletes_reach_handlers_and_cache(
 ) -> None:
     await cluster.create(CONFIGMAPS, configmap("before", k="1"))
     list_watch = cluster.list_watch(client, CONFIGMAPS)
-    async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
-        assert [(told.kind, told.initial) for told in witness.told] == [("add", True)]
+    async with run_informer(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+        assert [(call.kind, call.initial) for call in witness.calls] == [("add", True)]
         created = await cluster.create(CONFIGMAPS, configmap("new", k="1"))
         await cluster.replace(CONFIGMAPS, created | {"data": {"k": "2"}})
         await cluster.patch(CONFIGMAPS, "new", {"data": {"k": "3"}})
@@ -45,12 +45,12 @@ async def test_adds_updates_and_deletes_reach_handlers_and_cache(
         await cluster.create(CONFIGMAPS, configmap("last"))
         await witness.until(lambda: cluster.key("last") in witness.shadow)
         server = await cluster.list(CONFIGMAPS)
-        assert cached(informer) == witness.shadow == versions(server)
+        assert versions_in_cache(informer) == witness.shadow == versions(server)
         assert {obj.key: obj.to_dict() for obj in informer.store.list()} == server
         assert witness.kinds(cluster.key("before")) == ["add", "delete"]
         assert [
-            (told.kind, told.obj["data"]["k"], told.old and told.old["data"]["k"], told.initial)
-            for told in witness.of(cluster.key("new"))
+            (call.kind, call.obj["data"]["k"], call.old and call.old["data"]["k"], call.initial)
+            for call in witness.of(cluster.key("new"))
         ] == [("add", "1", None, False), ("update", "2", "1", False), ("update", "3", "2", False)]
         (reflector,) = informer.state.reflectors
         assert (reflector.lists, reflector.watches, witness.errors) == (1, 1, [])
@@ -63,7 +63,7 @@ async def test_an_object_with_a_finalizer_is_updated_first_and_deleted_when_it_i
     held["metadata"]["finalizers"] = ["example.com/cleanup"]
     await cluster.create(CONFIGMAPS, held)
     key = cluster.key("held")
-    async with informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness):
+    async with run_informer(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness):
         await cluster.delete(CONFIGMAPS, "held")
         await witness.until(lambda: witness.kinds(key) == ["add", "update"])
         dying = informer.store.get_by_key(key)
@@ -77,11 +77,11 @@ async def test_an_object_with_a_finalizer_is_updated_first_and_deleted_when_it_i
 
 async def test_deleted_and_created_again_it_is_another_object(cluster: Cluster, client: Client) -> None:
     first = await cluster.create(CONFIGMAPS, configmap("again"))
-    async with informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (_, witness):
+    async with run_informer(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (_, witness):
         await cluster.delete(CONFIGMAPS, "again")
         second = await cluster.create(CONFIGMAPS, configmap("again"))
         await witness.until_shadow(versions({cluster.key("again"): second}))
-        assert [(told.kind, told.obj.uid) for told in witness.told] == [
+        assert [(call.kind, call.obj.uid) for call in witness.calls] == [
             ("add", first["metadata"]["uid"]),
             ("delete", first["metadata"]["uid"]),
             ("add", second["metadata"]["uid"]),
@@ -95,7 +95,7 @@ async def test_indexes_and_listers_follow(cluster: Cluster, client: Client) -> N
     await cluster.create(CONFIGMAPS, configmap("a", labels={"app": "web"}, tier="front"))
     await cluster.create(CONFIGMAPS, configmap("b", labels={"app": "db"}, tier="back"))
     list_watch = cluster.list_watch(client, CONFIGMAPS)
-    async with informed(list_watch, KubeObject, indexers={"tier": by_tier}) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, indexers={"tier": by_tier}) as (informer, witness):
         await cluster.patch(CONFIGMAPS, "b", {"data": {"tier": "front"}})
         await witness.until(lambda: witness.counts["update"] == 1)
         assert informer.indexer.index_keys("tier", "front") == [cluster.key("a"), cluster.key("b")]
@@ -117,13 +117,13 @@ async def test_late_handler_gets_all_and_removed_handler_gets_nothing(
 ) -> None:
     for name in ("a", "b"):
         await cluster.create(CONFIGMAPS, configmap(name))
-    async with informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness):
+    async with run_informer(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness):
         early = [informer.add_event_handler(Witness()) for _ in range(2)]
         late = Witness()
         registration = informer.add_event_handler(late)
         await registration.wait_synced(10)
-        assert keys(late.told) == [cluster.key("a"), cluster.key("b")]
-        assert all(told.initial for told in late.told)
+        assert keys(late.calls) == [cluster.key("a"), cluster.key("b")]
+        assert all(call.initial for call in late.calls)
         informer.remove_event_handler(early[0])
         await cluster.delete(CONFIGMAPS, "a")
         await late.until(lambda: late.counts["delete"] == 1)
@@ -143,7 +143,7 @@ async def test_resync_notifies_of_every_object(cluster: Cluster, client: Client)
     async with informer:
         await resynced.until(lambda: resynced.counts["update"] == 2)
         assert resynced.kinds(cluster.key("a")) == ["add", "update", "update"]
-        assert resynced.told[-1].old == resynced.told[-1].obj
+        assert resynced.calls[-1].old == resynced.calls[-1].obj
         assert never.kinds(cluster.key("a")) == ["add"]
 
 

@@ -33,13 +33,13 @@ def program(folder: Path, *command: str, **environment: str) -> AbstractAsyncCon
     return started_program("env", "-C", str(folder), *command, environment={**own, **environment})
 
 
-async def ended(folder: Path, *command: str, **environment: str) -> Ended:
+async def run_to_end(folder: Path, *command: str, **environment: str) -> Ended:
     async with program(folder, *command, **environment) as started:
         return await started.end()
 
 
 async def make(folder: Path, *args: str, **environment: str) -> Ended:
-    done = await ended(folder, "make", f"PYTHON={sys.executable}", *args, **environment)
+    done = await run_to_end(folder, "make", f"PYTHON={sys.executable}", *args, **environment)
     assert done.code == 0, done.output + done.errors
     return done
 
@@ -64,7 +64,7 @@ def project_with_webhook(project: Path) -> Path:
 
 
 async def test_its_tests_pass(tmp_path: Path) -> None:
-    done = await ended(tmp_path, sys.executable, "-m", "aioinformer", "init", "websites")
+    done = await run_to_end(tmp_path, sys.executable, "-m", "aioinformer", "init", "websites")
     assert (done.code, done.errors) == (0, "")
     assert done.output.startswith("websites/ has an operator of the kind Website (example.com/v1). Next:\n")
     assert "4 passed" in (await make(tmp_path / "websites", "test")).output
@@ -87,7 +87,7 @@ async def test_its_code_passes_ruff_and_mypy(project_with_webhook: Path) -> None
 async def test_lines_fit_with_long_and_short_names(tmp_path: Path, name: str, kind: str, group: str) -> None:
     NewProject(name=name, kind=kind, group=group).write(tmp_path)
     for arguments in (["check"], ["format", "--check"]):
-        done = await ended(tmp_path, sys.executable, "-m", "ruff", *arguments)
+        done = await run_to_end(tmp_path, sys.executable, "-m", "ruff", *arguments)
         assert done.code == 0, done.output + done.errors
 
 
@@ -102,7 +102,7 @@ from websites.resources import Website, WebsiteSpec
 site = Website(metadata=Metadata(name="a"), spec=WebsiteSpec(message=" "))
 print(asyncio.run(operator.review(site)).message)
 """
-    done = await ended(project_with_webhook, sys.executable, "-c", code)
+    done = await run_to_end(project_with_webhook, sys.executable, "-c", code)
     assert done.code == 0, done.errors
     assert "is blank" in done.output
 
@@ -146,9 +146,9 @@ async def is_ready(port: int) -> bool:
 
 async def test_its_image_runs_it_without_packages_for_tests(project: Path, tmp_path: Path) -> None:
     """The steps of the Dockerfile, in folders in place of a container's."""
-    source, venv, tools = (tmp_path / each for each in ("src", "venv", "tools"))
+    source, venv, tools = (tmp_path / folder for folder in ("src", "venv", "tools"))
     command = ("wheel", "--quiet", "--no-deps", "--wheel-dir", str(project / "wheels"), str(ROOT))
-    done = await ended(tmp_path, sys.executable, "-m", "pip", *command)
+    done = await run_to_end(tmp_path, sys.executable, "-m", "pip", *command)
     if done.code and not os.environ.get("CI"):
         pytest.skip(f"needs the package index: {done.errors}")
     tools.mkdir()
@@ -162,14 +162,14 @@ async def test_its_image_runs_it_without_packages_for_tests(project: Path, tmp_p
             copy(project / line[1:], source / line[1:])
     stages = (project / "Dockerfile").read_text().replace("/venv", str(venv)).splitlines()
     environment = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": "", "PIP_NO_COMPILE": "1"}
-    for step in (each.removeprefix("RUN ") for each in stages if each.startswith("RUN ")):
-        done = await ended(source, "sh", "-c", step, **environment)
+    for step in (line.removeprefix("RUN ") for line in stages if line.startswith("RUN ")):
+        done = await run_to_end(source, "sh", "-c", step, **environment)
         assert done.code == 0, done.errors
     packages = {path.name for path in next(venv.glob("lib/*/site-packages")).iterdir()}
     assert packages >= {"websites", "aioinformer"}
     assert packages & {"pip", "pytest", "_pytest", "cryptography", "trustme", "jsonpatch"} == set()
     entry, arguments = (
-        json.loads(each.partition(" ")[2]) for each in stages if each.startswith(("ENTRYPOINT", "CMD"))
+        json.loads(line.partition(" ")[2]) for line in stages if line.startswith(("ENTRYPOINT", "CMD"))
     )
     example = yaml.safe_load((project / "example.yaml").read_text())
     async with APIServer() as server:

@@ -183,7 +183,7 @@ async def test_an_object_held_by_a_finalizer_is_waited_for(kubectl: Kubectl) -> 
 
 
 async def test_get_with_watch_follows(kubectl: Kubectl, command: list[str]) -> None:
-    async with watching(command, "get", "configmaps", "-w", "--output-watch-events") as lines:
+    async with watch(command, "get", "configmaps", "-w", "--output-watch-events") as lines:
         await kubectl("apply", "-f", "-", stdin=CONFIGMAP)
         assert (await lines.next()).split() == ["EVENT", "NAME", "DATA", "AGE"]
         assert (await lines.next()).split()[:3] == ["ADDED", "settings", "1"]
@@ -195,7 +195,7 @@ async def test_get_with_watch_follows(kubectl: Kubectl, command: list[str]) -> N
 
 async def test_a_watch_begins_with_what_is_there(kubectl: Kubectl, command: list[str]) -> None:
     await kubectl("apply", "-f", "-", stdin=CONFIGMAP)
-    async with watching(command, "get", "configmaps", "--watch") as lines:
+    async with watch(command, "get", "configmaps", "--watch") as lines:
         assert (await lines.next()).split() == ["NAME", "DATA", "AGE"]
         assert (await lines.next()).split()[:2] == ["settings", "1"]
         await kubectl("patch", "cm", "settings", "-p", '{"data": {"m": "1"}}')
@@ -211,6 +211,6 @@ async def test_request_without_token_is_refused(kubectl: Kubectl, secure: Embedd
 
 
 @asynccontextmanager
-async def watching(command: list[str], *args: str) -> AsyncIterator[Lines]:
+async def watch(command: list[str], *args: str) -> AsyncIterator[Lines]:
     async with started_program(*command, *args) as process:
         yield process.output

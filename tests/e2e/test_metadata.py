@@ -13,7 +13,7 @@ from tests.samples import configmap
 from .api import CONFIGMAPS, Resource
 from .clusters import Cluster
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave, definition
-from .witness import PATIENCE, Witness, informed, versions
+from .witness import PATIENCE, Witness, run_informer, versions
 
 
 class Partial(msgspec.Struct):
@@ -25,7 +25,7 @@ class Partial(msgspec.Struct):
 async def test_metadata_only(cluster: Cluster, client: Client, use_watch_list: bool) -> None:
     await cluster.create(CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1"))
     list_watch = ListWatch.for_resource(client, "v1", "configmaps", cluster.namespace, metadata_only=True)
-    async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
         patched = await cluster.patch(CONFIGMAPS, "a", {"data": {"k": "2"}})
         assert await informer.wait_for(patched, PATIENCE) is not None
         await cluster.create(CONFIGMAPS, configmap("b", k="1"))
@@ -43,8 +43,8 @@ async def test_metadata_only(cluster: Cluster, client: Client, use_watch_list: b
         for name in "ab":
             await cluster.delete(CONFIGMAPS, name)
         await witness.until(lambda: witness.counts["delete"] == 2)
-        assert not any("data" in told.obj for told in witness.told)
-        assert {told.obj.kind for told in witness.told} == {"PartialObjectMetadata"}
+        assert not any("data" in call.obj for call in witness.calls)
+        assert {call.obj.kind for call in witness.calls} == {"PartialObjectMetadata"}
 
 
 @pytest.mark.parametrize("object_type", [dict, Partial])

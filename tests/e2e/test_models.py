@@ -34,13 +34,13 @@ async def test_models_are_read_and_written(cluster: Cluster, client: Client) -> 
     async with SharedIndexInformer(list_watch, Deployment) as informer:
         deployments = CachedResource(Resource(client, Deployment), informer)
         created = await deployments.create(deployment(cluster))
-        found = await deployments.get(cluster.key("web"))
-        assert found == created
-        assert (found.apiVersion, found.kind) == ("apps/v1", "Deployment")
-        assert owner_reference(found)["kind"] == "Deployment"
-        assert found.spec is not None
-        found.spec.replicas = 3
-        updated = await deployments.update(found)
+        read = await deployments.get(cluster.key("web"))
+        assert read == created
+        assert (read.apiVersion, read.kind) == ("apps/v1", "Deployment")
+        assert owner_reference(read)["kind"] == "Deployment"
+        assert read.spec is not None
+        read.spec.replicas = 3
+        updated = await deployments.update(read)
         assert updated.spec is not None
         assert updated.spec.replicas == 3
         assert updated.spec.template.spec is not None

@@ -16,7 +16,7 @@ from ..samples import SMALL
 from .api import CONFIGMAPS, PODS, Object, Resource
 from .clusters import Cluster, EmbeddedCluster, pod_manifest
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
-from .witness import informed
+from .witness import run_informer
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # about objects, not about sockets
 
@@ -52,20 +52,20 @@ async def test_objects_are_of_the_type_asked_for(
     await cluster.create(CONFIGMAPS, configmap("a", k="1"))
     list_watch = cluster.list_watch(client, CONFIGMAPS)
     options = {**options, "use_watch_list": use_watch_list}
-    async with informed(list_watch, object_type, **options) as (informer, witness):
+    async with run_informer(list_watch, object_type, **options) as (informer, witness):
         await cluster.patch(CONFIGMAPS, "a", {"data": {"k": "2"}})
         await witness.until(lambda: witness.counts["update"] == 1)
         await cluster.delete(CONFIGMAPS, "a")
         await witness.until(lambda: witness.counts["delete"] == 1)
-        assert [(told.kind, value(told.obj)) for told in witness.told] == [
+        assert [(call.kind, value(call.obj)) for call in witness.calls] == [
             ("add", "1"),
             ("update", "2"),
             ("delete", "2"),
         ]
-        assert {type(told.obj) for told in witness.told} == {object_type}
+        assert {type(call.obj) for call in witness.calls} == {object_type}
         kinds = {
-            told.obj["kind"] if isinstance(told.obj, (dict, KubeObject)) else told.obj.kind
-            for told in witness.told
+            call.obj["kind"] if isinstance(call.obj, (dict, KubeObject)) else call.obj.kind
+            for call in witness.calls
         }
         assert kinds == {"ConfigMap"}
         assert informer.store.list() == []
@@ -73,7 +73,7 @@ async def test_objects_are_of_the_type_asked_for(
 
 async def test_pods_as_models(cluster: Cluster, client: Client) -> None:
     await cluster.create(PODS, pod_manifest("web", node="node-1"))
-    async with informed(cluster.list_watch(client, PODS), V1Pod) as (informer, witness):
+    async with run_informer(cluster.list_watch(client, PODS), V1Pod) as (informer, witness):
         await cluster.patch(PODS, "web", {"status": {"phase": "Running"}}, subresource="/status")
         await witness.until(lambda: witness.counts["update"] == 1)
         (web,) = informer.store.list()
@@ -84,10 +84,10 @@ async def test_pods_as_models(cluster: Cluster, client: Client) -> None:
 async def test_custom_resources(cluster: Cluster, client: Client) -> None:
     await cluster.define(CAVE_DEFINITION)
     await cluster.create(CAVES, cave("a", depth=1))
-    async with informed(cluster.list_watch(client, CAVES), KubeObject) as (informer, witness):
+    async with run_informer(cluster.list_watch(client, CAVES), KubeObject) as (informer, witness):
         await cluster.patch(CAVES, "a", {"status": {"explored": True}}, subresource="/status")
         await cluster.create(CAVES, cave("b", depth=2))
-        await witness.until(lambda: len(witness.told) == 3)
+        await witness.until(lambda: len(witness.calls) == 3)
         server = await cluster.list(CAVES)
         assert {obj.key: obj.to_dict() for obj in informer.store.list()} == server
         assert informer.lister.get(cluster.key("a"))["status"] == {"explored": True}
@@ -105,15 +105,15 @@ async def test_an_object_is_equal_however_it_arrived(
     if cluster.protobuf and isinstance(cluster, EmbeddedCluster) and resource == PODS:
         pytest.skip("protobuf shows of a pod what JSON of the embedded server has only where it was written")
     list_watch = cluster.list_watch(client, resource)
-    async with informed(list_watch, KubeObject) as (watching, witness):
+    async with run_informer(list_watch, KubeObject) as (watching, witness):
         created = await cluster.create(resource, make("a"))
         await witness.until(watching.store.list)
         async with (
-            informed(list_watch, KubeObject, use_watch_list=False) as (listing, _),
-            informed(list_watch, KubeObject, use_watch_list=True) as (streaming, _),
+            run_informer(list_watch, KubeObject, use_watch_list=False) as (listing, _),
+            run_informer(list_watch, KubeObject, use_watch_list=True) as (streaming, _),
         ):
             (watched,), (listed,), (streamed,) = (
-                each.store.list() for each in (watching, listing, streaming)
+                informer.store.list() for informer in (watching, listing, streaming)
             )
             assert watched == listed == streamed == created
             assert hash(watched) == hash(listed) == hash(streamed)

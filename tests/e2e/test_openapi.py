@@ -42,8 +42,8 @@ async def test_schemas_are_those_of_the_real_server(control_plane: ControlPlane)
 
 
 async def _schemas(api: API, path: str) -> Object:
-    found: Object = (await api.do("GET", path)).get("components", {}).get("schemas", {})
-    return {name: schema for name, schema in found.items() if not name.endswith(_OF_ALL_GROUPS)}
+    schemas: Object = (await api.do("GET", path)).get("components", {}).get("schemas", {})
+    return {name: schema for name, schema in schemas.items() if not name.endswith(_OF_ALL_GROUPS)}
 
 
 async def _until_described(api: API, path: str) -> None:
@@ -55,5 +55,5 @@ async def _until_described(api: API, path: str) -> None:
 
 async def _paths(api: API) -> Object:
     answer = await api.ask("GET", "/openapi/v3")
-    found: Object = json.loads(answer.raw)["paths"]  # the real server says that this is plain text
-    return found
+    paths: Object = json.loads(answer.raw)["paths"]  # the real server says that this is plain text
+    return paths

@@ -63,7 +63,7 @@ class Lenders:
             self.applied.append(owner.name)
 
     @asynccontextmanager
-    async def running(self, client: Client, namespace: str) -> AsyncIterator[Controller[Any]]:
+    async def run_controller(self, client: Client, namespace: str) -> AsyncIterator[Controller[Any]]:
         async with self.operator.running(client, namespace=namespace) as manager:
             yield manager.controllers[0]
 
@@ -83,7 +83,7 @@ async def test_two_owners_do_not_take_a_child_from_each_other(
 ) -> None:
     lenders, key = Lenders(plural), f"{cluster.namespace}/shared"
     owners, children = Resource(client, "configmaps"), Resource(client, plural, dict)
-    async with lenders.running(client, cluster.namespace) as controller:
+    async with lenders.run_controller(client, cluster.namespace) as controller:
         await owners.create(owner(cluster, "a"))
         await eventually(lambda: lenders.applied)
         before = await children.get(key)
@@ -113,7 +113,7 @@ async def test_owners_that_race_for_a_new_child_leave_it_to_the_first(
         stop = asyncio.Event()
 
         async def run() -> None:
-            async with lenders.running(client, cluster.namespace):
+            async with lenders.run_controller(client, cluster.namespace):
                 await stop.wait()
 
         for _ in range(2):  # two processes of one operator, as when a leader has lost its lease
@@ -136,14 +136,14 @@ async def test_an_object_of_others_is_adopted_only_if_asked(
     await children.create({"metadata": {"name": "shared", "namespace": cluster.namespace}})
     await owners.create(owner(cluster, "a"))
     refusing = Lenders(is_cached=is_cached)
-    async with refusing.running(client, cluster.namespace):
+    async with refusing.run_controller(client, cluster.namespace):
         await eventually(lambda: refusing.errors)
     text = str(refusing.errors[0])
     assert "exists without a controller; others made it" in text
     assert "adopt=True" in text
     assert await controller_name(children, key) == ""
     adopting = Lenders(adopt=True, is_cached=is_cached)
-    async with adopting.running(client, cluster.namespace):
+    async with adopting.run_controller(client, cluster.namespace):
         await eventually(lambda: adopting.applied)
     assert await controller_name(children, key) == "a"
     assert adopting.errors == []
@@ -152,12 +152,12 @@ async def test_an_object_of_others_is_adopted_only_if_asked(
 async def test_an_orphan_that_the_operator_applied_is_its_own(cluster: Cluster, client: Client) -> None:
     lenders, key = Lenders(), f"{cluster.namespace}/shared"
     owners, children = Resource(client, "configmaps"), Resource(client, "secrets", dict)
-    async with lenders.running(client, cluster.namespace):
+    async with lenders.run_controller(client, cluster.namespace):
         await owners.create(owner(cluster, "a"))
         await eventually(lambda: lenders.applied)
     await children.patch(key, {"metadata": {"ownerReferences": None}})  # as kubectl delete --cascade=orphan
     lenders.applied.clear()
-    async with lenders.running(client, cluster.namespace):
+    async with lenders.run_controller(client, cluster.namespace):
         await eventually(lambda: lenders.applied)
     assert lenders.errors == []
     assert await controller_name(children, key) == "a"
@@ -174,7 +174,7 @@ async def test_a_child_of_an_earlier_owner_of_the_name_is_left_to_the_garbage_co
     )
     child = {"metadata": {"name": "shared", "namespace": cluster.namespace, "ownerReferences": [earlier]}}
     await children.create(child)
-    async with lenders.running(client, cluster.namespace):
+    async with lenders.run_controller(client, cluster.namespace):
         await owners.create(owner(cluster, "a"))
         await eventually(lambda: lenders.errors)
         assert "an earlier object of the owner's name" in str(lenders.errors[0])
@@ -189,7 +189,7 @@ async def test_a_child_that_others_change_meanwhile_is_applied_to_its_newest_ver
     """Each write of others makes the cached version stale, which must not fail the reconcile."""
     lenders, key = Lenders(), f"{cluster.namespace}/shared"
     owners, children = Resource(client, "configmaps"), Resource(client, "secrets", dict)
-    async with lenders.running(client, cluster.namespace):
+    async with lenders.run_controller(client, cluster.namespace):
         await owners.create(owner(cluster, "a"))
         await eventually(lambda: lenders.applied)
         for number in range(20):

@@ -19,7 +19,7 @@ from .clusters import Cluster, EmbeddedCluster, KubernetesCluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
 from .test_protobuf_kinds import OBJECTS
-from .witness import Witness, cached, informed
+from .witness import Witness, run_informer, versions_in_cache
 
 THERE = (
     Resource("v1", "namespaces", namespaced=False),
@@ -46,7 +46,7 @@ class Pair(NamedTuple):
         await self.other.until_shadow(versions)
         by_json = {obj.key: obj.to_dict() for obj in self.json.store.list()}
         assert {obj.key: obj.to_dict() for obj in self.protobuf.store.list()} == by_json
-        assert cached(self.protobuf) == versions
+        assert versions_in_cache(self.protobuf) == versions
 
 
 @asynccontextmanager
@@ -58,8 +58,8 @@ async def pair_of(
         for protobuf in (True, False)
     ]
     async with (
-        informed(list_watches[0], KubeObject, **options) as (by_protobuf, witness),
-        informed(list_watches[1], KubeObject, **options) as (by_json, other),
+        run_informer(list_watches[0], KubeObject, **options) as (by_protobuf, witness),
+        run_informer(list_watches[1], KubeObject, **options) as (by_json, other),
     ):
         yield Pair(by_protobuf, by_json, witness, other)
 
@@ -102,7 +102,7 @@ async def test_pods(cluster: Cluster, client: Client) -> None:
         versions = await versions_of(cluster, PODS)
         await pair.witness.until_shadow(versions)
         await pair.other.until_shadow(versions)
-        by_protobuf, by_json = (each.store.list()[0].to_dict() for each in (pair.protobuf, pair.json))
+        by_protobuf, by_json = (informer.store.list()[0].to_dict() for informer in (pair.protobuf, pair.json))
         assert by_protobuf["metadata"] == by_json["metadata"]
         assert by_protobuf["spec"]["nodeName"] == "node-1"
         assert by_protobuf["status"]["conditions"][0].items() >= by_json["status"]["conditions"][0].items()

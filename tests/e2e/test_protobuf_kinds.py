@@ -110,7 +110,7 @@ OBJECTS: dict[Resource, Object] = {
 }
 
 
-async def served(api: API) -> list[Resource]:
+async def list_served(api: API) -> list[Resource]:
     """Every built-in collection that can be watched: the server registers these on start; what other tests define comes
     and goes."""
     registered = await api.do(
@@ -118,20 +118,20 @@ async def served(api: API) -> list[Resource]:
         "/apis/apiregistration.k8s.io/v1/apiservices"
         "?labelSelector=kube-aggregator.kubernetes.io/automanaged%3Donstart",
     )
-    specs = [each["spec"] for each in registered["items"]]
+    specs = [item["spec"] for item in registered["items"]]
     versions = ["/".join(filter(None, (spec.get("group"), spec["version"]))) for spec in specs]
-    found: list[Resource] = []
+    resources: list[Resource] = []
     for version in versions:
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        found += [
-            Resource(version, each["name"], each["namespaced"])
-            for each in (await api.do("GET", root))["resources"]
-            if "watch" in each["verbs"] and "/" not in each["name"]
+        resources += [
+            Resource(version, resource["name"], resource["namespaced"])
+            for resource in (await api.do("GET", root))["resources"]
+            if "watch" in resource["verbs"] and "/" not in resource["name"]
         ]
-    return found
+    return resources
 
 
-async def listed(list_watch: ListWatch) -> dict[str, KubeObject]:
+async def read_list(list_watch: ListWatch) -> dict[str, KubeObject]:
     result = await list_watch.list()
     return by_key(
         [
@@ -141,7 +141,7 @@ async def listed(list_watch: ListWatch) -> dict[str, KubeObject]:
     )
 
 
-async def streamed(list_watch: ListWatch) -> dict[str, KubeObject]:
+async def read_stream(list_watch: ListWatch) -> dict[str, KubeObject]:
     """The same, as a WatchList."""
     options = ListOptions(
         send_initial_events=True,
@@ -150,15 +150,15 @@ async def streamed(list_watch: ListWatch) -> dict[str, KubeObject]:
         timeout_seconds=30,
     )
     stream: Any = await list_watch.watch(options)
-    found: list[Any] = []
+    objects: list[Any] = []
     try:
         async for batch in stream:
-            found += [event.object for event in batch if event.type != "BOOKMARK"]
+            objects += [event.object for event in batch if event.type != "BOOKMARK"]
             if any(event.type == "BOOKMARK" for event in batch):
                 break
     finally:
         await stream.aclose()
-    return by_key([each if isinstance(each, KubeObject) else KubeObject.from_bytes(each) for each in found])
+    return by_key([obj if isinstance(obj, KubeObject) else KubeObject.from_bytes(obj) for obj in objects])
 
 
 def by_key(objects: list[KubeObject]) -> dict[str, KubeObject]:
@@ -171,20 +171,25 @@ async def test_every_kind_is_equal_in_json_and_protobuf(real: KubernetesCluster)
         await real.create(resource, obj)
     async with real.client() as client:
         kinds = 0
-        for resource in await served(real.api):
+        for resource in await list_served(real.api):
             known = is_known(resource.api_version, resource.plural)
             assert known is (resource.plural not in NOT_KNOWN), resource
             as_json, as_protobuf = (
                 ListWatch.for_resource(client, resource.api_version, resource.plural, protobuf=protobuf)
                 for protobuf in (False, True)
             )
-            expected = await listed(as_json)
-            for found in (await listed(as_protobuf), await streamed(as_protobuf), await streamed(as_json)):
-                for key, each in found.items():
-                    if key in expected and each.resource_version == expected[key].resource_version:
-                        assert each == expected[key], (resource, key)
+            expected = await read_list(as_json)
+            for objects in (
+                await read_list(as_protobuf),
+                await read_stream(as_protobuf),
+                await read_stream(as_json),
+            ):
+                for key, read in objects.items():
+                    if key in expected and read.resource_version == expected[key].resource_version:
+                        assert read == expected[key], (resource, key)
             assert all(
-                isinstance(obj._form, ProtobufForm) is known for obj in (await listed(as_protobuf)).values()
+                isinstance(obj._form, ProtobufForm) is known
+                for obj in (await read_list(as_protobuf)).values()
             )
             kinds += known
         assert kinds > 50
@@ -196,8 +201,8 @@ async def test_written_protobuf_is_read_back(real: KubernetesCluster, resource: 
     created = await real.create(resource, OBJECTS[resource])
     async with real.client() as client:
         list_watch = real.list_watch(client, resource, protobuf=True)
-        for found in (await listed(list_watch), await streamed(list_watch)):
-            obj = found[real.key("a")]
+        for objects in (await read_list(list_watch), await read_stream(list_watch)):
+            obj = objects[real.key("a")]
             assert isinstance(obj._form, ProtobufForm)
             if obj.resource_version == created["metadata"]["resourceVersion"]:
                 assert obj.to_dict() == created

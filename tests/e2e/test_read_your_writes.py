@@ -13,7 +13,7 @@ from tests.samples import configmap
 
 from .api import CONFIGMAPS, Refused
 from .clusters import Cluster, EmbeddedCluster
-from .witness import PATIENCE, informed
+from .witness import PATIENCE, run_informer
 
 QUEUES = pytest.mark.parametrize("queue", ["delta", "real"])
 
@@ -25,7 +25,7 @@ def version_of(obj: Any) -> int:
 @QUEUES
 async def test_one_write_after_the_other(cluster: Cluster, client: Client, queue: str) -> None:
     list_watch = cluster.list_watch(client, CONFIGMAPS)
-    async with informed(list_watch, KubeObject, queue=queue) as (informer, _):
+    async with run_informer(list_watch, KubeObject, queue=queue) as (informer, _):
         created = await cluster.create(CONFIGMAPS, configmap("a", k="1"))
         assert await informer.wait_for(created, PATIENCE) == created
         patched = await cluster.patch(CONFIGMAPS, "a", {"data": {"k": "2"}})
@@ -42,7 +42,7 @@ async def test_one_write_after_the_other(cluster: Cluster, client: Client, queue
 @QUEUES
 async def test_many_writers_each_see_what_they_wrote(cluster: Cluster, client: Client, queue: str) -> None:
     list_watch = cluster.list_watch(client, CONFIGMAPS)
-    async with informed(list_watch, KubeObject, queue=queue) as (informer, _):
+    async with run_informer(list_watch, KubeObject, queue=queue) as (informer, _):
 
         async def write(name: str) -> None:
             for turn in range(6):
@@ -63,7 +63,7 @@ async def test_many_writers_each_see_what_they_wrote(cluster: Cluster, client: C
 async def test_an_object_that_the_selector_does_not_pick(cluster: Cluster, client: Client) -> None:
     """Without other changes only a bookmark has the version; here the next object has it."""
     list_watch = cluster.list_watch(client, CONFIGMAPS, label_selector="app=web")
-    async with informed(list_watch, KubeObject) as (informer, _):
+    async with run_informer(list_watch, KubeObject) as (informer, _):
         hidden = await cluster.create(CONFIGMAPS, configmap("hidden"))
         if isinstance(cluster, EmbeddedCluster):  # the real server may send a bookmark at any time
             with pytest.raises(
@@ -81,7 +81,7 @@ async def test_through_trouble(embedded: EmbeddedCluster, queue: str) -> None:
     server = embedded.server
     async with (
         embedded.client() as client,
-        informed(embedded.list_watch(client, CONFIGMAPS), KubeObject, queue=queue) as (informer, _),
+        run_informer(embedded.list_watch(client, CONFIGMAPS), KubeObject, queue=queue) as (informer, _),
     ):
         for turn in range(12):
             if turn % 3 == 0:
@@ -102,7 +102,7 @@ async def test_a_version_of_elsewhere_comes_with_a_bookmark(embedded: EmbeddedCl
     server._handler._bookmark_interval = 0.2
     async with (
         embedded.client() as client,
-        informed(embedded.list_watch(client, CONFIGMAPS), KubeObject, queue=queue) as (informer, _),
+        run_informer(embedded.list_watch(client, CONFIGMAPS), KubeObject, queue=queue) as (informer, _),
     ):
         server.create("v1", "secrets", {"metadata": {"name": "s"}}, embedded.namespace)
         version = str(server.resource_version)

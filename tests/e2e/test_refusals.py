@@ -14,12 +14,12 @@ from tests.samples import configmap
 from .api import CONFIGMAPS, PODS, Resource
 from .clusters import Cluster, EmbeddedCluster
 from .definitions import definition
-from .witness import Witness, informed, unsynced
+from .witness import Witness, run_informer, start_informer
 
 pytestmark = pytest.mark.usefixtures("soon_again")
 
 
-async def refused(informer: SharedIndexInformer[Any], witness: Witness, status: int) -> str:
+async def wait_refused(informer: SharedIndexInformer[Any], witness: Witness, status: int) -> str:
     """Wait until the informer has been refused; its last error's text."""
     await witness.until(lambda: witness.errors)
     error = informer.state.last_error
@@ -32,8 +32,8 @@ async def refused(informer: SharedIndexInformer[Any], witness: Witness, status: 
 async def test_an_unknown_resource_is_named_and_read_once_it_exists(cluster: Cluster, client: Client) -> None:
     group = f"{cluster.namespace}.example.com"  # a name of its own: the real server is shared
     relics = Resource(f"{group}/v1", "relics")
-    async with unsynced(cluster.list_watch(client, relics), KubeObject) as (informer, witness):
-        said = await refused(informer, witness, 404)
+    async with start_informer(cluster.list_watch(client, relics), KubeObject) as (informer, witness):
+        said = await wait_refused(informer, witness, 404)
         assert f"relics.{group} in {cluster.namespace}: 404 NotFound" in said
         await cluster.define(definition(group, "Relic"))
         await cluster.create(
@@ -48,9 +48,9 @@ async def test_forbidden_reader_reads_once_permitted(cluster: Cluster) -> None:
     await cluster.create(CONFIGMAPS, configmap("a"))
     async with (
         await cluster.forbid() as client,
-        unsynced(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
+        start_informer(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
     ):
-        said = await refused(informer, witness, 403)
+        said = await wait_refused(informer, witness, 403)
         assert f"configmaps in {cluster.namespace}: 403 Forbidden" in said.replace(
             " at resourceVersion 0", ""
         )
@@ -66,9 +66,9 @@ async def test_wrong_token_is_reported_until_its_file_is_fixed(cluster: Cluster,
     token_file.write_text("wrong")
     async with (
         cluster.client_with_token_file(token_file) as client,
-        unsynced(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
+        start_informer(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
     ):
-        assert "401 Unauthorized" in await refused(informer, witness, 401)
+        assert "401 Unauthorized" in await wait_refused(informer, witness, 401)
         token_file.write_text(cluster.token + "\n")
         await informer.wait_synced(20)
         assert informer.store.list_keys() == [cluster.key("a")]
@@ -90,8 +90,11 @@ async def test_bad_selector_does_not_stop_other_informers(
         cluster.list_watch(client, resource, **selector),
         cluster.list_watch(client, CONFIGMAPS),
     )
-    async with unsynced(bad, KubeObject) as (informer, witness), informed(good, KubeObject) as (_, other):
-        assert said in await refused(informer, witness, 400)
+    async with (
+        start_informer(bad, KubeObject) as (informer, witness),
+        run_informer(good, KubeObject) as (_, other),
+    ):
+        assert said in await wait_refused(informer, witness, 400)
         await cluster.create(CONFIGMAPS, configmap("a"))
         await other.until(lambda: cluster.key("a") in other.shadow)
         await witness.until(lambda: len(witness.errors) >= 3)  # it goes on trying
@@ -102,7 +105,7 @@ async def test_forbidden_running_informer_keeps_its_cache(embedded: EmbeddedClus
     await embedded.create(CONFIGMAPS, configmap("a"))
     async with (
         embedded.client() as client,
-        informed(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
+        run_informer(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
     ):
         await embedded.forbid()
         embedded.server.faults.drop_watches()
@@ -123,7 +126,7 @@ async def test_a_token_that_is_rotated_while_a_watch_runs(embedded: EmbeddedClus
     server = embedded.server
     async with (
         embedded.client_with_token_file(token_file) as client,
-        informed(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
+        run_informer(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
     ):
         server.tokens.add("second")
         token_file.write_text("second")

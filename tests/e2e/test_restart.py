@@ -25,7 +25,7 @@ from .clusters import KubernetesCluster, pod_manifest
 from .conftest import REAL
 from .definitions import CAVE_DEFINITION, CAVES, cave
 from .gate import ClosableProxy
-from .witness import Witness, cached, versions
+from .witness import Witness, versions, versions_in_cache
 
 pytestmark = [*REAL, pytest.mark.timeout(300)]
 
@@ -89,13 +89,13 @@ async def outlive_a_kill(real: KubernetesCluster, outage: float, *, kept_off: bo
         await real.create(
             CONFIGMAPS, configmap(f"past-{real.namespace}"), "default"
         )  # past what they have read
-        before = {name: cached(informer) for name, (informer, _) in watched.items()}
+        before = {name: versions_in_cache(informer) for name, (informer, _) in watched.items()}
 
         real.control_plane.kill()
         if kept_off:
             await gate.shut()
         await asyncio.sleep(outage)
-        assert {name: cached(informer) for name, (informer, _) in watched.items()} == before
+        assert {name: versions_in_cache(informer) for name, (informer, _) in watched.items()} == before
         await real.control_plane.restart()
         loop = asyncio.get_running_loop()
         ready = loop.time()
@@ -119,7 +119,7 @@ async def outlive_a_kill(real: KubernetesCluster, outage: float, *, kept_off: bo
             for name in watched:
                 waiting.create_task(recover(name))
         for name, (informer, witness) in watched.items():
-            assert cached(informer) == witness.shadow, name
+            assert versions_in_cache(informer) == witness.shadow, name
             assert not witness.illegal
             gone = [key for key in before[name] if key.endswith("/gone")]
             ends = {witness.kinds(key)[-1] for key in gone}
@@ -130,7 +130,7 @@ async def outlive_a_kill(real: KubernetesCluster, outage: float, *, kept_off: bo
 
 async def until_known(real: KubernetesCluster, other: str) -> None:
     """Wait until the server's watch cache knows of the deletions: a list may be older, and they come as events."""
-    for resource, namespace in [*((each, None) for each in MAKE), (CONFIGMAPS, other)]:
+    for resource, namespace in [*((resource, None) for resource in MAKE), (CONFIGMAPS, other)]:
         async with asyncio.timeout(WITHIN):
             while any(  # noqa: ASYNC110 - another process
                 key.endswith("/gone") for key in await real.list(resource, namespace, resourceVersion="0")
@@ -145,5 +145,5 @@ async def server_side(real: KubernetesCluster, name: str, other: str) -> dict[st
     if name.startswith("configmaps"):
         both: dict[str, Object] = await real.list(CONFIGMAPS) | await real.list(CONFIGMAPS, other)
         return versions(both)
-    (resource,) = (each for each in MAKE if each.plural == name)
+    (resource,) = (candidate for candidate in MAKE if candidate.plural == name)
     return versions(await real.list(resource))

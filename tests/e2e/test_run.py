@@ -182,7 +182,7 @@ async def until_answer(port: int, path: str, is_wanted: Callable[[tuple[int, Any
     return answer[1]
 
 
-def made(server: APIServer, plural: str, *names: str) -> Callable[[], bool]:
+def objects_exist(server: APIServer, plural: str, *names: str) -> Callable[[], bool]:
     """Return whether objects exist, for ``eventually``."""
     return lambda: {f"default/{name}" for name in names} <= set(server.snapshot("v1", plural))
 
@@ -197,7 +197,7 @@ async def test_an_operator_runs_until_a_signal(
     server.create("v1", "configmaps", {"metadata": {"name": "a"}})
     async with aioinformer(folder, "copies", *on(server, port), "--log-format", "json", *options) as program:
         await until_answer(port, "/readyz", lambda answer: answer[0] == 200)
-        await eventually(made(server, "secrets", "a"), within=60)
+        await eventually(objects_exist(server, "secrets", "a"), within=60)
         state = json.loads(
             await until_answer(port, "/debug.json", lambda answer: '"working":true' in answer[1])
         )
@@ -406,7 +406,7 @@ async def test_an_unreachable_server_is_waited_for(server: APIServer, folder: Pa
     async with aioinformer(folder, "copies", *on(server)) as program:
         await line_with(program.errors, "the rights were not checked, and the operator starts anyway")
         await server.faults.accept()
-        await eventually(made(server, "secrets", "a"), within=60)
+        await eventually(objects_exist(server, "secrets", "a"), within=60)
         program.signal(signal.SIGTERM)
         assert (await program.end()).code == 0
 
@@ -736,7 +736,7 @@ async def test_dev_calls_the_webhooks_of_the_operator(folder: Path) -> None:
             assert made["spec"] == {"text": "good", "replicas": 3}
             assert warnings == ["seen", "seen"]
             configurations = Resource(client, "validatingwebhookconfigurations")
-            assert [each.name for each in await configurations.list()] == ["sites"]
+            assert [configuration.name for configuration in await configurations.list()] == ["sites"]
             (folder / "sites.py").write_text(SITES)
             await line_with(program.errors, "starts its controllers")
             assert not await configurations.list(), "what the source no longer declares is not called"

@@ -9,7 +9,7 @@ from tests.samples import configmap
 
 from .api import CONFIGMAPS, NAMESPACES, PODS
 from .clusters import Cluster, pod_manifest
-from .witness import Witness, cached, informed, unsynced, versions
+from .witness import Witness, run_informer, start_informer, versions, versions_in_cache
 
 WATCH_LIST = pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
 
@@ -17,15 +17,15 @@ WATCH_LIST = pytest.mark.parametrize("use_watch_list", [True, False], ids=["watc
 async def test_the_whole_cluster(cluster: Cluster, client: Client) -> None:
     other = await cluster.new_namespace()
     await cluster.create(CONFIGMAPS, configmap("a"))
-    async with informed(cluster.list_watch(client, CONFIGMAPS, ""), KubeObject) as (informer, witness):
+    async with run_informer(cluster.list_watch(client, CONFIGMAPS, ""), KubeObject) as (informer, witness):
         await cluster.create(CONFIGMAPS, configmap("b"), other)
         await witness.until(lambda: f"{other}/b" in witness.shadow)
-        assert cached(informer) == versions(await cluster.list(CONFIGMAPS, ""))
+        assert versions_in_cache(informer) == versions(await cluster.list(CONFIGMAPS, ""))
         assert {cluster.key("a"), f"{other}/b"} <= set(informer.store.list_keys())
 
 
 async def test_cluster_scoped_objects(cluster: Cluster, client: Client) -> None:
-    async with informed(cluster.list_watch(client, NAMESPACES), KubeObject) as (informer, witness):
+    async with run_informer(cluster.list_watch(client, NAMESPACES), KubeObject) as (informer, witness):
         assert cluster.namespace in informer.store.list_keys()
         made = await cluster.new_namespace()
         await witness.until(lambda: made in witness.shadow)
@@ -58,7 +58,7 @@ async def test_objects_enter_and_leave_a_label_selector(
     await cluster.create(CONFIGMAPS, configmap("in", labels={"app": "web"}))
     await cluster.create(CONFIGMAPS, configmap("out", labels={"app": "db"}))
     list_watch = cluster.list_watch(client, CONFIGMAPS, label_selector="app in (web, www),!hidden")
-    async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
         assert informer.store.list_keys() == [cluster.key("in")]
         await cluster.patch(CONFIGMAPS, "in", {"metadata": {"labels": {"hidden": ""}}})
         await cluster.patch(CONFIGMAPS, "out", {"metadata": {"labels": {"app": "www"}}})
@@ -68,7 +68,7 @@ async def test_objects_enter_and_leave_a_label_selector(
         await witness.until(lambda: cluster.key("last") in witness.shadow)
         assert witness.kinds(cluster.key("in")) == ["add", "delete"]
         assert witness.kinds(cluster.key("out")) == ["add", "update"]
-        (gone,) = [told.obj for told in witness.told if told.kind == "delete"]
+        (gone,) = [call.obj for call in witness.calls if call.kind == "delete"]
         assert "hidden" not in gone.metadata.labels
 
 
@@ -80,7 +80,7 @@ async def test_objects_enter_and_leave_a_field_selector(
         await cluster.create(PODS, pod_manifest(name, node="node-1"))
     selector = "status.phase=Running,spec.nodeName!=node-2"
     list_watch = cluster.list_watch(client, PODS, field_selector=selector)
-    async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
         assert informer.store.list() == []
         for phase in ("Running", "Succeeded"):
             await cluster.patch(PODS, "a", {"status": {"phase": phase}}, subresource="/status")
@@ -93,9 +93,9 @@ async def test_objects_enter_and_leave_a_field_selector(
 async def test_one_object_by_its_name(cluster: Cluster, client: Client) -> None:
     await cluster.create(CONFIGMAPS, configmap("other"))
     list_watch = cluster.list_watch(client, CONFIGMAPS, field_selector="metadata.name=wanted")
-    async with unsynced(list_watch, KubeObject) as (informer, witness):
+    async with start_informer(list_watch, KubeObject) as (informer, witness):
         await informer.wait_synced(20)
         await cluster.create(CONFIGMAPS, configmap("another"))
         await cluster.create(CONFIGMAPS, configmap("wanted"))
-        await witness.until(lambda: witness.told)
+        await witness.until(lambda: witness.calls)
         assert list(witness.shadow) == informer.store.list_keys() == [cluster.key("wanted")]

@@ -26,7 +26,7 @@ SCRIPT = (
 
 
 @asynccontextmanager
-async def serving(*arguments: str) -> AsyncIterator[Running]:
+async def serve_in_process(*arguments: str) -> AsyncIterator[Running]:
     environment = {"XDG_CACHE_HOME": "/nonexistent", "NO_COLOR": "1"}
     async with started_program(
         sys.executable, "-m", "aioinformer", "serve", *arguments, environment=environment
@@ -35,7 +35,7 @@ async def serving(*arguments: str) -> AsyncIterator[Running]:
 
 
 async def outcome(*arguments: str) -> Ended:
-    async with serving(*arguments) as program:
+    async with serve_in_process(*arguments) as program:
         return await program.end()
 
 
@@ -57,7 +57,7 @@ async def test_manifests_audit_and_saved_state(tmp_path: Path) -> None:
     manifests = folder_of_manifests(tmp_path / "manifests")
     kubeconfig, state, audit = tmp_path / "kubeconfig", tmp_path / "state.json", tmp_path / "audit"
     options = ("--load", str(manifests), "--save", str(state), "--audit", str(audit))
-    async with serving("--kubeconfig", str(kubeconfig), *options, "--tls", "--rbac") as program:
+    async with serve_in_process("--kubeconfig", str(kubeconfig), *options, "--tls", "--rbac") as program:
         assert "with 4 objects applied" in await program.output.next()
         async with Client.from_kubeconfig(path=kubeconfig) as client:
             deep = await Resource(client, "example.com/v1", "caves").get("default/deep")
@@ -68,7 +68,7 @@ async def test_manifests_audit_and_saved_state(tmp_path: Path) -> None:
     requests = [json.loads(line) for line in audit.read_text().splitlines()]
     (read,) = (request for request in requests if (request["verb"], request.get("name")) == ("get", "deep"))
     assert (read["resource"], read["namespace"], read["status"]) == ("caves.example.com", "default", 200)
-    async with serving("--kubeconfig", str(kubeconfig), "--load", str(state)) as program:
+    async with serve_in_process("--kubeconfig", str(kubeconfig), "--load", str(state)) as program:
         await program.output.next()
         async with Client.from_kubeconfig(path=kubeconfig) as client:
             assert await Resource(client, "example.com/v1", "caves").get("default/deep") == deep
@@ -84,7 +84,7 @@ async def test_command_has_the_kubeconfig_and_gives_the_exit_code() -> None:
 
 async def test_command_ends_with_the_server() -> None:
     sleep = "import time; print('started', flush=True); time.sleep(600)"
-    async with serving("--", sys.executable, "-c", sleep) as program:
+    async with serve_in_process("--", sys.executable, "-c", sleep) as program:
         await program.output.next()
         assert await program.output.next() == "started"
         program.signal(signal.SIGTERM)
@@ -94,7 +94,7 @@ async def test_command_ends_with_the_server() -> None:
 async def test_workloads_faults_and_token(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     options = ("--workloads", "--token", "secret", "--fault", "403?verb=list&times=1")
-    async with serving("--kubeconfig", str(kubeconfig), *options) as program:
+    async with serve_in_process("--kubeconfig", str(kubeconfig), *options) as program:
         await program.output.next()
         async with Client.from_kubeconfig(path=kubeconfig) as client:
             pods = Resource(client, "pods")

@@ -22,7 +22,7 @@ from aioinformer.testing.workload import Troubles, Workload
 from ..queues import QUEUES
 from .api import PODS
 from .clusters import EmbeddedCluster
-from .witness import Witness, cached
+from .witness import Witness, versions_in_cache
 
 PODS_AT_FIRST = 20_000
 OPERATIONS = 500.0
@@ -118,7 +118,7 @@ async def test_after_the_storm_cache_handlers_and_server_are_equal(
                 workload.step()
             wanted = server.snapshot("v1", "pods")
             await witness.until_shadow(wanted)
-            assert cached(informer) == wanted
+            assert versions_in_cache(informer) == wanted
             check_index(informer, server)
             check_calls(witness, history)
             assert sum(troubles.done.values()) >= TROUBLES_AT_LEAST
@@ -134,8 +134,8 @@ async def until_stormy_enough(troubles: Troubles, seconds: float) -> None:
 
 def check_index(informer: SharedIndexInformer[KubeObject], server: APIServer) -> None:
     nodes: defaultdict[str, list[str]] = defaultdict(list)
-    for each in server.list("v1", "pods"):
-        nodes[each["spec"]["nodeName"]].append(f"{each['metadata']['namespace']}/{each['metadata']['name']}")
+    for pod in server.list("v1", "pods"):
+        nodes[pod["spec"]["nodeName"]].append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
     assert {
         node: informer.indexer.index_keys("node", node)
         for node in informer.indexer.list_index_func_values("node")
@@ -147,15 +147,15 @@ def check_calls(witness: Witness, history: History) -> None:
     assert not witness.illegal
     present: dict[str, str] = {}
     newest: dict[str, int] = {}
-    for told in witness.told:
-        uid, version = told.obj.uid, told.obj.resource_version
-        assert version in history.versions[uid], f"{told.key} never was at {version}"
-        assert int(version) >= newest.get(told.key, 0), f"{told.key} went back to {version}"
-        newest[told.key] = int(version)
-        if told.kind in ("add", "update"):
-            present[told.key] = uid
+    for call in witness.calls:
+        uid, version = call.obj.uid, call.obj.resource_version
+        assert version in history.versions[uid], f"{call.key} never was at {version}"
+        assert int(version) >= newest.get(call.key, 0), f"{call.key} went back to {version}"
+        newest[call.key] = int(version)
+        if call.kind in ("add", "update"):
+            present[call.key] = uid
         else:
-            assert present.pop(told.key) == uid
-            if told.kind == "delete":  # seen, so with its final state
+            assert present.pop(call.key) == uid
+            if call.kind == "delete":  # seen, so with its final state
                 assert history.deleted[uid] == version
     assert not set(present.values()) & history.deleted.keys()

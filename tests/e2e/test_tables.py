@@ -14,14 +14,18 @@ from aioinformer.testing.storage.builtin import BUILTIN
 from .api import API, Object, Resource
 from .clusters import KubernetesCluster
 from .conftest import REAL
-from .shown import OBJECTS, placed
+from .shown import OBJECTS, place
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]  # no code of ours asks
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 UID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # in the selector of a Job
 AGE = re.compile(r"\b(\d+[smhdy])+\b|\d{4}-\d\d-\d\dT[0-9:]+Z")
-SERVED = {f"{each.api_version}/{each.plural}": each for each in BUILTIN if each.stored}
+SERVED = {
+    f"{resource_type.api_version}/{resource_type.plural}": resource_type
+    for resource_type in BUILTIN
+    if resource_type.stored
+}
 WITHOUT_ENDPOINT = ("v1/endpoints", "discovery.k8s.io/v1/endpointslices")  # of the session's server
 SEEDED = seeded_objects("2020-01-01T00:00:00Z")
 
@@ -39,7 +43,7 @@ class Pair:
         namespace = self.real.namespace
         name = f"{namespace}-{number}" if not resource.namespaced else f"shown-{number}"
         metadata = {"name": name, **obj.get("metadata", {})}
-        await self.real.create(resource, {**placed(obj, namespace), "metadata": metadata})
+        await self.real.create(resource, {**place(obj, namespace), "metadata": metadata})
         if "status" in obj:
             await self.real.patch(resource, name, {"status": obj["status"]}, subresource="/status")
         self.copy(resource, await self.real.api.do("GET", resource.path(namespace, name)))
@@ -51,7 +55,7 @@ class Pair:
 
     async def tables(self, path: str, **query: str) -> tuple[Object, Object]:
         ours = await self.embedded.do("GET", path, query=query, accept=TABLE)
-        return _masked(ours), _masked(await self.real.api.do("GET", path, query=query, accept=TABLE))
+        return _mask(ours), _mask(await self.real.api.do("GET", path, query=query, accept=TABLE))
 
 
 @pytest.fixture
@@ -88,7 +92,7 @@ def _resource(path: str) -> Resource:
     return Resource(api_version, plural, SERVED[path].namespaced)
 
 
-def _masked(table: Object) -> Object:
+def _mask(table: Object) -> Object:
     """Return a table without versions and with ages masked."""
     for row in table["rows"]:
         row["cells"] = [

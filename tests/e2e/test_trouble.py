@@ -18,7 +18,7 @@ from tests.samples import configmap
 
 from .api import CONFIGMAPS
 from .clusters import EmbeddedCluster
-from .witness import Log, cached, informed, unsynced, versions
+from .witness import Log, run_informer, start_informer, versions, versions_in_cache
 
 OBJECTS = 40
 soon_again = pytest.mark.usefixtures("soon_again")
@@ -64,7 +64,7 @@ async def test_a_server_that_never_answers(
 ) -> None:
     server.faults.freeze(resource="configmaps")
     options: dict[str, Any] = {"use_watch_list": use_watch_list, "list_timeout": 0.3, "logged": True}
-    async with unsynced(list_watch, KubeObject, **options) as (informer, _):
+    async with start_informer(list_watch, KubeObject, **options) as (informer, _):
         await log.until("WARNING", f"configmaps in {cluster.namespace}", "0.3 s")
         assert isinstance(informer.state.last_error, TransportError)
         assert informer.state.idle_seconds is None
@@ -78,8 +78,11 @@ async def test_a_server_that_never_answers(
 async def test_a_server_that_goes_away_in_the_middle_of_a_page(
     cluster: EmbeddedCluster, server: APIServer, list_watch: ListWatch
 ) -> None:
-    async with informed(list_watch, KubeObject, use_watch_list=False, page_size=15) as (informer, witness):
-        before = cached(informer)
+    async with run_informer(list_watch, KubeObject, use_watch_list=False, page_size=15) as (
+        informer,
+        witness,
+    ):
+        before = versions_in_cache(informer)
         truncations = [
             server.faults.truncate(matching=lambda request: request.is_continue),
             server.faults.truncate(fraction=0.1),
@@ -88,10 +91,10 @@ async def test_a_server_that_goes_away_in_the_middle_of_a_page(
         expire(server)
         after = change(cluster)
         await witness.until(lambda: len(witness.errors) >= 3)
-        assert cached(informer) == before  # half a list changes nothing
+        assert versions_in_cache(informer) == before  # half a list changes nothing
         await witness.until_shadow(after)
-        assert cached(informer) == after
-        assert [each.hits for each in truncations] == [1, 1, 1]
+        assert versions_in_cache(informer) == after
+        assert [truncation.hits for truncation in truncations] == [1, 1, 1]
         assert sum(isinstance(error, TransportError) for error in witness.errors) >= 3
         assert witness.kinds(cluster.key("c1")) == ["add", "missed"]
 
@@ -101,7 +104,7 @@ async def test_retry_after_is_honoured(
     cluster: EmbeddedCluster, server: APIServer, list_watch: ListWatch, soon_again: None, use_watch_list: bool
 ) -> None:
     server.faults.fail(429, retry_after=1, resource="configmaps", times=2)
-    async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
         assert len(informer.store) == OBJECTS
         refused = [request.time for request in server.requests if request.resource == "configmaps"][:3]
         assert all(later - earlier >= 1 for earlier, later in pairwise(refused))
@@ -133,7 +136,7 @@ async def test_a_server_that_fails(
     status: int,
 ) -> None:
     failing = server.faults.fail(status, times=None, resource="configmaps")
-    async with unsynced(list_watch, KubeObject, use_watch_list=use_watch_list, logged=True) as (
+    async with start_informer(list_watch, KubeObject, use_watch_list=use_watch_list, logged=True) as (
         informer,
         witness,
     ):
@@ -150,7 +153,7 @@ async def test_a_server_that_fails(
         after = change(cluster)
         await witness.until_shadow(after)
         assert failing.hits == 2
-        assert cached(informer) == after
+        assert versions_in_cache(informer) == after
 
 
 async def test_a_watch_that_falls_silent(
@@ -162,7 +165,7 @@ async def test_a_watch_that_falls_silent(
 ) -> None:
     """Half-open: the connection stays open, but no data and no end arrive."""
     monkeypatch.setattr(watch, "IDLE_GRACE", 0.3)
-    async with informed(list_watch, KubeObject, min_watch_timeout=1) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, min_watch_timeout=1) as (informer, witness):
         old = [id(request) for request in server.requests]
         frozen = server.faults.freeze(verb="watch", matching=lambda request: id(request) in old)
         after = change(cluster)
@@ -181,7 +184,7 @@ async def test_missing_closing_bookmark_falls_back_to_a_list(
 ) -> None:
     lost = server.faults.lose_closing_bookmark(times=None)
     options: dict[str, Any] = {"initial_events_timeout": 0.3, "use_watch_list": True, "logged": True}
-    async with informed(list_watch, KubeObject, **options) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, **options) as (informer, witness):
         await log.until("INFO", "the server has no streaming lists")
         for round_ in range(3):
             server.create("v1", "configmaps", configmap(f"round{round_}"), cluster.namespace)
@@ -190,7 +193,7 @@ async def test_missing_closing_bookmark_falls_back_to_a_list(
         streamed = [request for request in server.requests if "sendInitialEvents" in request.query]
         assert (len(streamed), lost.hits) == (1, 1)
         assert server.count("list", "configmaps") >= 2
-        assert len(cached(informer)) == OBJECTS + 3
+        assert len(versions_in_cache(informer)) == OBJECTS + 3
 
 
 @pytest.mark.parametrize("mid_line", [False, True], ids=["ended", "cut"])
@@ -202,7 +205,7 @@ async def test_watches_that_close_empty_again_and_again_do_not_spin(
             server.faults.drop_watches(mid_line=mid_line)
             await asyncio.sleep(0.01)
 
-    async with informed(list_watch, KubeObject, use_watch_list=False) as (informer, witness):
+    async with run_informer(list_watch, KubeObject, use_watch_list=False) as (informer, witness):
         closing = asyncio.create_task(close_all())
         await asyncio.sleep(2)  # to count what happens meanwhile, there is no other way
         await finish(closing)
@@ -217,8 +220,8 @@ async def test_watches_that_close_empty_again_and_again_do_not_spin(
 async def test_a_server_that_refuses_connections(
     cluster: EmbeddedCluster, server: APIServer, list_watch: ListWatch, log: Log
 ) -> None:
-    async with informed(list_watch, KubeObject, logged=True) as (informer, witness):
-        before = cached(informer)
+    async with run_informer(list_watch, KubeObject, logged=True) as (informer, witness):
+        before = versions_in_cache(informer)
         server.faults.refuse(cut=True)
         await log.until("WARNING", "watch configmaps", "broke off")
         line = await log.until("WARNING", server.url, "cannot be reached")
@@ -227,10 +230,10 @@ async def test_a_server_that_refuses_connections(
         assert informer.state.reflectors[0].waiting_for == server.url
         assert isinstance(informer.state.last_error, TransportError)
         assert "last error" in str(informer.state)
-        assert cached(informer) == before
+        assert versions_in_cache(informer) == before
         assert informer.has_synced()
         after = change(cluster)
         await server.faults.accept()
         await witness.until_shadow(after)
-        assert cached(informer) == after == versions(await cluster.list(CONFIGMAPS))
+        assert versions_in_cache(informer) == after == versions(await cluster.list(CONFIGMAPS))
         assert witness.kinds(cluster.key("c1")) in (["add", "delete"], ["add", "missed"])

@@ -71,17 +71,17 @@ async def test_objects_from_before_a_field_was_required(cluster: Cluster, client
             DecodeError, match=f"missing required field `team` - at `\\$.spec`; it is Vault {key}"
         ):
             informer.lister.get(key)
-        assert all("`team`" in each.error for each in controller.failing())
+        assert all("`team`" in failure.error for failure in controller.failing())
         assert manager.ready()
         assert key in str(manager.ready())
         labelled = await cluster.patch(VAULTS, "a", {"metadata": {"labels": {"seen": "yes"}}})
         version = labelled["metadata"]["resourceVersion"]
         await eventually(
-            lambda: version in {each.resource_version for each in informer.lister.undecodable()}, PATIENCE
+            lambda: version in {state.resource_version for state in informer.lister.undecodable()}, PATIENCE
         )
         await cluster.patch(VAULTS, "b", {"spec": {"team": "red"}})
         await eventually(lambda: vaults.reconciled, PATIENCE)
-        assert [each.key for each in controller.failing()] == [key]
+        assert [failure.key for failure in controller.failing()] == [key]
         await cluster.delete(VAULTS, "a")
         await eventually(lambda: key not in informer.store.list_keys(), PATIENCE)
         assert list(await cluster.list(VAULTS)) == [f"{cluster.namespace}/b"]

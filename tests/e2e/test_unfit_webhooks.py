@@ -44,7 +44,7 @@ class Page(OldPage, version="v1"):
     spec: NewSpec  # type: ignore[assignment]
 
 
-def converting(name: str) -> Operator:
+def make_converting_operator(name: str) -> Operator:
     operator = Operator(name)
 
     @operator.convert(OldPage, Page)
@@ -89,7 +89,7 @@ def owners(obj: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 async def test_what_was_applied_in_another_version_is_applied(cluster: Cluster, tmp_path: Path) -> None:
     try:
-        async with webhook_world(cluster, tmp_path, converting("applying")) as here:
+        async with webhook_world(cluster, tmp_path, make_converting_operator("applying")) as here:
             old, new = pages(here, "v1beta1", "git"), pages(here, "v1", "git")
             for name in ("same", "changed", "less", "other"):
                 await old.apply(page(here, name, domain="a.example", note="n"))
@@ -119,7 +119,7 @@ async def test_what_was_applied_in_another_version_is_applied(cluster: Cluster, 
 
 async def test_an_update_in_another_version_takes_what_it_changes(cluster: Cluster, tmp_path: Path) -> None:
     try:
-        async with webhook_world(cluster, tmp_path, converting("updating")) as here:
+        async with webhook_world(cluster, tmp_path, make_converting_operator("updating")) as here:
             await pages(here, "v1beta1", "git").apply(page(here, "a", domain="a.example", note="n"))
             key = f"{here.namespace}/a"
             patched = await pages(here, "v1", "me").patch(key, {"spec": {"host": "b.example"}})
@@ -134,7 +134,7 @@ async def test_an_object_that_python_cannot_hold_does_not_fail_the_others(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     try:
-        async with webhook_world(cluster, tmp_path, converting("listing")) as here:
+        async with webhook_world(cluster, tmp_path, make_converting_operator("listing")) as here:
             old, new = pages(here, "v1beta1"), pages(here, "v1")
             await old.create(page(here, "fits", domain="a.example"))
             await permit_any_time(cluster)
@@ -170,7 +170,7 @@ async def is_created(resource: Resource[dict[str, Any]], obj: dict[str, Any]) ->
     return True
 
 
-def nested(levels: int) -> Any:
+def nest(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
         value = {"a": value}
@@ -181,7 +181,7 @@ def nested(levels: int) -> Any:
 @pytest.mark.xdist_group("kubernetes")
 @pytest.mark.parametrize("levels", [1_100, 9_993])
 async def test_nesting_hides_nothing_from_a_policy(real: Cluster, tmp_path: Path, levels: int) -> None:
-    operator = converting("nested")
+    operator = make_converting_operator("nested")
 
     @operator.mutate(Page)
     def fill(review: AdmissionReview[Page]) -> None:
@@ -197,8 +197,8 @@ async def test_nesting_hides_nothing_from_a_policy(real: Cluster, tmp_path: Path
             new = pages(here, "v1")
             await until_refused(here)
             with pytest.raises(ForbiddenError, match="denied the request: no"):
-                await new.create(page(here, "deep", host="refused", more=nested(levels)))
-            made = await new.create(page(here, "deep", host="a.example", more=nested(levels)))
+                await new.create(page(here, "deep", host="refused", more=nest(levels)))
+            made = await new.create(page(here, "deep", host="a.example", more=nest(levels)))
             assert made["metadata"]["labels"] == {"filled": "yes"}
             assert (
                 len(await new.list(here.namespace))

@@ -11,10 +11,10 @@ from tests.samples import configmap
 
 from .api import CONFIGMAPS
 from .clusters import Cluster, EmbeddedCluster
-from .witness import PATIENCE, informed
+from .witness import PATIENCE, run_informer
 
 
-def told(event: WatchEvent) -> tuple[str, str]:
+def summarize(event: WatchEvent) -> tuple[str, str]:
     return event.type, event.object.name
 
 
@@ -33,11 +33,11 @@ async def test_everything_since_a_version_although_connections_break(embedded: E
             await embedded.create(CONFIGMAPS, configmap(f"c{number}"))
             if number % 2:
                 embedded.server.faults.drop_watches(mid_line=True)
-            seen.append(told(await anext(events)))
+            seen.append(summarize(await anext(events)))
         embedded.server.faults.fail(500, times=3, verb="watch")
         embedded.server.faults.drop_watches()
         await embedded.delete(CONFIGMAPS, "a")
-        seen.append(told(await anext(events)))
+        seen.append(summarize(await anext(events)))
     assert seen == [*(("ADDED", f"c{number}") for number in range(6)), ("DELETED", "a")]
 
 
@@ -48,10 +48,10 @@ async def test_from_a_version_on(cluster: Cluster, client: Client) -> None:
         cluster.list_watch(client, CONFIGMAPS, field_selector="metadata.name=a"),
         first["metadata"]["resourceVersion"],
     ) as events:
-        assert told(await anext(events)) == ("MODIFIED", "a")
+        assert summarize(await anext(events)) == ("MODIFIED", "a")
         await cluster.create(CONFIGMAPS, configmap("b"))
         await cluster.delete(CONFIGMAPS, "a")
-        assert told(await anext(events)) == ("DELETED", "a")
+        assert summarize(await anext(events)) == ("DELETED", "a")
 
 
 async def test_a_version_that_is_too_old_is_the_end(cluster: Cluster, client: Client) -> None:
@@ -82,7 +82,7 @@ async def test_until(cluster: Cluster, client: Client) -> None:
             timeout=PATIENCE,
         )
     )
-    async with informed(list_watch, KubeObject) as (informer, _):
+    async with run_informer(list_watch, KubeObject) as (informer, _):
         cached = asyncio.create_task(
             until_with_sync(informer, lambda event: event.object["data"]["k"] == "2", timeout=PATIENCE)
         )
@@ -91,5 +91,5 @@ async def test_until(cluster: Cluster, client: Client) -> None:
         assert await cached is not None
         await cluster.delete(CONFIGMAPS, "a")
         event = await waiting
-        assert told(event) == ("DELETED", "a")
+        assert summarize(event) == ("DELETED", "a")
         assert await until_with_sync(informer, lambda event: False, precondition=lambda indexer: True) is None

@@ -13,18 +13,18 @@ from tests.samples import configmap
 
 from .api import APPLY, CONFIGMAPS, JSON_PATCH, MERGE, PODS, Object, Resource
 from .clusters import Cluster, pod_manifest
-from .hooking import Hooks, allowed, denied, hooking, patching
+from .hooking import Hooks, allow, deny, patch, serve_hooks
 
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 
 
 @pytest.fixture
 async def hooks(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Hooks]:
-    async with hooking(cluster, tmp_path) as serving:
+    async with serve_hooks(cluster, tmp_path) as serving:
         yield serving
 
 
-def added(name: str, value: str) -> Object:
+def patch_adding(name: str, value: str) -> Object:
     return {"op": "add", "path": f"/data/{name}", "value": value}
 
 
@@ -34,8 +34,8 @@ async def create(cluster: Cluster, obj: Object, **query: str) -> Any:
 
 async def test_reviews_say_all_of_the_request(cluster: Cluster, hooks: Hooks) -> None:
     async with (
-        hooks.registered("Mutating", hooks.hook("m", allowed)),
-        hooks.registered("Validating", hooks.hook("a", allowed)),
+        hooks.register("Mutating", hooks.hook("m", allow)),
+        hooks.register("Validating", hooks.hook("a", allow)),
     ):
         path = CONFIGMAPS.path(cluster.namespace, "c")
         query = {"fieldManager": "me", "fieldValidation": "Strict"}
@@ -58,8 +58,8 @@ async def test_reviews_say_all_of_the_request(cluster: Cluster, hooks: Hooks) ->
         "name": "c",
         "namespace": cluster.namespace,
     }
-    for each in (created, patched, updated, deleted):
-        assert each.items() >= common.items()
+    for review in (created, patched, updated, deleted):
+        assert review.items() >= common.items()
     assert created["operation"] == "CREATE"
     assert created["oldObject"] is None
     assert created["object"].items() >= {"kind": "ConfigMap", "apiVersion": "v1", "data": {"x": "1"}}.items()
@@ -84,20 +84,21 @@ async def test_reviews_say_all_of_the_request(cluster: Cluster, hooks: Hooks) ->
 async def test_denials_are_shown_as_the_webhook_says(cluster: Cluster, hooks: Hooks) -> None:
     answers: dict[str, Object | bytes] = {
         "plain": {"allowed": False},
-        "message": denied('not "this"', code=418, reason="Teapot"),
-        "reason": denied("", reason="Odd"),
-        "causes": denied("no", code=422, reason="Invalid", details={"causes": [{"field": "data"}]}),
-        "low": denied("no", code=200),
+        "message": deny('not "this"', code=418, reason="Teapot"),
+        "reason": deny("", reason="Odd"),
+        "causes": deny("no", code=422, reason="Invalid", details={"causes": [{"field": "data"}]}),
+        "low": deny("no", code=200),
         "uid": {"uid": "other", "allowed": True},
         "absent": b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}',
-        "patch": patching(added("y", "2")),
+        "patch": patch(patch_adding("y", "2")),
         "fine": {"allowed": True, "warnings": ['a "quoted" word', "with\nline", 'a "quoted" word']},
     }
     hook = hooks.hook("a", lambda request: answers[request["name"]])
-    async with hooks.registered("Validating", hook):
-        found = {name: await create(cluster, configmap(name)) for name in answers}
+    async with hooks.register("Validating", hook):
+        by_name = {name: await create(cluster, configmap(name)) for name in answers}
     said = {
-        name: (each.status, each.body.get("reason"), each.body.get("message")) for name, each in found.items()
+        name: (answer.status, answer.body.get("reason"), answer.body.get("message"))
+        for name, answer in by_name.items()
     }
     refused = 'admission webhook "a.example.com" denied the request'
     failed = (
@@ -107,26 +108,27 @@ async def test_denials_are_shown_as_the_webhook_says(cluster: Cluster, hooks: Ho
     assert said["message"] == (418, "Teapot", f'{refused}: not "this"')
     assert said["reason"] == (400, "Odd", f"{refused}: Odd")
     assert said["causes"] == (422, "Invalid", f"{refused}: no")
-    assert found["causes"].body["details"]["causes"] == [{"field": "data"}]
+    assert by_name["causes"].body["details"]["causes"] == [{"field": "data"}]
     assert said["low"] == (400, None, f"{refused}: no")
     assert said["absent"] == (500, "InternalError", f"{failed} webhook response was absent")
     assert said["patch"][2] == f"{failed} validating webhook may not return response.patch"
     assert said["uid"][2].startswith(f"{failed} expected response.uid=")
     assert said["fine"][0] == 201
-    assert found["fine"].warnings == ('299 - "a \\"quoted\\" word"',)
+    assert by_name["fine"].warnings == ('299 - "a \\"quoted\\" word"',)
 
 
 async def test_patches_build_on_each_other_and_some_webhooks_are_called_again(
     cluster: Cluster, hooks: Hooks
 ) -> None:
-    first = hooks.hook("first", lambda _: patching(added("first", "1")), reinvocationPolicy="IfNeeded")
-    never = hooks.hook("never", allowed)
-    second = hooks.hook("second", lambda _: patching(added("second", "2")))
-    async with hooks.registered("Mutating", first, never, second):
+    first = hooks.hook("first", lambda _: patch(patch_adding("first", "1")), reinvocationPolicy="IfNeeded")
+    never = hooks.hook("never", allow)
+    second = hooks.hook("second", lambda _: patch(patch_adding("second", "2")))
+    async with hooks.register("Mutating", first, never, second):
         answer = await create(cluster, configmap("a", x="0"))
         assert answer.body["data"] == {"x": "0", "first": "1", "second": "2"}
         asked = [
-            [each["object"]["data"] for each in hooks.asked[name]] for name in ("/first", "/never", "/second")
+            [request["object"]["data"] for request in hooks.asked[name]]
+            for name in ("/first", "/never", "/second")
         ]
         assert asked == [
             [{"x": "0"}, {"x": "0", "first": "1", "second": "2"}],
@@ -138,14 +140,14 @@ async def test_patches_build_on_each_other_and_some_webhooks_are_called_again(
         path = CONFIGMAPS.path(cluster.namespace, "a")
         made = await cluster.api.do("PATCH", path, applied, {"fieldManager": "me"}, content_type=APPLY)
         assert made["data"] == {"x": "0", "y": "1", "first": "1", "second": "2"}
-    bad = hooks.hook("bad", lambda _: patching({"op": "remove", "path": "/none"}), failurePolicy="Ignore")
-    async with hooks.registered("Mutating", bad):
+    bad = hooks.hook("bad", lambda _: patch({"op": "remove", "path": "/none"}), failurePolicy="Ignore")
+    async with hooks.register("Mutating", bad):
         assert (await create(cluster, configmap("b"))).status == 500
 
 
 async def test_selectors_conditions_and_versions_decide_who_is_called(cluster: Cluster, hooks: Hooks) -> None:
     def refused(_: Object) -> Object:
-        return denied("no")
+        return deny("no")
 
     condition = {"name": "big", "expression": "object.data.x == 'big' && request.operation == 'CREATE'"}
     failing = {"name": "odd", "expression": "object.data.odd == 'x'"}
@@ -162,7 +164,7 @@ async def test_selectors_conditions_and_versions_decide_who_is_called(cluster: C
         ("sub", {"rule": {"resources": ["configmaps/status", "*/status"]}}, None, {}),
         ("selector", {"namespaceSelector": {"matchLabels": {"no": "such"}}}, None, {}),
     ):
-        async with hooks.registered("Validating", hooks.hook(name, refused, **more)):
+        async with hooks.register("Validating", hooks.hook(name, refused, **more)):
             if matching is not None:
                 labels = {"only": "y"} if name == "labels" else None
                 answer = await create(cluster, configmap("a", labels=labels, **matching), dryRun="All")
@@ -185,13 +187,13 @@ async def test_subresources_and_collections(cluster: Cluster, hooks: Hooks) -> N
     binding = {"resources": ["pods/binding", "pods/eviction", "pods/status"], "operations": ["*"]}
 
     def at_most_five(request: Object) -> Object:
-        return {"allowed": True} if request["object"]["spec"]["replicas"] <= 5 else denied("too many")
+        return {"allowed": True} if request["object"]["spec"]["replicas"] <= 5 else deny("too many")
 
-    async with hooks.registered(
+    async with hooks.register(
         "Validating",
         hooks.hook("scale", at_most_five, rule=scales),
-        hooks.hook("pods", allowed, rule=binding),
-        hooks.hook("maps", allowed, rule={"operations": ["DELETE"]}),
+        hooks.hook("pods", allow, rule=binding),
+        hooks.hook("maps", allow, rule={"operations": ["DELETE"]}),
     ):
         template = {"metadata": {"labels": {"a": "b"}}, "spec": pod_manifest("x")["spec"]}
         spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
@@ -211,34 +213,38 @@ async def test_subresources_and_collections(cluster: Cluster, hooks: Hooks) -> N
         await cluster.api.do("POST", f"{place}/binding", target)  # without its kind
         await cluster.api.do("PATCH", f"{place}/status", {"status": {"phase": "Running"}}, content_type=MERGE)
         asked = [
-            (each["subResource"], each["operation"], each["object"]["kind"]) for each in hooks.asked["/pods"]
+            (request["subResource"], request["operation"], request["object"]["kind"])
+            for request in hooks.asked["/pods"]
         ]
         assert asked == [("binding", "CREATE", "Binding"), ("status", "UPDATE", "Pod")]
         for name in ("a", "b"):
             await cluster.create(CONFIGMAPS, configmap(name, labels={"all": "yes"}))
         collection = CONFIGMAPS.path(cluster.namespace)
         await cluster.api.do("DELETE", collection, query={"labelSelector": "all=yes"})
-        assert sorted(each["oldObject"]["metadata"]["name"] for each in hooks.asked["/maps"]) == ["a", "b"]
-        assert all("name" not in each for each in hooks.asked["/maps"])
+        assert sorted(request["oldObject"]["metadata"]["name"] for request in hooks.asked["/maps"]) == [
+            "a",
+            "b",
+        ]
+        assert all("name" not in request for request in hooks.asked["/maps"])
 
 
 async def test_a_write_meanwhile_is_not_lost(cluster: Cluster, hooks: Hooks) -> None:
     await cluster.create(CONFIGMAPS, configmap("a", x="1"))
     path = CONFIGMAPS.path(cluster.namespace, "a")
     changes = [{"op": "add", "path": "/data/y", "value": "1"}, {"op": "add", "path": "/data/z", "value": "2"}]
-    async with hooks.registered("Validating", hooks.hook("a", allowed)):
+    async with hooks.register("Validating", hooks.hook("a", allow)):
         await asyncio.gather(
-            *(cluster.api.do("PATCH", path, [each], content_type=JSON_PATCH) for each in changes)
+            *(cluster.api.do("PATCH", path, [change], content_type=JSON_PATCH) for change in changes)
         )
     assert (await cluster.api.do("GET", path))["data"] == {"x": "1", "y": "1", "z": "2"}
 
 
 async def test_a_webhook_that_is_away(cluster: Cluster, hooks: Hooks) -> None:
-    hook = hooks.hook("a", allowed, timeoutSeconds=3)
+    hook = hooks.hook("a", allow, timeoutSeconds=3)
     hook["clientConfig"]["url"] = "https://127.0.0.1:1/a"
-    stranger = hooks.hook("b", allowed, rule={"resources": ["limitranges"]})
+    stranger = hooks.hook("b", allow, rule={"resources": ["limitranges"]})
     del stranger["clientConfig"]["caBundle"]
-    async with hooks.registered("Validating", hook, stranger):
+    async with hooks.register("Validating", hook, stranger):
         answer = await create(cluster, configmap("a"))
         assert answer.body["message"] == (
             'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: Post '

@@ -149,7 +149,7 @@ async def test_200_concurrent_requests(cluster: Cluster, tmp_path: Path) -> None
                 for number in range(200)
             )
         )
-    assert [each.status for each in answers] == [201, 403] * 100
+    assert [answer.status for answer in answers] == [201, 403] * 100
 
 
 async def test_expired_certificate_until_it_is_renewed(cluster: Cluster, tmp_path: Path) -> None:
@@ -239,13 +239,13 @@ async def test_a_stored_version_is_read_as_another(cluster: Cluster, tmp_path: P
             for name in ("a", "b"):
                 metadata = Metadata(name=name, namespace=here.namespace, labels={"x": name})
                 await pages.create(Page(SpecV1(host=f"{name}.example", replicas=2), metadata=metadata))
-            found = await pages_v2.get(f"{here.namespace}/a")
-            assert (found.spec.hosts, found.spec.min_ready) == (["a.example"], 2)
-            assert found.metadata.labels == {"x": "a"}
+            page = await pages_v2.get(f"{here.namespace}/a")
+            assert (page.spec.hosts, page.spec.min_ready) == (["a.example"], 2)
+            assert page.metadata.labels == {"x": "a"}
             listed = await pages_v2.list(here.namespace)
-            assert [each.spec.hosts for each in listed] == [["a.example"], ["b.example"]]
-            found.spec.hosts = ["c.example"]
-            await pages_v2.update(found)
+            assert [obj.spec.hosts for obj in listed] == [["a.example"], ["b.example"]]
+            page.spec.hosts = ["c.example"]
+            await pages_v2.update(page)
             assert (await pages.get(f"{here.namespace}/a")).spec.host == "c.example"
             metadata = Metadata(name="bad", namespace=here.namespace)
             await pages.create(Page(SpecV1(host="bad"), metadata=metadata))

@@ -18,6 +18,6 @@ async def test_each_event_is_a_message(cluster: Cluster) -> None:
         await cluster.delete(CONFIGMAPS, "a")
         messages = [await websocket.receive_str() for _ in range(2)]
     events = [json.loads(message) for message in messages]
-    told = [(event["type"], event["object"]["metadata"]["name"]) for event in events]
-    assert told == [("ADDED", "b"), ("DELETED", "a")]
+    received = [(event["type"], event["object"]["metadata"]["name"]) for event in events]
+    assert received == [("ADDED", "b"), ("DELETED", "a")]
     assert all(message.endswith("\n") for message in messages)

@@ -21,7 +21,7 @@ from .witness import Log
 pytestmark = pytest.mark.usefixtures("soon_again")
 
 
-def broken(**metadata: Any) -> dict[str, Any]:
+def make_broken(**metadata: Any) -> dict[str, Any]:
     """Return a ConfigMap with malformed metadata."""
     obj = configmap("broken", 7)
     obj["metadata"] |= metadata
@@ -32,12 +32,12 @@ OBJECTS: dict[str, bytes] = {
     "metadata a list": dumps(configmap("x", 1) | {"metadata": []}),
     "metadata null": dumps(configmap("x", 1) | {"metadata": None}),
     "no metadata": dumps({"kind": "ConfigMap", "apiVersion": "v1"}),
-    "name null": dumps(broken(name=None)),
-    "name a number": dumps(broken(name=7)),
-    "name empty": dumps(broken(name="")),
-    "namespace a list": dumps(broken(namespace=["default"])),
-    "version a number": dumps(broken(resourceVersion=7)),
-    "uid a number": dumps(broken(uid=7)),
+    "name null": dumps(make_broken(name=None)),
+    "name a number": dumps(make_broken(name=7)),
+    "name empty": dumps(make_broken(name="")),
+    "namespace a list": dumps(make_broken(namespace=["default"])),
+    "version a number": dumps(make_broken(resourceVersion=7)),
+    "uid a number": dumps(make_broken(uid=7)),
     "a Status": dumps(failure(410, "Expired")),
     "a Table": dumps(TABLE),
     "a list": b"[]",

@@ -67,7 +67,7 @@ async def test_invalid_list_replaces_nothing(answer: bytes, said: str, log: Log)
         logged = await log.until("configmaps", said)
         assert len(logged) < 3000
         await subject.until_cached({"default/e": "20"})
-        deleted = [told.key for told in subject.witness.told if told.kind in ("delete", "missed")]
+        deleted = [call.key for call in subject.witness.calls if call.kind in ("delete", "missed")]
         assert sorted(deleted) == ["default/a", "default/b", "default/c"]
         assert subject.state.lists >= 4
 
@@ -139,5 +139,7 @@ async def test_version_of_a_damaged_event_is_dropped() -> None:
 
     async with wire_informer(answer) as subject:
         await subject.until_cached({"default/a": "1", "default/e": "9"})
-        versions = [each.query.get("resourceVersion") for each in subject.server.asked if not each.is_stream]
+        versions = [
+            request.query.get("resourceVersion") for request in subject.server.asked if not request.is_stream
+        ]
         assert versions[:5] == ["0", "5", "5O", "5O", None]

@@ -25,7 +25,7 @@ from ..client.wire import (
 )
 from ..listwatch.replay import refusal
 from .wire import A_AND_B, BOTH, DEEP, Bytes, Script, wire_informer
-from .witness import Log, cached
+from .witness import Log, versions_in_cache
 
 pytestmark = pytest.mark.usefixtures("soon_again")
 
@@ -66,7 +66,7 @@ class TestWithoutEnd:
             while True:
                 yield b" " * 10_000
 
-        await self.given_up(forever, log, "more than 1000000 bytes have come, and no object has ended")
+        await self.wait_given_up(forever, log, "more than 1000000 bytes have come, and no object has ended")
 
     async def test_a_body_that_is_small_only_on_the_wire(self, log: Log) -> None:
         """A gigabyte of blanks is a megabyte of gzip."""
@@ -75,9 +75,9 @@ class TestWithoutEnd:
         async def forever() -> AsyncIterator[bytes]:
             yield HEAD + b"Content-Encoding: gzip\r\n\r\n" + bomb
 
-        await self.given_up(forever, log, "encoded as 'gzip'")
+        await self.wait_given_up(forever, log, "encoded as 'gzip'")
 
-    async def given_up(self, forever: Callable[[], AsyncIterator[bytes]], log: Log, said: str) -> None:
+    async def wait_given_up(self, forever: Callable[[], AsyncIterator[bytes]], log: Log, said: str) -> None:
         is_first = True
 
         async def answer(asked: Asked) -> AsyncIterator[bytes]:
@@ -103,7 +103,7 @@ class TestWithoutEnd:
         script = Script([[whole(body_of([configmap("a", 1)], 5, token="more"))]])
         async with wire_informer(script) as subject:
             await log.until("WARNING", "configmaps", "the server sent the same continue token twice")
-            assert not cached(subject.informer)
+            assert not versions_in_cache(subject.informer)
             assert len(subject.server.asked) < 100
 
     async def test_pages_of_different_versions(self) -> None:
@@ -135,7 +135,7 @@ class TestWithoutEnd:
             await subject.witness.until(lambda: subject.state.listed >= 1000)
             assert subject.informer.state.phase is Phase.LISTING
             assert f", {subject.state.listed} objects so far" in str(subject.state)
-            assert not cached(subject.informer)
+            assert not versions_in_cache(subject.informer)
 
 
 @pytest.mark.parametrize("size", [1, 3])

@@ -90,8 +90,11 @@ async def webhook_world(
         for definition in operator.definitions(url=url, ca_bundle=files.ca):
             await define(asking, definition)
         configurations = [
-            (api.Resource("admissionregistration.k8s.io/v1", CONFIGURATIONS[each["kind"]], False), each)
-            for each in operator.webhook_configurations(url=url, ca_bundle=files.ca)
+            (
+                api.Resource("admissionregistration.k8s.io/v1", CONFIGURATIONS[configuration["kind"]], False),
+                configuration,
+            )
+            for configuration in operator.webhook_configurations(url=url, ca_bundle=files.ca)
         ]
         try:
             for resource, configuration in configurations:

@@ -17,11 +17,11 @@ from ..client.wire import (
     WireServer,
     body_of,
     configmap,
+    serve_wire,
     whole,
-    wired,
 )
 from ..listwatch.replay import refusal
-from .witness import Witness, cached
+from .witness import Witness, versions_in_cache
 
 Bytes = bytes | None
 """Bytes to send; None: stay open, and silent."""
@@ -64,7 +64,7 @@ class Subject(NamedTuple):
 
     async def until_cached(self, expected: dict[str, str]) -> None:
         await self.witness.until(
-            lambda: self.witness.shadow == expected and cached(self.informer) == expected
+            lambda: self.witness.shadow == expected and versions_in_cache(self.informer) == expected
         )
         assert not self.informer.is_stopped
 
@@ -73,7 +73,7 @@ class Subject(NamedTuple):
 async def wire_informer(
     answer: Answer, *, longest_object: int = 1 << 20, **options: Any
 ) -> AsyncIterator[Subject]:
-    async with wired(answer) as server, Client.from_url(server.url) as client:
+    async with serve_wire(answer) as server, Client.from_url(server.url) as client:
         list_watch = ListWatch.for_resource(client, "v1", "configmaps", longest_object=longest_object)
         informer, witness = SharedIndexInformer(list_watch, KubeObject, **options), Witness()
         informer.add_event_handler(witness)

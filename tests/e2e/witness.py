@@ -25,7 +25,7 @@ PATIENCE = 40.0
 """Seconds until a wait fails: longer than the longest back-off."""
 
 
-class Told(NamedTuple):
+class Call(NamedTuple):
     """One call of the handler.
 
     Attributes:
@@ -47,7 +47,7 @@ class Witness(ResourceEventHandler[Any]):
     """Records every call, builds a copy of the collection from them, and records contradictions.
 
     Attributes:
-        told: The calls.
+        calls: The calls.
         shadow: The resourceVersion of each object by its key, as far as the calls say.
         errors: The errors that the informer's watch error handler got.
         illegal: Calls that could not follow those before: an add of what is there, and so on.
@@ -56,7 +56,7 @@ class Witness(ResourceEventHandler[Any]):
     def __init__(self, *, keep: bool = True) -> None:
         self._keep = keep
         self._news = asyncio.Event()
-        self.told: list[Told] = []
+        self.calls: list[Call] = []
         self.counts: Counter[str] = Counter()
         self.shadow: dict[str, str] = {}
         self.errors: list[Exception] = []
@@ -69,7 +69,7 @@ class Witness(ResourceEventHandler[Any]):
         if key in self.shadow:
             self.illegal.append(f"add of {key}, which was there at {self.shadow[key]}")
         self.shadow[key] = resource_version_of(obj)
-        self._note(Told("add", key, obj, initial=is_in_initial_list))
+        self._note(Call("add", key, obj, initial=is_in_initial_list))
 
     def on_update(self, old: Any, new: Any) -> None:
         key = meta_namespace_key_func(new)
@@ -77,35 +77,35 @@ class Witness(ResourceEventHandler[Any]):
             was = self.shadow.get(key, "not there")
             self.illegal.append(f"update of {key} from {resource_version_of(old)}, which was {was}")
         self.shadow[key] = resource_version_of(new)
-        self._note(Told("update", key, new, old))
+        self._note(Call("update", key, new, old))
 
     def on_delete(self, obj: Any) -> None:
         missed = isinstance(obj, DeletedFinalStateUnknown)
         key = obj.key if missed else meta_namespace_key_func(obj)
         if self.shadow.pop(key, None) is None:
             self.illegal.append(f"delete of {key}, which was not there")
-        self._note(Told("missed" if missed else "delete", key, obj.obj if missed else obj))
+        self._note(Call("missed" if missed else "delete", key, obj.obj if missed else obj))
 
     def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
         """The watch error handler."""
         self.errors.append(error)
         self._news.set()
 
-    def _note(self, told: Told) -> None:
-        self.counts[told.kind] += 1
+    def _note(self, call: Call) -> None:
+        self.counts[call.kind] += 1
         if self._keep:
-            self.told.append(told)
+            self.calls.append(call)
         self._news.set()
 
     # What tests ask
 
-    def of(self, key: str) -> list[Told]:
+    def of(self, key: str) -> list[Call]:
         """The calls about an object."""
-        return [told for told in self.told if told.key == key]
+        return [call for call in self.calls if call.key == key]
 
     def kinds(self, key: str) -> list[str]:
         """What happened to an object, in order."""
-        return [told.kind for told in self.of(key)]
+        return [call.kind for call in self.of(key)]
 
     async def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> None:
         """Wait until a condition holds; check it after every call and error, and periodically."""
@@ -133,7 +133,7 @@ def versions(objects: Mapping[str, Any]) -> dict[str, str]:
     return {key: resource_version_of(obj) for key, obj in objects.items()}
 
 
-def cached(informer: SharedIndexInformer[Any]) -> dict[str, str]:
+def versions_in_cache(informer: SharedIndexInformer[Any]) -> dict[str, str]:
     """The resourceVersion of each object in an informer's cache."""
     return {meta_namespace_key_func(obj): resource_version_of(obj) for obj in informer.store.list()}
 
@@ -155,12 +155,12 @@ class Log(logging.Handler):
         __tracebackhide__ = True
         try:
             async with asyncio.timeout(timeout):
-                while not (found := self.with_words(*words)):
+                while not (lines := self.with_words(*words)):
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             raise AssertionError(f"no line with {words} after {timeout:g} s: {self.lines[-10:]}") from None
-        return found[0]
+        return lines[0]
 
     def with_words(self, *words: str) -> list[str]:
         """The lines that have all of these words."""
@@ -168,7 +168,7 @@ class Log(logging.Handler):
 
 
 @asynccontextmanager
-async def informed(
+async def run_informer(
     list_watch: ListWatch | Mapping[str, ListWatch],
     object_type: type[T],
     *,
@@ -176,21 +176,21 @@ async def informed(
     **options: Any,
 ) -> AsyncIterator[tuple[SharedIndexInformer[T], Witness]]:
     """Run a synced informer with a witness; at the end, fail if there were illegal notifications."""
-    async with unsynced(list_watch, object_type, logged=logged, **options) as (informer, witness):
+    async with start_informer(list_watch, object_type, logged=logged, **options) as (informer, witness):
         await informer.wait_synced(PATIENCE)
         await witness.until(lambda: len(witness.shadow) == len(informer.store))
         yield informer, witness
 
 
 @asynccontextmanager
-async def unsynced(
+async def start_informer(
     list_watch: ListWatch | Mapping[str, ListWatch],
     object_type: type[T],
     *,
     logged: bool = False,
     **options: Any,
 ) -> AsyncIterator[tuple[SharedIndexInformer[T], Witness]]:
-    """Like ``informed``, without waiting for the sync. With ``logged``, errors go to the log instead of the witness."""
+    """Like ``run_informer``, without waiting for the sync. With ``logged``, errors go to the log."""
     informer = SharedIndexInformer(list_watch, object_type, **options)
     witness = Witness()
     informer.add_event_handler(witness)
@@ -201,6 +201,6 @@ async def unsynced(
     assert not witness.illegal, witness.illegal
 
 
-def keys(told: Iterable[Told]) -> list[str]:
+def keys(call: Iterable[Call]) -> list[str]:
     """The keys, sorted."""
-    return sorted(each.key for each in told)
+    return sorted(event.key for event in call)

@@ -16,7 +16,7 @@ from aioinformer.errors import AmbiguousEditError, ApiError
 from ..e2e.api import API, Resource
 from .classes import View, class_of
 from .editing import CHANGE, EVERY_STEP, Edit
-from .kinds import BUILT_IN, EVERYTHING, Kind
+from .kinds import BUILT_IN, EVERYTHING, EditedKind
 from .nodes import normal
 
 Value = dict[str, Any]
@@ -67,7 +67,7 @@ class Campaign:
         finally:
             await self._api.ask("DELETE", self._path(kind, name))
 
-    async def _edit(self, kind: Kind, verb: str, random: Random, name: str) -> str:
+    async def _edit(self, kind: EditedKind, verb: str, random: Random, name: str) -> str:
         part = "status" if verb == "status" else random.choice([*kind.parts, kind.parts[-1]])
         original = await self._create(kind, random, name)
         if original.get(part) is None:
@@ -86,19 +86,19 @@ class Campaign:
             return "looks like another edit"
         path = self._path(kind, name) + ("/status" if verb == "status" else "")
         wanted = await self._api.ask("PUT", path, meant, {"dryRun": "All"})
-        told = f"{kind.kind} {part} {edit.log}\noriginal {json.dumps(original)}\nmeant {json.dumps(meant)}"
+        text = f"{kind.kind} {part} {edit.log}\noriginal {json.dumps(original)}\nmeant {json.dumps(meant)}"
         error = await self._write(resource, verb, typed)
         if error is not None:
             applied = original if verb == "apply" else None
-            assert self._may_raise(error, edit, wanted.status, view, applied), f"{error}\n{told}"
+            assert self._may_raise(error, edit, wanted.status, view, applied), f"{error}\n{text}"
             now = await self._api.do("GET", self._path(kind, name))
-            assert now == original, f"{error}\n{json.dumps(now)}\n{told}"
+            assert now == original, f"{error}\n{json.dumps(now)}\n{text}"
             return "refused" if isinstance(error, ConfigError) else "refused by the server"
-        assert wanted.status == 200, f"{wanted.body}\n{told}"
+        assert wanted.status == 200, f"{wanted.body}\n{text}"
         now = await self._api.do("GET", self._path(kind, name))
-        as_written = view.filled if edit.may_get_defaults else lambda value: value
+        as_written = view.fill if edit.may_get_defaults else lambda value: value
         assert _plain(kind, as_written(now)) == _plain(kind, as_written(wanted.body)), (
-            f"{json.dumps(now)}\n{told}"
+            f"{json.dumps(now)}\n{text}"
         )
         return "changed" if _plain(kind, now) != _plain(kind, original) else "unchanged"
 
@@ -133,7 +133,7 @@ class Campaign:
             return applied is not None and (view.is_lost(applied) or view.lacks_keys)
         return status >= 400
 
-    async def _create(self, kind: Kind, random: Random, name: str) -> Value:
+    async def _create(self, kind: EditedKind, random: Random, name: str) -> Value:
         made = kind.node.make(random)
         made["metadata"] |= {"name": name}
         made |= {"apiVersion": kind.api_version, "kind": kind.kind}
@@ -147,11 +147,11 @@ class Campaign:
             created = await self._api.do("PUT", self._path(kind, name) + "/status", created)
         return created
 
-    def _path(self, kind: Kind, name: str | None = None) -> str:
+    def _path(self, kind: EditedKind, name: str | None = None) -> str:
         return Resource(kind.api_version, kind.plural).path(self._namespace, name)
 
 
-def _plain(kind: Kind, value: Value) -> str:
+def _plain(kind: EditedKind, value: Value) -> str:
     """Return an object without what each write changes."""
     metadata = {
         name: part

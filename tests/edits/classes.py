@@ -11,7 +11,7 @@ import msgspec
 
 from aioinformer import typed
 
-from .kinds import Kind
+from .kinds import EditedKind
 from .nodes import Anything, ListOf, MapOf, Node, Object, Scalar, SetOf
 
 Keys = tuple[str, ...]
@@ -41,34 +41,36 @@ class View:
     defaults: dict[str, Any] = field(default_factory=dict)
     omits: bool = False
 
-    def known(self, value: Any) -> Any:
+    def known_part(self, value: Any) -> Any:
         """Return the part of a JSON value that the class knows."""
         if self.fields or isinstance(self.node, Object):
-            known = {name: view.known(value[name]) for name, view in self.fields.items() if name in value}
+            known = {
+                name: view.known_part(value[name]) for name, view in self.fields.items() if name in value
+            }
             if self.omits:
                 return {name: part for name, part in known.items() if part != self.defaults.get(name, _NONE)}
             return {**{name: part for name, part in self.defaults.items() if name not in known}, **known}
         if self.inner is not None and isinstance(self.node, ListOf):
-            return [self.inner.known(item) for item in value]
+            return [self.inner.known_part(item) for item in value]
         if self.inner is not None:
-            return {name: self.inner.known(part) for name, part in value.items()}
+            return {name: self.inner.known_part(part) for name, part in value.items()}
         return value
 
-    def filled(self, value: Any) -> Any:
+    def fill(self, value: Any) -> Any:
         """Return a JSON value with the defaults of the class where it lacks them."""
         if isinstance(value, dict) and isinstance(self.node, Object):
             defaults = {} if self.omits else self.defaults
             return {
                 **{name: default for name, default in defaults.items() if name not in value},
                 **{
-                    name: self.fields[name].filled(part) if name in self.fields else part
+                    name: self.fields[name].fill(part) if name in self.fields else part
                     for name, part in value.items()
                 },
             }
         if self.inner is not None and isinstance(value, dict):
-            return {name: self.inner.filled(part) for name, part in value.items()}
+            return {name: self.inner.fill(part) for name, part in value.items()}
         if self.inner is not None and isinstance(value, list):
-            return [self.inner.filled(part) for part in value]
+            return [self.inner.fill(part) for part in value]
         return value
 
     def has_unknown(self, value: Any) -> bool:
@@ -107,7 +109,7 @@ class View:
 
     def make(self, random: Random) -> Any:
         """Return a new JSON value with fields that the class knows, as the server gets it."""
-        return self.known(self.node.make(random))
+        return self.known_part(self.node.make(random))
 
     def convert(self, value: Any) -> Any:
         """Return a JSON value as the class has it."""
@@ -125,7 +127,7 @@ class Metadata(msgspec.Struct, rename="camel", kw_only=True):
     resource_version: str = ""
 
 
-def class_of(kind: Kind, part: str, random: Random, *, has_defaults: bool = True) -> View:
+def class_of(kind: EditedKind, part: str, random: Random, *, has_defaults: bool = True) -> View:
     """Return a class that knows some of the fields within one part of a kind, such as ``"spec"``."""
     builder = _Builder(random, map_of=kind.map_of, has_defaults=has_defaults)
     bases = (Metadata,) if part == "metadata" else ()

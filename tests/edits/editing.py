@@ -60,8 +60,8 @@ class Edit:
         """Make some steps to an object and to what the server has of it."""
         for _ in range(self.random.randint(1, 3)):
             self._object(view, typed, whole, "")
-        for each in self._lists.values():
-            self._judge(each)
+        for edited in self._lists.values():
+            self._judge(edited)
 
     # -- steps ---------------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class Edit:
     def _set(self, view: View, typed: Any, whole: dict[str, Any], name: str, where: str) -> None:
         inner = view.fields[name]
         value = inner.make(self.random)
-        if name in whole and _text(inner.known(whole[name])) == _text(value):
+        if name in whole and _text(inner.known_part(whole[name])) == _text(value):
             return
         self.log.append(f"set {where} to {json.dumps(value)}")
         if name not in whole and value == view.defaults.get(name):
@@ -180,7 +180,7 @@ class Edit:
         elif step == COPY and not view.keys:
             self.log.append(f"copy {path}[{place}]")
             typed.append(copy.deepcopy(typed[place]))
-            whole.append(inner.known(whole[place]))
+            whole.append(inner.known_part(whole[place]))
         elif step == CHANGE:
             self._change_item(view, typed, whole, place, path)
 
@@ -199,7 +199,7 @@ class Edit:
             self.log.append(f"so {path}[{place}] is another item")
             self.has_new_keys = True
             self._forget(whole[place])
-            whole[place] = inner.known(whole[place])
+            whole[place] = inner.known_part(whole[place])
             keys = [_key(view, item) for item in whole]
             if keys.count(after) > 1:
                 self.is_visible = False
@@ -212,7 +212,7 @@ class Edit:
         if id(whole) not in self._lists and isinstance(inner.node, Object):
             self._lists[id(whole)] = _List(
                 view,
-                [_text(inner.known(item)) for item in whole],
+                [_text(inner.known_part(item)) for item in whole],
                 [_text(item) for item in whole],
                 [*whole],
                 [inner.has_unknown(item) for item in whole],
@@ -240,7 +240,7 @@ class Edit:
             return
         places = {id(item): place for place, item in enumerate(was.items)}
         origins = [places.get(id(item)) for item in was.now]
-        known = [_text(inner.known(item)) for item in was.now]
+        known = [_text(inner.known_part(item)) for item in was.now]
         times = Counter(was.known)
         is_changed = [
             place is None or was.known[place] != text for place, text in zip(origins, known, strict=True)

@@ -11,7 +11,7 @@ LABELS = MapOf(Scalar(str), "example.com/k{}")
 METADATA = Object({"labels": LABELS, "annotations": LABELS})
 
 
-class Kind(NamedTuple):
+class EditedKind(NamedTuple):
     """A kind.
 
     Attributes:
@@ -74,7 +74,7 @@ _NAMED = ListOf(
     keys=("name",),
 )
 
-EVERYTHING = Kind(
+EVERYTHING = EditedKind(
     "edits.example.com/v1",
     "Everything",
     "everythings",
@@ -141,9 +141,9 @@ def definition() -> dict[str, Any]:
     }
 
 
-def _kind(api_version: str, kind: str, plural: str, spec: Node) -> Kind:
+def _kind(api_version: str, kind: str, plural: str, spec: Node) -> EditedKind:
     node = Object({"metadata": METADATA, "spec": spec}, required=("metadata", "spec"))
-    return Kind(api_version, kind, plural, node)
+    return EditedKind(api_version, kind, plural, node)
 
 
 _BACKEND = Object(
@@ -231,7 +231,7 @@ NETWORK_POLICY = _kind(
     ),
 )
 
-ROLE = Kind(
+ROLE = EditedKind(
     "rbac.authorization.k8s.io/v1",
     "Role",
     "roles",

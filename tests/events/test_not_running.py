@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aioinformer.testing import Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .worlds import CONTROLLER, about, events, idle, recorder
 
@@ -14,7 +14,7 @@ def warnings_of(world: Simulation) -> list[str]:
     return [str(entry) for entry in world.history if " WARNING " in str(entry)]
 
 
-@simulated
+@simulate_scenario
 async def test_recorder_that_is_never_started_is_logged_once(world: Simulation) -> None:
     subject = recorder(world)
     for reason in ("One", "Two"):
@@ -30,7 +30,7 @@ async def test_recorder_that_is_never_started_is_logged_once(world: Simulation) 
     assert len(events(world)) == 3
 
 
-@simulated
+@simulate_scenario
 async def test_events_before_the_start_are_not_logged(world: Simulation) -> None:
     subject = recorder(world)
     subject.event(about(), "Normal", "One", "")
@@ -40,7 +40,7 @@ async def test_events_before_the_start_are_not_logged(world: Simulation) -> None
     assert warnings_of(world) == []
 
 
-@simulated
+@simulate_scenario
 async def test_events_after_the_end_are_logged_once(world: Simulation) -> None:
     async with recorder(world) as subject:
         await asyncio.sleep(1)

@@ -15,13 +15,13 @@ from aioinformer.errors import AlreadyStartedError, ClientClosedError, WrongEven
 from aioinformer.events import series
 from aioinformer.events.series import FINISH_TIME, REFRESH_TIME
 from aioinformer.testing import Simulation, simulate
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from ..leaderelection.world import Link
 from .worlds import CONTROLLER, about, events, idle, recorder, verbs
 
 
-@simulated
+@simulate_scenario
 async def test_event_has_all_fields(world: Simulation) -> None:
     async with recorder(world) as subject:
         await asyncio.sleep(1.5)
@@ -48,7 +48,7 @@ async def test_event_has_all_fields(world: Simulation) -> None:
     assert (state.recorded, state.sent, state.dropped, state.last_error) == (1, 1, 0, None)
 
 
-@simulated
+@simulate_scenario
 async def test_event_time_follows_the_clock_after_it_was_set_back(world: Simulation) -> None:
     offset = 3600.0
     async with recorder(world, wall=lambda: 1_750_000_000.0 + offset) as subject:
@@ -66,7 +66,7 @@ async def test_event_time_follows_the_clock_after_it_was_set_back(world: Simulat
     assert shown["Three"]["series"]["lastObservedTime"] == shown["Three"]["eventTime"]
 
 
-@simulated
+@simulate_scenario
 async def test_second_event_is_written_at_once_and_the_count_at_the_end_of_the_series(
     world: Simulation,
 ) -> None:
@@ -94,7 +94,7 @@ async def test_second_event_is_written_at_once_and_the_count_at_the_end_of_the_s
         assert len(events(world)) == 2
 
 
-@simulated
+@simulate_scenario
 async def test_events_with_different_notes_are_separate(world: Simulation) -> None:
     async with recorder(world) as subject:
         for note in ("disk-1 is full", "disk-2 is full", "disk-1 is full"):
@@ -104,7 +104,7 @@ async def test_events_with_different_notes_are_separate(world: Simulation) -> No
         assert shown == {"disk-1 is full": 2, "disk-2 is full": 1}
 
 
-@simulated
+@simulate_scenario
 async def test_varying_notes_do_not_use_up_the_budget_of_other_events(world: Simulation) -> None:
     async with recorder(world, burst=5, refill=60) as subject:
         for number in range(600):
@@ -126,7 +126,7 @@ async def test_varying_notes_do_not_use_up_the_budget_of_other_events(world: Sim
         assert not subject._cache.kinds
 
 
-@simulated
+@simulate_scenario
 async def test_different_reasons_types_actions_and_objects_are_separate(world: Simulation) -> None:
     async with recorder(world) as subject:
         subject.event(about(), "Normal", "One", "")
@@ -140,7 +140,7 @@ async def test_different_reasons_types_actions_and_objects_are_separate(world: S
         assert len({event["metadata"]["name"] for event in events(world)}) == 6
 
 
-@simulated
+@simulate_scenario
 async def test_continuing_series_is_refreshed_before_it_expires(world: Simulation) -> None:
     async with recorder(world) as subject:
         for _ in range(75):
@@ -157,7 +157,7 @@ async def test_continuing_series_is_refreshed_before_it_expires(world: Simulatio
         assert event["series"]["count"] == 75
 
 
-@simulated
+@simulate_scenario
 async def test_series_without_a_budget_is_refreshed(world: Simulation) -> None:
     """The second event found no budget."""
     async with recorder(world, burst=1, refill=1e6) as subject:
@@ -169,7 +169,7 @@ async def test_series_without_a_budget_is_refreshed(world: Simulation) -> None:
         assert 66 <= event["series"]["count"] <= 74
 
 
-@simulated
+@simulate_scenario
 async def test_waiting_repetitions_are_one_request(world: Simulation) -> None:
     """Events recorded before the recorder runs, or faster than the server accepts them."""
     subject = recorder(world)
@@ -182,7 +182,7 @@ async def test_waiting_repetitions_are_one_request(world: Simulation) -> None:
         assert verbs(world) == ["create"]
 
 
-@simulated
+@simulate_scenario
 async def test_object_has_a_budget(world: Simulation) -> None:
     async with recorder(world, burst=5, refill=60) as subject:
         for number in range(20):
@@ -206,7 +206,7 @@ async def test_object_has_a_budget(world: Simulation) -> None:
         assert again["series"]["count"] == 4
 
 
-@simulated
+@simulate_scenario
 async def test_refill_of_zero_means_no_budget(world: Simulation) -> None:
     async with recorder(world, refill=0) as subject:
         for number in range(100):
@@ -215,7 +215,7 @@ async def test_refill_of_zero_means_no_budget(world: Simulation) -> None:
         assert len(events(world)) == 100
 
 
-@simulated
+@simulate_scenario
 async def test_full_queue_drops_and_counts_new_events_w27(world: Simulation) -> None:
     world.network.refuse()
     async with recorder(world, queue_limit=10, flush_timeout=60) as subject:
@@ -250,7 +250,7 @@ def test_count_of_a_series_dropped_during_its_write_is_written(monkeypatch: pyte
     simulate(scenario, seed=2, shrink=False)
 
 
-@simulated
+@simulate_scenario
 async def test_series_that_end_in_an_outage_wait_for_room(world: Simulation) -> None:
     """More series end together than the queue may hold; none is lost."""
     async with recorder(world, queue_limit=10) as subject:
@@ -267,7 +267,7 @@ async def test_series_that_end_in_an_outage_wait_for_room(world: Simulation) -> 
         assert [event["series"]["count"] for event in events(world)] == [3] * 25
 
 
-@simulated
+@simulate_scenario
 async def test_events_are_sent_after_an_outage(world: Simulation) -> None:
     async with recorder(world) as subject:
         world.network.refuse()
@@ -281,7 +281,7 @@ async def test_events_are_sent_after_an_outage(world: Simulation) -> None:
         assert {event["reason"] for event in events(world)} == {"One", "Two"}
 
 
-@simulated
+@simulate_scenario
 async def test_event_is_dropped_after_many_tries(world: Simulation) -> None:
     async with recorder(world) as subject:
         world.network.refuse()
@@ -292,7 +292,7 @@ async def test_event_is_dropped_after_many_tries(world: Simulation) -> None:
         world.network.accept()
 
 
-@simulated
+@simulate_scenario
 async def test_lost_answer_makes_no_second_event(world: Simulation) -> None:
     link = Link(world.new_client().transport)
     async with EventRecorder(Client(link), CONTROLLER) as subject:
@@ -310,7 +310,7 @@ async def test_lost_answer_makes_no_second_event(world: Simulation) -> None:
         assert verbs(world) == ["create", "create", "patch"]
 
 
-@simulated
+@simulate_scenario
 async def test_server_errors_are_retried_and_other_events_go_first(world: Simulation) -> None:
     async with recorder(world) as subject:
         world.server.faults.fail(503, verb="create", resource="events.events.k8s.io", retry_after=30)
@@ -334,10 +334,12 @@ def in_namespaces(world: Simulation, **count: int) -> list[dict[str, str]]:
     ]
 
 
-@simulated
+@simulate_scenario
 async def test_failing_events_do_not_delay_others(world: Simulation) -> None:
     pods = in_namespaces(world, bad=30, good=1)
-    world.server.faults.fail(500, times=None, verb="create", matching=lambda each: each.namespace == "bad")
+    world.server.faults.fail(
+        500, times=None, verb="create", matching=lambda request: request.namespace == "bad"
+    )
     async with recorder(world) as subject:
         for pod in pods[:-1]:
             subject.event(pod, "Normal", "One", "")
@@ -351,7 +353,7 @@ async def test_failing_events_do_not_delay_others(world: Simulation) -> None:
         assert (subject.state.given_up, subject.state.queued) == (30, 0)
 
 
-@simulated
+@simulate_scenario
 async def test_server_in_trouble_is_spared_a_request_per_event(world: Simulation) -> None:
     world.server.faults.fail(503, times=None, verb="create", resource="events.events.k8s.io")
     async with recorder(world, refill=0, flush_timeout=1) as subject:
@@ -361,7 +363,7 @@ async def test_server_in_trouble_is_spared_a_request_per_event(world: Simulation
         assert 400 < verbs(world).count("create") < 600
 
 
-@simulated
+@simulate_scenario
 async def test_refusal_is_logged_once(world: Simulation) -> None:
     rule = world.server.forbid("create", "events.events.k8s.io")
     async with recorder(world) as subject:
@@ -381,13 +383,13 @@ async def test_refusal_is_logged_once(world: Simulation) -> None:
         subject.event(about(), "Normal", "One", "")
         await idle(subject)
         assert len(events(world)) == 1
-    told = [
+    messages = [
         str(entry) for entry in world.history if "an event was refused" in str(entry) and "WARN" in str(entry)
     ]
-    assert len(told) == 2, told
+    assert len(messages) == 2, messages
 
 
-@simulated
+@simulate_scenario
 async def test_leaving_sends_waiting_events_and_last_counts(world: Simulation) -> None:
     async with recorder(world) as subject:
         for _ in range(9):
@@ -400,7 +402,7 @@ async def test_leaving_sends_waiting_events_and_last_counts(world: Simulation) -
     }
 
 
-@simulated
+@simulate_scenario
 async def test_leaving_ends_at_flush_timeout(world: Simulation) -> None:
     world.network.refuse()
     began = world.now
@@ -412,7 +414,7 @@ async def test_leaving_ends_at_flush_timeout(world: Simulation) -> None:
     world.network.accept()
 
 
-@simulated
+@simulate_scenario
 async def test_cancelled_scope_lets_run_send_waiting_events(world: Simulation) -> None:
     """A scope of anyio cancels every await, so also those of a cleanup."""
     subject = recorder(world)
@@ -425,7 +427,7 @@ async def test_cancelled_scope_lets_run_send_waiting_events(world: Simulation) -
     assert (subject.state.sent, subject.state.given_up) == (1, 0)
 
 
-@simulated
+@simulate_scenario
 async def test_cancelled_scope_lets_recorder_left_before_its_first_step_send(world: Simulation) -> None:
     subject = recorder(world)
     subject.event(about(), "Normal", "One", "")
@@ -456,17 +458,19 @@ def test_second_cancellation_of_run_drops_waiting_events_and_says_so(
     assert "1 events were dropped unsent: it was cancelled again" in caplog.text
 
 
-@simulated
+@simulate_scenario
 async def test_event_that_fails_on_leaving_does_not_stop_others(world: Simulation) -> None:
     pods = in_namespaces(world, bad=20, good=20)
-    world.server.faults.fail(500, times=None, verb="create", matching=lambda each: each.namespace == "bad")
+    world.server.faults.fail(
+        500, times=None, verb="create", matching=lambda request: request.namespace == "bad"
+    )
     async with recorder(world) as subject:
         for pod in pods:
             subject.event(pod, "Normal", "One", "")
     assert (subject.state.sent, subject.state.given_up) == (20, 20)
 
 
-@simulated
+@simulate_scenario
 async def test_leaving_retries_until_flush_timeout(world: Simulation) -> None:
     for status, retry_after in ((503, None), (429, 1)):
         world.server.faults.fail(
@@ -486,7 +490,7 @@ async def test_leaving_retries_until_flush_timeout(world: Simulation) -> None:
     assert world.now - began < 0.5
 
 
-@simulated
+@simulate_scenario
 async def test_recorder_runs_once(world: Simulation) -> None:
     async with recorder(world) as subject:
         await asyncio.sleep(1)
@@ -499,7 +503,7 @@ async def test_recorder_runs_once(world: Simulation) -> None:
         await subject.run()
 
 
-@simulated
+@simulate_scenario
 async def test_second_start_does_not_end_the_first(world: Simulation) -> None:
     subject = recorder(world)
     running = asyncio.create_task(subject.run())
@@ -513,14 +517,14 @@ async def test_second_start_does_not_end_the_first(world: Simulation) -> None:
     await finish(running)
 
 
-@simulated
+@simulate_scenario
 async def test_recorder_left_before_its_first_step_sends_waiting_events(world: Simulation) -> None:
     async with recorder(world) as subject:
         subject.event(about(), "Normal", "One", "")
     assert (subject.state.sent, subject.state.given_up) == (1, 0)
 
 
-@simulated
+@simulate_scenario
 async def test_closed_client_ends_the_recorder(world: Simulation) -> None:
     client = world.new_client()
     subject = EventRecorder(client, CONTROLLER)
@@ -532,7 +536,7 @@ async def test_closed_client_ends_the_recorder(world: Simulation) -> None:
     assert subject.state.given_up == 1
 
 
-@simulated
+@simulate_scenario
 async def test_names_and_notes_are_made_valid(world: Simulation) -> None:
     async with EventRecorder(world.client, CONTROLLER, "ü" * 100, random=world.random) as subject:
         role = {
@@ -551,7 +555,7 @@ async def test_names_and_notes_are_made_valid(world: Simulation) -> None:
         assert first["reportingInstance"] == "ü" * 62 + "…"
 
 
-@simulated
+@simulate_scenario
 async def test_taken_name_loses_no_event(world: Simulation) -> None:
     """Two processes write in the same microsecond."""
     one, two = (recorder(world, wall=lambda: 1_750_000_000.0) for _ in range(2))
@@ -564,7 +568,7 @@ async def test_taken_name_loses_no_event(world: Simulation) -> None:
         assert (two.state.sent, two.state.dropped) == (1, 0)
 
 
-@simulated
+@simulate_scenario
 async def test_invalid_unicode_is_replaced(world: Simulation) -> None:
     """For example, the name of a file that is not UTF-8."""
     async with recorder(world) as subject:
@@ -576,7 +580,7 @@ async def test_invalid_unicode_is_replaced(world: Simulation) -> None:
             subject.event(about(), "Warning", "Failed\udcff", "")
 
 
-@simulated
+@simulate_scenario
 async def test_invalid_events_are_refused(world: Simulation) -> None:
     subject = recorder(world)
     bad: list[tuple[Any, ...]] = [

@@ -33,9 +33,9 @@ def runnable() -> list[Any]:
     blocks = []
     for path in DOCS:
         text = path.read_text()
-        for found in re.finditer(r"^```python runnable\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-            line = text.count("\n", 0, found.start(1))
-            blocks.append(pytest.param("\n" * line + found[1], path, id=f"{path.name}:{line}"))
+        for match in re.finditer(r"^```python runnable\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            line = text.count("\n", 0, match.start(1))
+            blocks.append(pytest.param("\n" * line + match[1], path, id=f"{path.name}:{line}"))
     return blocks
 
 
@@ -88,7 +88,7 @@ def test_prose_names_no_tests(path: Path) -> None:
 def test_every_public_name_has_a_page_and_an_example(room: ModuleType) -> None:
     spans = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
     pages = [path.read_text() for path in DOCS if path != REFERENCE]
-    code = "\n".join(found for page in pages for found in spans.findall(page))
+    code = "\n".join(span for page in pages for span in spans.findall(page))
     assert [name for name in room.__all__ if not re.search(rf"\b{name}\b", code)] == []
     used = {name for path in EXAMPLES for name in _names(path)}
     constants = {name for name in room.__all__ if name.isupper()}
@@ -139,10 +139,10 @@ def test_every_public_class_and_method_has_a_docstring(room: ModuleType) -> None
 def test_every_public_annotation_can_be_read_at_run_time(room: ModuleType) -> None:
     unknown = set()
     for value in (getattr(room, name) for name in room.__all__):
-        for each in (value, *vars(value).values()) if inspect.isclass(value) else (value,):
-            if inspect.isclass(each) or inspect.isfunction(each):
+        for member in (value, *vars(value).values()) if inspect.isclass(value) else (value,):
+            if inspect.isclass(member) or inspect.isfunction(member):
                 try:
-                    get_type_hints(each)
+                    get_type_hints(member)
                 except NameError as error:
                     unknown.add(error.name)
     assert unknown <= {"Reflector"}, "which the options of one cannot import"

@@ -78,9 +78,9 @@ def test_each_runs_by_itself() -> None:
     """A few at once: they have deadlines of their own."""
     with ThreadPoolExecutor(4) as pool:
         ended = dict(zip(NAMES, pool.map(run_by_itself, NAMES), strict=True))
-    failed = {name: each.stderr for name, each in ended.items() if each.returncode}
+    failed = {name: process.stderr for name, process in ended.items() if process.returncode}
     assert failed == {}
-    assert [name for name, each in ended.items() if not each.stdout] == []
+    assert [name for name, process in ended.items() if not process.stdout] == []
 
 
 async def test_quickstart(capsys: Printed) -> None:
@@ -117,10 +117,10 @@ async def test_reflector_bare_queue(capsys: Printed) -> None:
     first = ["  Replaced: the object default/doomed", "  Replaced: the object default/kept"]
     gone = "  ... the server is gone, and forgets what happens meanwhile ..."
     kept = "  Replaced: the object default/kept"
-    found = "  Deleted: a tombstone of default/doomed"
+    tombstone = "  Deleted: a tombstone of default/doomed"
     assert lines(capsys) == [
         *("Without known objects:", *first, gone, kept),
-        *("With known objects:", *first, gone, kept, found),
+        *("With known objects:", *first, gone, kept, tombstone),
     ]
 
 
@@ -218,7 +218,7 @@ async def test_volume_wipe(capsys: Printed) -> None:
 
 async def test_custom_resource(capsys: Printed) -> None:
     changes = await custom_resource.main()
-    assert [each.path for each in changes] == [("replicas",), ("ports", "http")]
+    assert [change.path for change in changes] == [("replicas",), ("ports", "http")]
     assert lines(capsys) == [
         "the server has websites.example.com, version v1",
         "replicas: 1 -> 3",

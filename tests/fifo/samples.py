@@ -19,7 +19,7 @@ def obj(name: str, version: int | str = 1) -> Any:
     return pod(name, version=str(version))
 
 
-def known(*objects: Any) -> Store[Any]:
+def store_of(*objects: Any) -> Store[Any]:
     store: Store[Any] = Store(meta_namespace_key_func)
     store.replace(objects)
     return store
@@ -29,17 +29,17 @@ def tombstone(name: str, last: Any) -> DeletedFinalStateUnknown[Any]:
     return DeletedFinalStateUnknown(f"ns/{name}", last)
 
 
-async def drained(fifo: DeltaFIFO | RealFIFO) -> list[Deltas]:
+async def drain(fifo: DeltaFIFO | RealFIFO) -> list[Deltas]:
     return [await fifo.pop(lambda deltas, initial: None) for _ in range(len(fifo))]
 
 
-async def replacing(*objects: Any, known_objects: Any = None) -> DeltaFIFO:
+async def queue_with(*objects: Any, known_objects: Any = None) -> DeltaFIFO:
     fifo = DeltaFIFO(known_objects=known_objects, emit_delta_type_replaced=True)
     await fifo.replace(list(objects), "1")
     return fifo
 
 
-def raising(error: BaseException) -> Callable[[Deltas, bool], None]:
+def raise_error(error: BaseException) -> Callable[[Deltas, bool], None]:
     def process(deltas: Deltas, initial: bool) -> None:
         raise error
 
@@ -56,7 +56,7 @@ def by_default(**options: Any) -> RealFIFO:
     return real(emit_delta_type_bookmark=True, unlock_while_processing=True, **options)
 
 
-async def filled(*names: str, **options: Any) -> RealFIFO:
+async def make_filled(*names: str, **options: Any) -> RealFIFO:
     """Return such a RealFIFO with an addition of each object."""
     fifo = by_default(**options)
     await fifo.apply([Delta(ADDED, obj(name)) for name in names])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aioinformer import DeletedFinalStateUnknown, DeltaFIFO, Indexer, Store, meta_namespace_key_func
 from aioinformer.errors import RequeueError
 
-from .samples import DELETED, Deltas, obj, raising
+from .samples import DELETED, Deltas, obj, raise_error
 
 names = st.sampled_from("abc")
 
@@ -85,10 +85,10 @@ async def test_store_ends_equal_to_the_server_after_a_relist(
             if step[0] == "pop":
                 await fifo.pop(informed.apply)
             elif step[0] == "requeue":
-                await fifo.pop(raising(RequeueError()))
+                await fifo.pop(raise_error(RequeueError()))
             else:
                 with pytest.raises(ValueError):
-                    await fifo.pop(raising(RequeueError(ValueError())))
+                    await fifo.pop(raise_error(RequeueError(ValueError())))
         keys = fifo.list_keys()
         assert len(keys) == len(set(keys)) == len(fifo)
         assert all(fifo.get_by_key(key) for key in keys)

@@ -10,7 +10,7 @@ import pytest
 from aioinformer import DeltaFIFO, Store
 from aioinformer.cache import Delta
 
-from .samples import ADDED, DELETED, drained, known, obj, tombstone
+from .samples import ADDED, DELETED, drain, obj, store_of, tombstone
 
 
 async def test_first_of_two_real_deletions_is_kept_c1() -> None:
@@ -18,7 +18,7 @@ async def test_first_of_two_real_deletions_is_kept_c1() -> None:
     await fifo.add(obj("a"))
     await fifo.delete(obj("a", 2))
     await fifo.delete(obj("a", 3))
-    assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
+    assert await drain(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
 async def test_real_deletion_replaces_a_tombstone_c1() -> None:
@@ -27,7 +27,7 @@ async def test_real_deletion_replaces_a_tombstone_c1() -> None:
     await fifo.delete(tombstone("a", obj("a")))
     await fifo.delete(obj("a", 2))
     await fifo.delete(obj("a", 3))
-    assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
+    assert await drain(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
 async def test_tombstone_after_a_real_deletion_is_dropped_c1() -> None:
@@ -35,19 +35,19 @@ async def test_tombstone_after_a_real_deletion_is_dropped_c1() -> None:
     await fifo.add(obj("a"))
     await fifo.delete(obj("a", 2))
     await fifo.delete(tombstone("a", obj("a")))
-    assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
+    assert await drain(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
 async def test_deletions_that_are_not_adjacent_are_both_kept_c1() -> None:
     fifo = DeltaFIFO()
     for verb in (fifo.add, fifo.delete, fifo.add, fifo.delete):
         await verb(obj("a"))
-    assert [delta.type for delta in (await drained(fifo))[0]] == [ADDED, DELETED, ADDED, DELETED]
+    assert [delta.type for delta in (await drain(fifo))[0]] == [ADDED, DELETED, ADDED, DELETED]
 
 
 async def test_delete_of_unknown_key_queues_nothing_c2() -> None:
     """C2 TestDeltaFIFO_enqueueingNoLister."""
-    for known_objects in (None, known(obj("b"))):
+    for known_objects in (None, store_of(obj("b"))):
         fifo = DeltaFIFO(known_objects=known_objects)
         assert not fifo.has_synced()
         await fifo.delete(obj("a"))
@@ -58,17 +58,17 @@ async def test_delete_of_unknown_key_queues_nothing_c2() -> None:
 
 async def test_delete_of_known_key_is_queued_c3() -> None:
     """C3 TestDeltaFIFO_enqueueingWithLister."""
-    fifo = DeltaFIFO(known_objects=known(obj("a")))
+    fifo = DeltaFIFO(known_objects=store_of(obj("a")))
     await fifo.delete(obj("a", 2))
-    assert await drained(fifo) == [[Delta(DELETED, obj("a", 2))]]
+    assert await drain(fifo) == [[Delta(DELETED, obj("a", 2))]]
 
 
 async def test_delete_of_queued_key_is_queued_c4() -> None:
     """C4 TestDeltaFIFO_DeleteExistingNonPropagated."""
-    fifo = DeltaFIFO(known_objects=known())
+    fifo = DeltaFIFO(known_objects=store_of())
     await fifo.add(obj("a", 1))
     await fifo.delete(obj("a", 2))
-    assert await drained(fifo) == [[Delta(ADDED, obj("a", 1)), Delta(DELETED, obj("a", 2))]]
+    assert await drain(fifo) == [[Delta(ADDED, obj("a", 1)), Delta(DELETED, obj("a", 2))]]
 
 
 @pytest.mark.parametrize("failure", [ConnectionError, asyncio.CancelledError])
@@ -87,4 +87,4 @@ async def test_delta_type_may_be_a_string() -> None:
     await fifo.apply([Delta("Deleted", obj("a"))])  # type: ignore[arg-type]
     assert len(fifo) == 0
     await fifo.apply([Delta("Added", obj("a")), *[Delta("Deleted", obj("a", n)) for n in (2, 3)]])  # type: ignore[arg-type]
-    assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
+    assert await drain(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]

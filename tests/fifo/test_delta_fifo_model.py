@@ -11,7 +11,7 @@ from aioinformer import DeletedFinalStateUnknown, DeltaFIFO, Store
 from aioinformer.cache import Delta, DeltaType
 from aioinformer.errors import RequeueError
 
-from .samples import ADDED, DELETED, REPLACED, SYNC, UPDATED, Deltas, known, obj, raising, tombstone
+from .samples import ADDED, DELETED, REPLACED, SYNC, UPDATED, Deltas, obj, raise_error, store_of, tombstone
 
 names = st.sampled_from("abc")
 
@@ -41,9 +41,9 @@ class Model:
             self.append(key, delta)
 
     def replace(self, objects: list[Any]) -> None:
-        listed = {each.key for each in objects}
-        for each in objects:
-            self.append(each.key, Delta(REPLACED, each))
+        listed = {new.key for new in objects}
+        for new in objects:
+            self.append(new.key, Delta(REPLACED, new))
         for key in [*self.queue, *(self.known.list_keys() if self.known is not None else [])]:
             if key in listed:
                 continue
@@ -57,9 +57,9 @@ class Model:
             self.append(key, Delta(DELETED, DeletedFinalStateUnknown(key, last)))
 
     def resync(self) -> None:
-        for each in self.known.list() if self.known is not None else []:
-            if each.key not in self.items:
-                self.append(each.key, Delta(SYNC, each))
+        for stored in self.known.list() if self.known is not None else []:
+            if stored.key not in self.items:
+                self.append(stored.key, Delta(SYNC, stored))
 
     def pop(self) -> Deltas:
         return self.items.pop(self.queue.pop(0))
@@ -85,7 +85,7 @@ async def test_any_sequence_equals_the_model(
     sequence: list[tuple[Any, Any]], with_known_objects: bool
 ) -> None:
     """C1 to C11 in every order."""
-    store = known(obj("a", 0), obj("x", 0)) if with_known_objects else None
+    store = store_of(obj("a", 0), obj("x", 0)) if with_known_objects else None
     fifo = DeltaFIFO(known_objects=store, emit_delta_type_replaced=True)
     model = Model(store)
     last: Deltas = []
@@ -115,7 +115,7 @@ async def test_any_sequence_equals_the_model(
                     if store is not None:
                         (store.delete if delta.type is DELETED else store.add)(delta.object)
             else:
-                await fifo.pop(raising(RequeueError()))
+                await fifo.pop(raise_error(RequeueError()))
                 model.put_back(model.pop())
         assert fifo.list_keys() == model.queue
         assert {key: fifo.get_by_key(key) for key in fifo.list_keys()} == model.items

@@ -8,7 +8,7 @@ from aioinformer import DeltaFIFO
 from aioinformer.cache import Delta
 from aioinformer.errors import KeyFuncError, RequeueError
 
-from .samples import ADDED, DELETED, UPDATED, Deltas, obj, raising, tombstone
+from .samples import ADDED, DELETED, UPDATED, Deltas, obj, raise_error, tombstone
 
 
 async def test_requeue_puts_the_item_back_unchanged() -> None:
@@ -32,7 +32,7 @@ async def test_requeue_raises_its_cause() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     with pytest.raises(KeyError) as caught:
-        await fifo.pop(raising(RequeueError(KeyError("why"))))
+        await fifo.pop(raise_error(RequeueError(KeyError("why"))))
     assert isinstance(caught.value.__cause__, RequeueError)
     assert len(fifo) == 1
 
@@ -41,7 +41,7 @@ async def test_other_errors_are_raised_and_drop_the_item() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     with pytest.raises(ValueError):
-        await fifo.pop(raising(ValueError()))
+        await fifo.pop(raise_error(ValueError()))
     assert len(fifo) == 0
 
 

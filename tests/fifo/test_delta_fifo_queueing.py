@@ -10,7 +10,7 @@ from aioinformer import DeltaFIFO
 from aioinformer.cache import Delta, ExplicitKey
 from aioinformer.errors import KeyFuncError
 
-from .samples import ADDED, DELETED, UPDATED, Deltas, drained, obj, tombstone
+from .samples import ADDED, DELETED, UPDATED, Deltas, drain, obj, tombstone
 
 
 async def test_deltas_of_a_key_are_one_item() -> None:
@@ -20,7 +20,7 @@ async def test_deltas_of_a_key_are_one_item() -> None:
     await fifo.update(obj("a", 2))
     await fifo.delete(obj("a", 3))
     assert len(fifo) == 2
-    assert await drained(fifo) == [
+    assert await drain(fifo) == [
         [Delta(ADDED, obj("a", 1)), Delta(UPDATED, obj("a", 2)), Delta(DELETED, obj("a", 3))],
         [Delta(ADDED, obj("b", 1))],
     ]
@@ -63,7 +63,7 @@ async def test_high_water_is_the_maximum_depth() -> None:
     assert fifo.high_water == 0
     for name in "abc":
         await fifo.add(obj(name))
-    await drained(fifo)
+    await drain(fifo)
     assert (len(fifo), fifo.high_water) == (0, 3)
 
 
@@ -133,4 +133,4 @@ async def test_unusual_keys_are_kept() -> None:
     await fifo.apply([Delta(ADDED, {"id": key}) for key in keys])
     assert fifo.list_keys() == keys
     await fifo.replace([], "1")
-    assert [deltas[-1].object.key for deltas in await drained(fifo)] == keys
+    assert [deltas[-1].object.key for deltas in await drain(fifo)] == keys

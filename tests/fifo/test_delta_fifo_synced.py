@@ -7,12 +7,12 @@ import pytest
 from aioinformer import DeltaFIFO
 from aioinformer.errors import RequeueError
 
-from .samples import Deltas, drained, known, obj, raising, replacing
+from .samples import Deltas, drain, obj, queue_with, raise_error, store_of
 
 
 async def test_has_synced_after_last_item_of_first_list_c12() -> None:
     """C12 TestDeltaFIFO_HasSynced: listed objects and deletions count."""
-    fifo = await replacing(obj("a"), obj("b"), known_objects=known(obj("x")))
+    fifo = await queue_with(obj("a"), obj("b"), known_objects=store_of(obj("x")))
     initial: list[bool] = []
     for remaining in (2, 1, 0):
         assert not fifo.has_synced()
@@ -27,15 +27,15 @@ async def test_has_synced_after_last_item_of_first_list_c12() -> None:
 
 async def test_deletions_of_first_list_count_c12() -> None:
     """C12 TestDeltaFIFO_HasSyncedCorrectOnDeletion."""
-    fifo = DeltaFIFO(known_objects=known(obj("x"), obj("y")))
+    fifo = DeltaFIFO(known_objects=store_of(obj("x"), obj("y")))
     await fifo.replace([obj("a")], "1")
-    await drained(fifo)
+    await drain(fifo)
     assert fifo.has_synced()
 
 
 async def test_not_synced_while_the_last_item_is_processed_w2() -> None:
     """Where we differ: upstream has synced before that."""
-    fifo = await replacing(obj("a"))
+    fifo = await queue_with(obj("a"))
     seen: list[bool] = []
     await fifo.pop(lambda deltas, initial: seen.append(fifo.has_synced()))
     assert seen == [False]
@@ -43,7 +43,7 @@ async def test_not_synced_while_the_last_item_is_processed_w2() -> None:
 
 
 async def test_empty_first_list_is_synced_c13() -> None:
-    fifo = await replacing()
+    fifo = await queue_with()
     assert fifo.has_synced()
     await fifo.wait_synced()
 
@@ -57,14 +57,14 @@ async def test_synced_if_first_verb_is_not_replace(verb: str) -> None:
 
 
 async def test_later_lists_keep_it_synced() -> None:
-    fifo = await replacing(obj("a"))
-    await drained(fifo)
+    fifo = await queue_with(obj("a"))
+    await drain(fifo)
     await fifo.replace([obj("a"), obj("b")], "2")
     assert fifo.has_synced()
 
 
 async def test_second_list_before_the_first_was_processed() -> None:
-    fifo = await replacing(obj("a"), obj("b"))
+    fifo = await queue_with(obj("a"), obj("b"))
     await fifo.replace([obj("b"), obj("c")], "2")
     await fifo.pop(lambda deltas, initial: None)
     assert not fifo.has_synced()
@@ -73,7 +73,7 @@ async def test_second_list_before_the_first_was_processed() -> None:
 
 
 async def test_requeued_item_still_counts_and_new_items_do_not() -> None:
-    fifo = await replacing(obj("a"), obj("b"))
+    fifo = await queue_with(obj("a"), obj("b"))
     await fifo.add(obj("new"))
     refused = 0
 
@@ -92,7 +92,7 @@ async def test_requeued_item_still_counts_and_new_items_do_not() -> None:
 
 
 async def test_failed_item_counts_as_processed() -> None:
-    fifo = await replacing(obj("a"))
+    fifo = await queue_with(obj("a"))
     with pytest.raises(ValueError):
-        await fifo.pop(raising(ValueError()))
+        await fifo.pop(raise_error(ValueError()))
     assert fifo.has_synced()

@@ -14,7 +14,7 @@ from aioinformer.cache import Delta
 from aioinformer.errors import TransformError
 
 from ..samples import pod
-from .samples import ADDED, DELETED, REPLACED, UPDATED, drained, known, obj, tombstone
+from .samples import ADDED, DELETED, REPLACED, UPDATED, drain, obj, store_of, tombstone
 
 
 @pytest.mark.parametrize("make", [DeltaFIFO, partial(RealFIFO, atomic_events=True)])
@@ -35,13 +35,13 @@ async def test_tombstones_and_resyncs_are_not_transformed_c14() -> None:
         return pod(what.name, version="transformed")
 
     fifo = DeltaFIFO(
-        known_objects=known(obj("gone"), obj("deleted"), obj("synced")),
+        known_objects=store_of(obj("gone"), obj("deleted"), obj("synced")),
         emit_delta_type_replaced=True,
         transformer=transform,
     )
     await fifo.replace([obj("listed"), obj("deleted"), obj("synced")], "1")
     assert calls == ["ns/listed", "ns/deleted", "ns/synced"]
-    popped = await drained(fifo)
+    popped = await drain(fifo)
     assert popped[0] == [Delta(REPLACED, obj("listed", "transformed"))]
     assert popped[3] == [Delta(DELETED, tombstone("gone", obj("gone")))]
     await fifo.add(obj("a"))
@@ -49,7 +49,7 @@ async def test_tombstones_and_resyncs_are_not_transformed_c14() -> None:
     await fifo.delete(obj("a"))
     await fifo.delete(tombstone("gone", obj("gone")))
     assert calls[3:] == ["ns/a"] * 3
-    assert [delta.object.resource_version for delta in (await drained(fifo))[0]] == ["transformed"] * 3
+    assert [delta.object.resource_version for delta in (await drain(fifo))[0]] == ["transformed"] * 3
     await fifo.resync()
     assert len(calls) == 6
 
@@ -63,13 +63,13 @@ async def test_failing_transformer_keeps_deletions_and_other_objects(wrong: Base
             raise wrong
         return None
 
-    fifo = DeltaFIFO(known_objects=known(obj("bad")), transformer=transform)
+    fifo = DeltaFIFO(known_objects=store_of(obj("bad")), transformer=transform)
     with pytest.raises(TransformError, match="transforming ns/bad at 2 failed") as caught:
         await fifo.apply(
             [Delta(UPDATED, obj("bad", 2)), Delta(ADDED, obj("a")), Delta(DELETED, obj("bad", 3))]
         )
     assert len(caught.value.all()) == 2
-    assert await drained(fifo) == [[Delta(ADDED, obj("a"))], [Delta(DELETED, obj("bad", 3))]]
+    assert await drain(fifo) == [[Delta(ADDED, obj("a"))], [Delta(DELETED, obj("bad", 3))]]
 
 
 async def test_failing_transformer_in_replace_deletes_nothing() -> None:
@@ -78,11 +78,11 @@ async def test_failing_transformer_in_replace_deletes_nothing() -> None:
             raise ValueError("no")
         return what
 
-    fifo = DeltaFIFO(known_objects=known(obj("bad"), obj("gone")), transformer=transform)
+    fifo = DeltaFIFO(known_objects=store_of(obj("bad"), obj("gone")), transformer=transform)
     with pytest.raises(TransformError):
         await fifo.replace([obj("a"), obj("bad", 2), obj("b")], "2")
     assert fifo.list_keys() == ["ns/a", "ns/b", "ns/gone"]
-    await drained(fifo)
+    await drain(fifo)
     assert fifo.has_synced()
 
 
@@ -90,7 +90,7 @@ async def test_failing_transformer_in_replace_deletes_nothing() -> None:
 async def test_queue_accepts_a_transformed_object_with_another_key(queue: type[DeltaFIFO | RealFIFO]) -> None:
     """As upstream. An informer drops such an object."""
     fifo = queue(
-        known_objects=known(), transformer=lambda what: {"metadata": {"name": f"another {what.name}"}}
+        known_objects=store_of(), transformer=lambda what: {"metadata": {"name": f"another {what.name}"}}
     )
     await fifo.add(obj("a"))
     (delta,) = await fifo.pop(lambda deltas, initial: None)

@@ -34,7 +34,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return chosen
 
 
-async def filled(*names: str) -> Fifo:
+async def make_filled(*names: str) -> Fifo:
     fifo = new_fifo()
     await fifo.apply([Delta(ADDED, pod(name)) for name in names])
     return fifo
@@ -91,11 +91,11 @@ class TestWaiting:
 class TestProcess:
     @pytest.mark.parametrize("answer", [True, 0, "text", [], object], ids=repr)
     async def test_return_value_is_ignored(self, answer: Any) -> None:
-        fifo = await filled("a")
+        fifo = await make_filled("a")
         assert await fifo.pop(lambda deltas, initial: answer) == [Delta(ADDED, pod())]
 
     async def test_process_may_return_any_awaitable(self) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
         gate = Gate()
         gate.release.set()
         await fifo.pop(gate)
@@ -103,7 +103,7 @@ class TestProcess:
         assert gate.seen == ["ns/a", "ns/b"]
 
     async def test_queue_is_locked_meanwhile(self) -> None:
-        fifo = await filled("a")
+        fifo = await make_filled("a")
         gate = Gate()
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
@@ -116,7 +116,7 @@ class TestProcess:
         assert keys(fifo) == ["ns/b"]
 
     async def test_queue_verbs_from_inside_process_are_refused(self) -> None:
-        fifo = await filled("a")
+        fifo = await make_filled("a")
         verbs: list[Callable[[], Awaitable[object]]] = [
             lambda: fifo.add(pod("b")),
             lambda: fifo.update(pod("b")),
@@ -145,7 +145,7 @@ class TestProcess:
 
     async def test_queue_verb_in_a_task_of_process_deadlocks_until_cancelled(self) -> None:
         """As upstream, it waits for ever. A cancellation ends it."""
-        fifo = await filled("a")
+        fifo = await make_filled("a")
         started = asyncio.Event()
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -160,7 +160,7 @@ class TestProcess:
         assert keys(fifo) == ["ns/a"]
 
     async def test_process_may_add_to_another_queue(self) -> None:
-        fifo, other = await filled("a"), new_fifo()
+        fifo, other = await make_filled("a"), new_fifo()
 
         async def process(deltas: Deltas, initial: bool) -> None:
             await other.apply(deltas)
@@ -169,14 +169,14 @@ class TestProcess:
         assert keys(other) == ["ns/a"]
 
     async def test_process_may_read_the_queue(self) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
         seen: list[Any] = []
         await fifo.pop(lambda deltas, initial: seen.append((keys(fifo), len(fifo), fifo.is_closed)))
         assert seen == [(["ns/b"], 1, False)]
 
     @pytest.mark.parametrize("error", [ValueError(), StopIteration(), RuntimeError()], ids=repr)
     async def test_pop_works_after_an_error(self, error: Exception) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
 
         def process(deltas: Deltas, initial: bool) -> None:
             raise error
@@ -186,7 +186,7 @@ class TestProcess:
         assert await fifo.pop(ignore) == [Delta(ADDED, pod("b"))]
 
     async def test_async_process_may_requeue(self, kind: str) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
 
         async def process(deltas: Deltas, initial: bool) -> None:
             raise RequeueError
@@ -202,7 +202,7 @@ class TestProcess:
         def slow(deltas: Deltas, initial: bool) -> None:
             pass_time(0.2)
 
-        fifo = await filled(*(f"p{number}" for number in range(13)))
+        fifo = await make_filled(*(f"p{number}" for number in range(13)))
         with caplog.at_level(logging.WARNING):
             await fifo.pop(slow)
             assert caplog.messages == ["processing ns/p0 took 200 ms, with 12 waiting"]
@@ -230,7 +230,7 @@ class TestProcess:
 @pytest.mark.usefixtures("long_slices")
 class TestBatches:
     async def test_batch_takes_all_queued_items(self) -> None:
-        fifo = await filled("a", "b", "c")
+        fifo = await make_filled("a", "b", "c")
         seen: list[str] = []
         assert await fifo.pop_batch(lambda deltas, initial: seen.append(deltas[0].object.name)) == 3
         assert seen == ["a", "b", "c"]
@@ -238,12 +238,12 @@ class TestBatches:
     async def test_batch_ends_with_its_time_slice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Design 2: no step blocks the event loop for long."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        fifo = await filled("a", "b", "c")
+        fifo = await make_filled("a", "b", "c")
         assert await fifo.pop_batch(ignore) == 1
 
     @pytest.mark.parametrize("error", [RequeueError(), RequeueError(KeyError()), KeyError()], ids=repr)
     async def test_first_error_ends_the_batch(self, error: Exception, kind: str) -> None:
-        fifo = await filled("a", "b", "c")
+        fifo = await make_filled("a", "b", "c")
 
         def process(deltas: Deltas, initial: bool) -> None:
             if deltas[0].object.name == "b":
@@ -275,7 +275,7 @@ class TestBatches:
 
 class TestClosing:
     async def test_closed_queue_still_pops_queued_items_c15(self) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
         fifo.close()
         fifo.close()
         assert fifo.is_closed
@@ -297,7 +297,7 @@ class TestClosing:
         assert [type(result) for result in results] == [FIFOClosedError] * 6
 
     async def test_close_from_inside_process(self) -> None:
-        fifo = await filled("a")
+        fifo = await make_filled("a")
         waiting: list[asyncio.Task[Any]] = []
 
         def process(deltas: Deltas, initial: bool) -> None:
@@ -309,7 +309,7 @@ class TestClosing:
         assert [type(result) for result in results] == [FIFOClosedError] * 2
 
     async def test_close_while_an_item_is_processed(self) -> None:
-        fifo, gate = await filled("a"), Gate()
+        fifo, gate = await make_filled("a"), Gate()
         popping = asyncio.create_task(fifo.pop(gate))
         waiting = asyncio.create_task(fifo.pop(ignore))
         await gate.entered.wait()
@@ -323,7 +323,7 @@ class TestClosing:
     @pytest.mark.parametrize("is_cancelled", [False, True])
     async def test_close_while_others_wait_for_the_lock(self, count: int, is_cancelled: bool) -> None:
         """Also if the only waiter for the lock is cancelled before it gets it."""
-        fifo, gate = await filled("a"), Gate()
+        fifo, gate = await make_filled("a"), Gate()
         processing = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         waiting = asyncio.create_task(fifo.pop(ignore))
@@ -377,7 +377,7 @@ class TestCancelling:
         assert fifo.has_synced()
 
     async def test_process_may_raise_cancelled_error_itself(self) -> None:
-        fifo = await filled("a")
+        fifo = await make_filled("a")
 
         def process(deltas: Deltas, initial: bool) -> None:
             raise asyncio.CancelledError
@@ -387,7 +387,7 @@ class TestCancelling:
         assert keys(fifo) == ["ns/a"]
 
     async def test_timeout_around_pop_puts_the_item_back(self) -> None:
-        fifo, gate = await filled("a"), Gate()
+        fifo, gate = await make_filled("a"), Gate()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await fifo.pop(gate)
@@ -396,7 +396,7 @@ class TestCancelling:
         await fifo.pop(gate)
 
     async def test_add_works_after_a_cancelled_process(self) -> None:
-        fifo, gate = await filled("a"), Gate()
+        fifo, gate = await make_filled("a"), Gate()
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         popping.cancel()

@@ -14,7 +14,7 @@ from aioinformer.cache import Delta
 from aioinformer.errors import FIFOClosedError, RequeueError
 
 from ..steps import cancel_after, turns
-from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, describe, filled, known, obj, real
+from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, describe, make_filled, obj, real, store_of
 
 
 class Processed:
@@ -40,7 +40,7 @@ class TestBatchLimits:
     """C25 TestRealFIFO_PopMultipleDeltaInBatch."""
 
     async def test_batch_is_not_larger_than_batch_size_c25(self) -> None:
-        fifo = await filled(*"abcdefg", batch_size=3)
+        fifo = await make_filled(*"abcdefg", batch_size=3)
         calls = await Processed().all_of(fifo)
         assert [(kind, len(deltas)) for kind, deltas, _ in calls] == [
             ("batch", 3),
@@ -49,7 +49,7 @@ class TestBatchLimits:
         ]
 
     async def test_batch_has_no_key_twice_c25(self) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
         await fifo.apply(
             [Delta(UPDATED, obj("a", 2)), Delta(DELETED, obj("b", 3)), Delta(UPDATED, obj("b", 4))]
         )
@@ -60,7 +60,7 @@ class TestBatchLimits:
         ]
 
     async def test_batch_ends_with_the_initial_list_c25(self) -> None:
-        fifo = real(known(obj("x")))
+        fifo = real(store_of(obj("x")))
         await fifo.replace([obj("a"), obj("b")], "1")
         await fifo.add(obj("c"))
         await fifo.add(obj("d"))
@@ -71,7 +71,7 @@ class TestBatchLimits:
         assert fifo.has_synced()
 
     async def test_batch_ends_with_the_initial_list_after_requeue_c25(self) -> None:
-        fifo = real(known(), batch_size=2)
+        fifo = real(store_of(), batch_size=2)
         await fifo.replace([obj("a"), obj("b"), obj("c")], "1")
         await fifo.add(obj("d"))
 
@@ -87,7 +87,7 @@ class TestBatchLimits:
         ]
 
     async def test_whole_list_resync_and_bookmark_are_single_c25(self) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
         await fifo.replace([obj("c")], "5")
         await fifo.resync()
         await fifo.bookmark("7")
@@ -120,12 +120,12 @@ class TestBatchLimits:
         ]
 
     async def test_single_delta_is_not_a_batch_c27(self) -> None:
-        fifo = await filled("a")
+        fifo = await make_filled("a")
         assert await Processed().all_of(fifo) == [("single", ["Added a 1"], False)]
 
     @pytest.mark.usefixtures("long_slices")
     async def test_without_process_batch_deltas_are_processed_one_by_one(self) -> None:
-        fifo = await filled("a", "b", "a")
+        fifo = await make_filled("a", "b", "a")
         processed = Processed()
         assert await fifo.pop_batch(processed.single) == 3
         assert [deltas for _, deltas, _ in processed.calls] == [["Added a 1"], ["Added b 1"], ["Added a 1"]]
@@ -133,7 +133,7 @@ class TestBatchLimits:
 
 class TestProcessBatch:
     async def test_requeue_puts_the_batch_back_in_order(self) -> None:
-        fifo = await filled("a", "b", "c")
+        fifo = await make_filled("a", "b", "c")
 
         async def refuse(deltas: Deltas, initial: bool) -> None:
             deltas.clear()
@@ -145,7 +145,7 @@ class TestProcessBatch:
         assert describe(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1", "Added d 1"]
 
     async def test_error_drops_the_batch(self) -> None:
-        fifo = real(known())
+        fifo = real(store_of())
         await fifo.replace([obj("a"), obj("b")], "1")
 
         def fail(deltas: Deltas, initial: bool) -> None:
@@ -157,7 +157,7 @@ class TestProcessBatch:
         assert fifo.has_synced()
 
     async def test_not_synced_while_the_batch_is_processed(self) -> None:
-        fifo = real(known())
+        fifo = real(store_of())
         await fifo.replace([obj("a"), obj("b")], "1")
         seen: list[bool] = []
 
@@ -186,7 +186,7 @@ class TestProcessBatch:
         await fifo.add(obj("free"))
 
     async def test_deltas_in_process_count_as_unfinished(self) -> None:
-        fifo = await filled("a", "b", "a")
+        fifo = await make_filled("a", "b", "a")
         seen: list[tuple[int, int]] = []
 
         def process(deltas: Deltas, initial: bool) -> None:
@@ -197,7 +197,7 @@ class TestProcessBatch:
         assert fifo.unfinished == 1
 
     async def test_closed_and_empty_queue_raises(self) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
         fifo.close()
         processed = Processed()
         assert await fifo.pop_batch(processed.single, processed.batch) == 2
@@ -217,7 +217,7 @@ class TestProcessBatch:
         def slow(deltas: Deltas, initial: bool) -> None:
             pass_time(seconds)
 
-        fifo = await filled(*(f"p{number}" for number in range(14)), batch_size=3)
+        fifo = await make_filled(*(f"p{number}" for number in range(14)), batch_size=3)
         with caplog.at_level(logging.WARNING):
             await fifo.pop_batch(slow, slow)
         assert caplog.messages == (["processing 3 deltas took 350 ms, with 11 waiting"] if warns else [])

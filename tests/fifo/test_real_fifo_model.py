@@ -22,8 +22,8 @@ from .samples import (
     SYNC_ALL,
     UPDATED,
     Deltas,
-    known,
     obj,
+    store_of,
     tombstone,
 )
 
@@ -48,16 +48,16 @@ class Model:
         if self.store is None:
             self.queue.append(Delta(REPLACED_ALL, ReplacedAllInfo(version, objects)))
         else:
-            listed = {each.key for each in objects}
+            listed = {new.key for new in objects}
             last = {delta.object.key: delta for delta in self.queue}
             states = {
                 **{key: delta.object for key, delta in last.items() if delta.type is not DELETED},
-                **{each.key: each for each in self.store.list() if each.key not in last},
+                **{stored.key: stored for stored in self.store.list() if stored.key not in last},
             }
             for key, state in states.items():
                 if key not in listed:
                     self.queue.append(Delta(DELETED, DeletedFinalStateUnknown(key, state)))
-            self.queue += [Delta(REPLACED, each) for each in objects]
+            self.queue += [Delta(REPLACED, new) for new in objects]
         if not self.populated:
             self.populated = True
             self.initial = len(self.queue)
@@ -67,7 +67,7 @@ class Model:
             self.queue.append(Delta(SYNC_ALL, SyncAllInfo()))
             return
         queued = {delta.object.key for delta in self.queue}
-        self.queue += [Delta(SYNC, each) for each in self.store.list() if each.key not in queued]
+        self.queue += [Delta(SYNC, stored) for stored in self.store.list() if stored.key not in queued]
 
     def bookmark(self, version: str) -> None:
         if self.bookmarks:
@@ -80,7 +80,7 @@ class Model:
             whole = delta.type in (REPLACED_ALL, SYNC_ALL, BOOKMARK)
             if not batch and whole:
                 return [delta]
-            if whole or delta.object.key in {each.object.key for each in batch}:
+            if whole or delta.object.key in {delta.object.key for delta in batch}:
                 break
             batch.append(delta)
         return batch
@@ -128,7 +128,7 @@ async def test_any_sequence_equals_the_model(
     atomic: bool, bookmarks: bool, unlocked: bool, sequence: list[tuple[Any, Any]]
 ) -> None:
     """C16 to C28 in every order."""
-    store = None if atomic else known(obj("a", 0), obj("x", 0))
+    store = None if atomic else store_of(obj("a", 0), obj("x", 0))
     fifo = RealFIFO(
         known_objects=store,
         atomic_events=atomic,

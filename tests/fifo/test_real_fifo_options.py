@@ -9,7 +9,7 @@ import pytest
 
 from aioinformer import ConfigError, RealFIFO
 
-from .samples import by_default, known, obj, real
+from .samples import by_default, obj, real, store_of
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_invalid_combinations_are_refused_c23(
 
     def make() -> RealFIFO:
         return RealFIFO(
-            known_objects=known() if with_known else None,
+            known_objects=store_of() if with_known else None,
             atomic_events=atomic,
             emit_delta_type_bookmark=bookmarks,
             unlock_while_processing=unlocked,
@@ -44,7 +44,7 @@ def test_batch_size_must_be_positive(size: Any) -> None:
 
 async def test_bookmarks_are_queued_only_if_enabled_c23() -> None:
     """TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue, "Bookmark object should not be added ..."."""
-    fifos: list[tuple[Any, int]] = [(real(known()), 0), (real(), 0), (by_default(), 1)]
+    fifos: list[tuple[Any, int]] = [(real(store_of()), 0), (real(), 0), (by_default(), 1)]
     for fifo, expected in fifos:
         await fifo.bookmark("7")
         assert len(fifo) == expected

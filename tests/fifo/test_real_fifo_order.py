@@ -19,24 +19,24 @@ from .samples import (
     Deltas,
     by_default,
     describe,
-    drained,
-    known,
+    drain,
     obj,
-    raising,
+    raise_error,
     real,
+    store_of,
     tombstone,
 )
 
 
 async def test_deltas_are_not_merged_and_keep_their_order_c16() -> None:
     """C16 TestRealFIFO_addUpdate, TestRealFIFO_detectLineJumpers."""
-    fifo = real(known())
+    fifo = real(store_of())
     await fifo.add(obj("a", 1))
     await fifo.add(obj("b", 2))
     await fifo.update(obj("a", 3))
     await fifo.delete(obj("a", 4))
     await fifo.add(obj("a", 5))
-    popped = await drained(fifo)
+    popped = await drain(fifo)
     assert [len(deltas) for deltas in popped] == [1] * 5
     assert describe([delta for deltas in popped for delta in deltas]) == [
         "Added a 1", "Added b 2", "Updated a 3", "Deleted a 4", "Added a 5",
@@ -45,11 +45,11 @@ async def test_deltas_are_not_merged_and_keep_their_order_c16() -> None:
 
 async def test_deletion_is_queued_for_known_and_unknown_keys_c17() -> None:
     """C17 TestRealFIFO_enqueueingNoLister, TestRealFIFO_enqueueingWithLister."""
-    for fifo in (real(known()), real(known(obj("a"))), by_default()):
+    for fifo in (real(store_of()), real(store_of(obj("a"))), by_default()):
         await fifo.delete(obj("a", 2))
         await fifo.delete(obj("a", 3))
         await fifo.delete(tombstone("a", None))
-        assert [delta.object for (delta,) in await drained(fifo)] == [
+        assert [delta.object for (delta,) in await drain(fifo)] == [
             obj("a", 2), obj("a", 3), tombstone("a", None),
         ]  # fmt: skip
 
@@ -82,7 +82,7 @@ async def test_popped_objects_are_released_c30() -> None:
     fifo = RealFIFO(lambda what: str(what.key), atomic_events=True)
     objects = [Anything(str(number)) for number in range(50)]
     alive = weakref.WeakSet(objects)
-    await fifo.apply([Delta(ADDED, each) for each in objects])
+    await fifo.apply([Delta(ADDED, weak) for weak in objects])
     objects.clear()
     for remaining in (49, 48):
         await fifo.pop(lambda deltas, initial: None)
@@ -129,7 +129,7 @@ async def test_tombstones_and_resyncs_are_not_transformed() -> None:
         calls.append(what.name)
         return pod(what.name, version="T")
 
-    fifo = real(known(obj("gone"), obj("synced")), transformer=transform)
+    fifo = real(store_of(obj("gone"), obj("synced")), transformer=transform)
     await fifo.resync()
     await fifo.replace([obj("a"), obj("synced")], "1")
     await fifo.add(obj("b"))
@@ -189,5 +189,5 @@ class TestRequeue:
         fifo = by_default()
         await fifo.apply([Delta(ADDED, obj("a")), Delta(ADDED, obj("b"))])
         with pytest.raises(ValueError):
-            await fifo.pop(raising(ValueError()))
+            await fifo.pop(raise_error(ValueError()))
         assert describe(fifo.queued) == ["Added b 1"]

@@ -20,10 +20,10 @@ from .samples import (
     UPDATED,
     by_default,
     describe,
-    drained,
-    known,
+    drain,
     obj,
     real,
+    store_of,
     tombstone,
 )
 
@@ -31,7 +31,7 @@ from .samples import (
 class TestOneByOne:
     async def test_tombstones_come_before_listed_objects_c18(self) -> None:
         """C18 TestRealFIFO_ReplaceMakesDeletions."""
-        fifo = real(known(obj("x", 1), obj("a", 1)))
+        fifo = real(store_of(obj("x", 1), obj("a", 1)))
         await fifo.add(obj("queued", 2))
         await fifo.replace([obj("b", 5), obj("a", 6)], "10")
         assert describe(fifo.queued) == [
@@ -40,7 +40,7 @@ class TestOneByOne:
         ]  # fmt: skip
 
     async def test_tombstone_prefers_queued_state_to_known_objects_c18(self) -> None:
-        fifo = real(known(obj("a", 1)))
+        fifo = real(store_of(obj("a", 1)))
         await fifo.update(obj("a", 2))
         await fifo.update(obj("a", 3))
         await fifo.replace([], "4")
@@ -48,7 +48,7 @@ class TestOneByOne:
 
     async def test_key_with_queued_deletion_gets_no_tombstone_c19(self) -> None:
         """C19 TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue."""
-        fifo = real(known(obj("a", 1), obj("b", 1)))
+        fifo = real(store_of(obj("a", 1), obj("b", 1)))
         await fifo.delete(obj("a", 2))
         await fifo.delete(tombstone("b", obj("b", 1)))
         for version in ("3", "4"):
@@ -56,7 +56,7 @@ class TestOneByOne:
         assert describe(fifo.queued) == ["Deleted a 2", "Deleted tombstone b 1"]
 
     async def test_key_added_after_queued_deletion_gets_a_tombstone_c19(self) -> None:
-        fifo = real(known(obj("a", 1)))
+        fifo = real(store_of(obj("a", 1)))
         await fifo.delete(obj("a", 2))
         await fifo.add(obj("a", 3))
         await fifo.replace([], "4")
@@ -64,7 +64,7 @@ class TestOneByOne:
 
     async def test_replace_queues_an_object_after_its_queued_deletion(self) -> None:
         """TestRealFIFO_replaceWithDeleteDeltaIn."""
-        fifo = real(known(obj("a", 1)))
+        fifo = real(store_of(obj("a", 1)))
         await fifo.delete(obj("a", 2))
         await fifo.replace([obj("a", 3)], "3")
         assert describe(fifo.queued) == ["Deleted a 2", "Replaced a 3"]
@@ -87,7 +87,7 @@ class TestOneByOne:
 
     async def test_resync_skips_queued_keys(self) -> None:
         """TestRealFIFO_UpdateResyncRace, TestRealFIFO_ResyncNonExisting: a Sync never follows a newer delta."""
-        fifo = real(known(obj("a", 1), obj("b", 1), obj("c", 1)))
+        fifo = real(store_of(obj("a", 1), obj("b", 1), obj("c", 1)))
         await fifo.update(obj("a", 2))
         await fifo.delete(obj("b", 2))
         await fifo.resync()
@@ -95,12 +95,12 @@ class TestOneByOne:
         assert describe(fifo.queued) == ["Updated a 2", "Deleted b 2", "Sync c 1"]
 
     async def test_failing_objects_do_not_stop_others_and_are_not_deleted(self) -> None:
-        fifo = real(known(obj("bad", 1), obj("x", 1), obj("kept", 1)), transformer=bad_fails)
+        fifo = real(store_of(obj("bad", 1), obj("x", 1), obj("kept", 1)), transformer=bad_fails)
         with pytest.raises(KeyFuncError) as caught:
             await fifo.replace([{}, obj("a"), obj("bad", 2), ExplicitKey("ns/kept"), obj("b")], "3")
         assert [type(error) for error in caught.value.all()] == [KeyFuncError, TransformError]
         assert describe(fifo.queued) == ["Deleted tombstone x 1", "Replaced a 1", "Replaced b 1"]
-        await drained(fifo)
+        await drain(fifo)
         assert fifo.has_synced()
 
     async def test_key_function_that_fails_later_does_not_stop_others(self) -> None:
@@ -111,7 +111,7 @@ class TestOneByOne:
                 raise ValueError
             return str(what.key)
 
-        fifo = RealFIFO(key_func, known(obj("x", 1)))
+        fifo = RealFIFO(key_func, store_of(obj("x", 1)))
         await fifo.add(obj("a", 1))
         forgotten.add("a")
         await fifo.resync()
@@ -126,7 +126,7 @@ class TestWhole:
         await fifo.add(obj("queued"))
         await fifo.replace([obj("b", 5), obj("a", 6)], "10")
         everything = Delta(REPLACED_ALL, ReplacedAllInfo("10", [obj("b", "T"), obj("a", "T")]))
-        assert await drained(fifo) == [[Delta(ADDED, obj("queued", "T"))], [everything]]
+        assert await drain(fifo) == [[Delta(ADDED, obj("queued", "T"))], [everything]]
 
     async def test_failing_objects_leave_their_keys_in_the_list_c20(self) -> None:
         """Difference from upstream, where nothing is queued."""
@@ -169,7 +169,7 @@ async def test_cancelled_verb_does_all_or_nothing(
 ) -> None:
     monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     for verb in ("replace", "resync"):
-        fifo = by_default() if whole else real(known(obj("x"), obj("y")))
+        fifo = by_default() if whole else real(store_of(obj("x"), obj("y")))
         await fifo.add(obj("queued"))
         task = asyncio.create_task(
             fifo.replace([obj("a"), obj("b")], "1") if verb == "replace" else fifo.resync()

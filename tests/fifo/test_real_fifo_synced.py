@@ -12,10 +12,10 @@ from aioinformer import RealFIFO
 from aioinformer.errors import RequeueError
 
 from ..steps import turns
-from .samples import Deltas, by_default, known, obj, raising, real
+from .samples import Deltas, by_default, obj, raise_error, real, store_of
 
 KINDS: dict[str, Callable[[], RealFIFO]] = {
-    "one by one": lambda: real(known()),
+    "one by one": lambda: real(store_of()),
     "whole": real,
     "default": by_default,
 }
@@ -27,7 +27,7 @@ def fifo(request: pytest.FixtureRequest) -> RealFIFO:
     return made
 
 
-async def popped(fifo: RealFIFO) -> bool:
+async def pop_one(fifo: RealFIFO) -> bool:
     """Pop a delta, and return whether it was in the initial list."""
     initial: list[bool] = []
     await fifo.pop(lambda deltas, is_initial: initial.append(is_initial))
@@ -47,12 +47,12 @@ async def test_synced_if_first_verb_is_not_replace(fifo: RealFIFO, verb: str) ->
     assert fifo.has_synced()
     await fifo.replace([obj("a")], "1")
     assert fifo.has_synced()
-    assert [await popped(fifo) for _ in range(len(fifo))] == [False] * 2
+    assert [await pop_one(fifo) for _ in range(len(fifo))] == [False] * 2
 
 
 async def test_empty_list_one_by_one_is_synced_at_once_c21() -> None:
     """C21 TestRealFIFO_HasSynced."""
-    fifo = real(known())
+    fifo = real(store_of())
     await fifo.replace([], "1")
     assert fifo.has_synced()
 
@@ -65,26 +65,26 @@ async def test_empty_whole_list_is_synced_after_processing_c21(
     fifo = make()
     await fifo.replace([], "1")
     assert not fifo.has_synced()
-    assert await popped(fifo)
+    assert await pop_one(fifo)
     assert fifo.has_synced()
     await fifo.wait_synced()
 
 
 async def test_deletions_of_first_list_count() -> None:
     """TestRealFIFO_HasSyncedCorrectOnDeletion."""
-    fifo = real(known(obj("x")))
+    fifo = real(store_of(obj("x")))
     await fifo.replace([obj("a")], "1")
     for _ in range(2):
         assert not fifo.has_synced()
-        assert await popped(fifo)
+        assert await pop_one(fifo)
     assert fifo.has_synced()
 
 
 async def test_object_listed_twice_is_two_deltas() -> None:
     """TestRealFIFO_HasSynced: difference from DeltaFIFO."""
-    fifo = real(known())
+    fifo = real(store_of())
     await fifo.replace([obj("a", 1), obj("a", 2)], "1")
-    assert [await popped(fifo) for _ in range(2)] == [True, True]
+    assert [await pop_one(fifo) for _ in range(2)] == [True, True]
     assert fifo.has_synced()
 
 
@@ -97,19 +97,19 @@ async def test_bookmark_before_the_first_list_counts_as_initial_c22() -> None:
     await fifo.bookmark("3")
     for _ in range(2):
         assert not fifo.has_synced()
-        assert await popped(fifo)
+        assert await pop_one(fifo)
     assert fifo.has_synced()
-    assert not await popped(fifo)
+    assert not await pop_one(fifo)
 
 
 async def test_bookmark_processed_before_the_first_list_does_not_sync_c22() -> None:
     fifo = by_default()
     await fifo.bookmark("1")
-    assert await popped(fifo)
+    assert await pop_one(fifo)
     assert not fifo.has_synced()
     await fifo.replace([], "2")
     assert not fifo.has_synced()
-    assert await popped(fifo)
+    assert await pop_one(fifo)
     assert fifo.has_synced()
 
 
@@ -123,7 +123,7 @@ async def test_first_list_during_the_processing_of_a_bookmark_c22() -> None:
 
     await fifo.pop(process)
     assert not fifo.has_synced()
-    assert await popped(fifo)
+    assert await pop_one(fifo)
     assert fifo.has_synced()
 
 
@@ -158,7 +158,7 @@ async def test_deltas_added_meanwhile_are_not_initial_c28() -> None:
 
     await fifo.pop(process)
     assert fifo.has_synced()
-    assert [await popped(fifo) for _ in range(2)] == [False, False]
+    assert [await pop_one(fifo) for _ in range(2)] == [False, False]
 
 
 async def test_requeued_delta_still_counts(fifo: RealFIFO) -> None:
@@ -166,7 +166,7 @@ async def test_requeued_delta_still_counts(fifo: RealFIFO) -> None:
     await fifo.add(obj("b"))
     for error in (RequeueError(), RequeueError(ValueError())):
         try:
-            await fifo.pop(raising(error))
+            await fifo.pop(raise_error(error))
         except ValueError:
             assert error.cause is not None
         assert not fifo.has_synced()
@@ -175,21 +175,21 @@ async def test_requeued_delta_still_counts(fifo: RealFIFO) -> None:
     popping.cancel()
     await asyncio.wait({popping})
     assert not fifo.has_synced()
-    assert await popped(fifo)
+    assert await pop_one(fifo)
     assert fifo.has_synced()
 
 
 async def test_failed_delta_counts_as_processed(fifo: RealFIFO) -> None:
     await fifo.replace([obj("a")], "1")
     with pytest.raises(ValueError):
-        await fifo.pop(raising(ValueError()))
+        await fifo.pop(raise_error(ValueError()))
     assert fifo.has_synced()
 
 
 async def test_later_lists_keep_it_synced(fifo: RealFIFO) -> None:
     await fifo.replace([obj("a")], "1")
-    assert await popped(fifo)
+    assert await pop_one(fifo)
     await fifo.replace([obj("a"), obj("b")], "2")
     assert fifo.has_synced()
-    initial: list[Any] = [await popped(fifo) for _ in range(len(fifo))]
+    initial: list[Any] = [await pop_one(fifo) for _ in range(len(fifo))]
     assert not any(initial)

@@ -12,7 +12,7 @@ from aioinformer.errors import QueueHeldError, RequeueError
 
 from ..steps import cancel_after, turns, until
 from .queues import Gate
-from .samples import Deltas, describe, filled, known, obj, real
+from .samples import Deltas, describe, make_filled, obj, real, store_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ async def test_other_tasks_may_add_during_processing_c29(
     pop: Callable[[RealFIFO, Gate], Awaitable[object]],
 ) -> None:
     """C29 BenchmarkAddWithSlowHandlers."""
-    fifo, gate = await filled("a"), Gate(describe)
+    fifo, gate = await make_filled("a"), Gate(describe)
     popping = asyncio.ensure_future(pop(fifo, gate))
     await gate.entered.wait()
     async with asyncio.timeout(5):
@@ -40,7 +40,7 @@ async def test_other_tasks_may_add_during_processing_c29(
 
 
 async def test_without_the_option_the_queue_is_locked_c29() -> None:
-    for fifo in (real(), real(known())):
+    for fifo in (real(), real(store_of())):
         await fifo.add(obj("a"))
         gate = Gate(describe)
         popping = asyncio.create_task(fifo.pop(gate))
@@ -54,7 +54,7 @@ async def test_without_the_option_the_queue_is_locked_c29() -> None:
 
 
 async def test_add_waits_at_twice_the_batch_size_c29() -> None:
-    fifo, gate = await filled("a", batch_size=2), Gate(describe)
+    fifo, gate = await make_filled("a", batch_size=2), Gate(describe)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
     adding = [asyncio.create_task(fifo.add(obj(f"b{number}"))) for number in range(7)]
@@ -78,7 +78,7 @@ async def test_add_waits_at_twice_the_batch_size_c29() -> None:
 
 
 async def test_add_does_not_wait_while_nothing_is_processed_c29() -> None:
-    fifo = await filled(batch_size=1)
+    fifo = await make_filled(batch_size=1)
     async with asyncio.timeout(5):
         for number in range(50):
             await fifo.add(obj(f"b{number}"))
@@ -88,7 +88,7 @@ async def test_add_does_not_wait_while_nothing_is_processed_c29() -> None:
 @pytest.mark.usefixtures("long_slices")
 async def test_waiting_adds_continue_as_room_appears_c29() -> None:
     """Also within one pop_batch."""
-    fifo = await filled("a", "b", "c", "d", batch_size=1)
+    fifo = await make_filled("a", "b", "c", "d", batch_size=1)
     waiting: list[int] = []
 
     async def process(deltas: Deltas, initial: bool) -> None:
@@ -107,7 +107,7 @@ async def test_waiting_adds_continue_as_room_appears_c29() -> None:
 
 async def test_deltas_are_processed_one_at_a_time_with_many_poppers() -> None:
     """Upstream allows only a single consumer."""
-    fifo = await filled(*"abcdefgh")
+    fifo = await make_filled(*"abcdefgh")
     running = 0
     seen: list[str] = []
 
@@ -125,7 +125,7 @@ async def test_deltas_are_processed_one_at_a_time_with_many_poppers() -> None:
 
 class TestFromInsideProcess:
     async def test_add_from_inside_process_works_while_there_is_room(self) -> None:
-        fifo = await filled("a", batch_size=1)
+        fifo = await make_filled("a", batch_size=1)
         refused: list[int] = []
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -144,7 +144,7 @@ class TestFromInsideProcess:
     ) -> None:
         """Otherwise it would deadlock."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        fifo = await filled("a", "b", batch_size=1)
+        fifo = await make_filled("a", "b", batch_size=1)
 
         async def process(deltas: Deltas, initial: bool) -> None:
             others = asyncio.create_task(fifo.replace([obj("c"), obj("d")], "1"))
@@ -159,7 +159,7 @@ class TestFromInsideProcess:
 
     @pytest.mark.parametrize("verb", ["pop", "pop_batch"])
     async def test_pop_from_inside_process_is_refused(self, verb: str) -> None:
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
 
         async def process(deltas: Deltas, initial: bool) -> None:
             with pytest.raises(QueueHeldError):
@@ -178,7 +178,7 @@ class TestCancelling:
     ) -> None:
         """Also while a replace locks the queue, so that the pop waits for it."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        fifo = await filled("a", "b")
+        fifo = await make_filled("a", "b")
         done: list[str] = []
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -205,7 +205,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(8))
     async def test_cancelled_waiting_add_adds_nothing(self, count: int) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(describe)
+        fifo, gate = await make_filled("a", "b", "c", batch_size=1), Gate(describe)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         await cancel_after(count, fifo.add(obj("d")))
@@ -217,7 +217,7 @@ class TestCancelling:
     async def test_cancel_during_requeue_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The pop waits for the queue's lock at that moment."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        fifo = await filled("a")
+        fifo = await make_filled("a")
         refused = asyncio.Event()
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -241,7 +241,7 @@ class TestCancelling:
 class TestClosing:
     async def test_pop_of_closed_queue_waits_for_deltas_in_process(self) -> None:
         """They may be requeued."""
-        fifo, entered = await filled("a"), asyncio.Event()
+        fifo, entered = await make_filled("a"), asyncio.Event()
 
         async def refuse_once(deltas: Deltas, initial: bool) -> None:
             entered.set()
@@ -263,7 +263,7 @@ class TestClosing:
         assert sorted(type(result).__name__ for result in results) == ["FIFOClosedError", "list"]
 
     async def test_waiting_add_still_adds_after_close(self) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(describe)
+        fifo, gate = await make_filled("a", "b", "c", batch_size=1), Gate(describe)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         adding = asyncio.create_task(fifo.add(obj("d")))

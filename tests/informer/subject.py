@@ -40,5 +40,5 @@ def informer_of(*names: str, watch: list[Step] | None = None) -> SharedIndexInfo
     return SharedIndexInformer(Scripted([page(*items, version=10)], watches), KubeObject)
 
 
-def cached(informer: SharedIndexInformer[KubeObject]) -> dict[str, str]:
+def versions_in_cache(informer: SharedIndexInformer[KubeObject]) -> dict[str, str]:
     return {obj.key: obj.resource_version for obj in informer.store.list()}

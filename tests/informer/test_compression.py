@@ -39,17 +39,17 @@ from aioinformer.objects.keys import (
 )
 from aioinformer.objects.kube_object import AS_JSON
 
-from ..objects.test_kube_object import FULL, encoded, json_values
+from ..objects.test_kube_object import FULL, encode, json_values
 from ..samples import (
     LONG,
     POD,
     SMALL,
     Meta,
     Pod,
-    compressed,
+    compress_object,
     pod,
 )
-from ..steps import full_default_executor, running, until
+from ..steps import full_default_executor, run_during, until
 from ..virtual_time import virtual_time
 
 UIDS = [
@@ -67,7 +67,7 @@ VERSIONS = ["", "0", "1", "007", "18446744073709551615", "18446744073709551616",
 @pytest.mark.parametrize("version", VERSIONS)
 def test_any_uid_and_version_survive(uid: str, version: str) -> None:
     plain = pod(version=version, metadata={"uid": uid})
-    packed = compressed(plain)
+    packed = compress_object(plain)
     assert (packed.uid, packed.resource_version) == (uid, version)
     assert (packed.metadata.uid, packed.metadata.resource_version) == (uid, version)
     assert resource_version_of(packed) == version
@@ -86,10 +86,10 @@ def test_any_uid_and_version_survive(uid: str, version: str) -> None:
 def test_any_object_survives(fields: dict[str, Any], labels: Any) -> None:
     metadata = {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "1", "labels": labels}
     try:
-        plain = KubeObject.from_bytes(encoded({**fields, "metadata": metadata}), POD)
+        plain = KubeObject.from_bytes(encode({**fields, "metadata": metadata}), POD)
     except UnicodeEncodeError:
         return
-    packed = compressed(plain)
+    packed = compress_object(plain)
     assert packed.raw == plain.raw
     assert packed == plain == packed.to_dict() == plain.to_dict()
     assert dict(packed) == dict(plain)
@@ -101,10 +101,10 @@ def test_any_object_survives(fields: dict[str, Any], labels: Any) -> None:
 
 
 class TestCompressedObject:
-    plain = KubeObject.from_bytes(encoded(FULL), POD)
+    plain = KubeObject.from_bytes(encode(FULL), POD)
 
     def test_all_fields_are_equal(self) -> None:
-        packed = compressed(self.plain)
+        packed = compress_object(self.plain)
         assert packed.raw == self.plain.raw
         assert (packed.key, packed.name, packed.namespace) == ("ns/a", "a", "ns")
         assert (packed.api_version, packed.kind) == ("v1", "Pod")
@@ -118,26 +118,26 @@ class TestCompressedObject:
         assert packed == FULL
 
     def test_changes_by_a_reader_do_not_reach_the_cache(self) -> None:
-        packed = compressed(self.plain)
+        packed = compress_object(self.plain)
         packed["spec"]["nodeName"] = "changed"
         packed.metadata.labels["app"] = "changed"
         assert packed.to_dict() == FULL
 
     def test_finalizer_helpers_accept_it(self) -> None:
-        packed = compressed(self.plain)
+        packed = compress_object(self.plain)
         assert contains_finalizer(packed, "f")
         changed, _ = add_finalizer(packed, "g")
         assert changed.metadata.finalizers == ["f", "g"]
         assert packed.metadata.finalizers == ["f"]
 
     def test_different_objects_are_not_equal(self) -> None:
-        one, other = compressed(pod(spec=1)), compressed(pod(spec=2))
+        one, other = compress_object(pod(spec=1)), compress_object(pod(spec=2))
         assert one != other
-        assert one == compressed(pod(spec=1))
-        assert one != compressed(pod(spec=1, version="2"))
+        assert one == compress_object(pod(spec=1))
+        assert one != compress_object(pod(spec=1, version="2"))
 
     def test_copy_and_pickle(self) -> None:
-        packed = compressed(self.plain)
+        packed = compress_object(self.plain)
         assert copy.copy(packed) is packed
         assert copy.deepcopy([packed])[0] is packed
         thawed = pickle.loads(pickle.dumps(packed))
@@ -148,18 +148,18 @@ class TestCompressedObject:
         class Cave(KubeObject, frozen=True):
             depth: int = 0
 
-        packed: Any = compressed(msgspec.structs.replace(Cave.from_bytes(pod().raw), depth=7))
+        packed: Any = compress_object(msgspec.structs.replace(Cave.from_bytes(pod().raw), depth=7))
         assert type(packed) is Cave
         assert packed.depth == 7
 
     def test_garbage_collector_does_not_track_it(self) -> None:
-        assert not gc.is_tracked(compressed(self.plain))
+        assert not gc.is_tracked(compress_object(self.plain))
 
     def test_it_is_smaller(self) -> None:
-        assert len(compressed(pod(spec=LONG))._kept) < len(pod(spec=LONG).raw) / 2
+        assert len(compress_object(pod(spec=LONG))._kept) < len(pod(spec=LONG).raw) / 2
 
     def test_many_threads_can_read_it(self) -> None:
-        packed = compressed(pod(spec=LONG))
+        packed = compress_object(pod(spec=LONG))
         with ThreadPoolExecutor(8) as threads:
             read = list(threads.map(lambda _: packed.raw, range(2000)))
         assert set(read) == {pod(spec=LONG).raw}
@@ -192,7 +192,7 @@ class TestOptions:
         from aioinformer import Client
 
         factory = SharedInformerFactory(Client.from_url("http://127.0.0.1:1"))
-        plain, packed = (factory.for_resource("v1", "pods", compress=each) for each in (False, True))
+        plain, packed = (factory.for_resource("v1", "pods", compress=compress) for compress in (False, True))
         assert plain is not packed
         assert factory.for_resource("v1", "pods", compress=True) is packed
 
@@ -239,7 +239,7 @@ class TestDictionaries:
         old = cache.list()[-1]._form
         gone = weakref.ref(old)
         del old
-        async with running(compressor.run(cache, lambda: wait(synced))):
+        async with run_during(compressor.run(cache, lambda: wait(synced))):
             await until(lambda: lengths(cache) < 0.9 * before)
             assert cache.list() == objects
             synced.set()
@@ -257,7 +257,7 @@ class TestDictionaries:
         for obj in of_one_kind("pod", 60) + of_one_kind("node", 60):
             cache.add(obj)
         before = lengths(cache)
-        async with full_default_executor(), running(compressor.run(cache, lambda: wait(synced))):
+        async with full_default_executor(), run_during(compressor.run(cache, lambda: wait(synced))):
             async with asyncio.timeout(20):
                 await until(lambda: lengths(cache) < 0.9 * before)
 
@@ -266,7 +266,7 @@ class TestDictionaries:
         compressor, cache = self.cache(dictionary_size=1024, samples=50)
         for obj in of_one_kind("pod", 100):
             cache.add(obj)
-        async with running(compressor.run(cache, nothing_to_wait_for)):
+        async with run_during(compressor.run(cache, nothing_to_wait_for)):
             await asyncio.sleep(1)
             objects = of_one_kind("deployment", 100)
             cache.replace(objects)
@@ -278,7 +278,7 @@ class TestDictionaries:
     async def test_dictionary_is_trained_again_after_a_late_change(self) -> None:
         compressor, cache = self.cache(dictionary_size=1024, samples=50)
         cache.replace(of_one_kind("pod", 100))
-        async with running(compressor.run(cache, nothing_to_wait_for)):
+        async with run_during(compressor.run(cache, nothing_to_wait_for)):
             for _ in range(40):
                 cache.replace(of_one_kind("pod", 100))
                 await asyncio.sleep(1)
@@ -295,7 +295,7 @@ class TestDictionaries:
         for obj in of_one_kind("pod", 20):
             cache.add(obj)
         before = lengths(cache)
-        async with running(compressor.run(cache, nothing_to_wait_for)):
+        async with run_during(compressor.run(cache, nothing_to_wait_for)):
             await until(lambda: lengths(cache) < before / 2)
 
     @virtual_time
@@ -304,7 +304,7 @@ class TestDictionaries:
         objects = {obj.key: obj for obj in of_one_kind("pod", 500)}
         for obj in objects.values():
             cache.add(obj)
-        async with running(compressor.run(cache, nothing_to_wait_for)):
+        async with run_during(compressor.run(cache, nothing_to_wait_for)):
             for n in range(300):
                 newer = pod(f"pod-{n}", version="2")
                 cache.add(newer)
@@ -339,6 +339,6 @@ async def nothing_to_wait_for() -> None:
 
 
 def test_sample_helper_compresses() -> None:
-    assert compressed(pod())._form is not AS_JSON
-    assert compressed(pod()).decode(Pod) == Pod(Meta("a", "ns", "1"))
+    assert compress_object(pod())._form is not AS_JSON
+    assert compress_object(pod()).decode(Pod) == Pod(Meta("a", "ns", "1"))
     assert SMALL.samples == 8

@@ -17,12 +17,12 @@ from ..virtual_time import virtual_time
 from .test_factory import FakeTransport, factory
 
 
-class Request:
+class HandlerCall:
     """A request that a web framework keeps in a context variable."""
 
 
 caller: ContextVar[str] = ContextVar("caller", default="none")
-current: ContextVar[Request] = ContextVar("current")
+current: ContextVar[HandlerCall] = ContextVar("current")
 
 
 class RecordingTransport(FakeTransport):
@@ -50,8 +50,8 @@ async def wait_for_cache_sync(factory: SharedInformerFactory, informer: SharedIn
 async def test_informer_created_by_a_request_runs_in_the_factorys_context(
     wait: Callable[..., Awaitable[None]],
 ) -> None:
-    async def request() -> weakref.ref[Request]:
-        current.set(asked := Request())
+    async def request() -> weakref.ref[HandlerCall]:
+        current.set(asked := HandlerCall())
         caller.set("request")
         await wait(subject, subject.for_resource("v1", "pods"))
         return weakref.ref(asked)

@@ -27,7 +27,7 @@ from aioinformer.testing import APIServer
 from aioinformer.tracing import Trace
 
 from ..steps import until
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 from .handlers import Follower
 from .subject import BY, By
 
@@ -213,7 +213,7 @@ class TestLifecycle:
             assert pods.store.list_keys() == ["red/pods"]
             assert pods.indexer.index_keys("namespace", "red") == ["red/pods"]
             assert secrets.store.list()[0]["metadata"]["name"] == "secrets"
-            await settled()
+            await settle()
             assert len(transport.bodies) == 2
         assert follower.calls == ["add pods 7"]
         assert pods.is_stopped
@@ -272,12 +272,14 @@ class TestLifecycle:
         subject.for_resource("v1", "pods")
         subject.for_resource("v1", "pods", dict)
         subject.for_resource("v1", "pods", namespaces=["red", "blue"])
-        assert [each.name for each in subject.informers] == [
+        assert [informer.name for informer in subject.informers] == [
             "east pods", "east pods (2)", "east pods in red, east pods in blue"
         ]  # fmt: skip
         async with subject:
             await subject.wait_for_cache_sync(timeout=10)
-            names = [each.name for informer in subject.informers for each in informer.state.reflectors]
+            names = [
+                reflector.name for informer in subject.informers for reflector in informer.state.reflectors
+            ]
         assert names == ["east pods", "east pods (2)", "east pods in red", "east pods in blue"]
 
     async def test_on_trace_gets_traces_of_all_informers(self) -> None:
@@ -336,7 +338,7 @@ class TestLifecycle:
         for chosen in (names, names[:4], names[:3]):
             subject.for_resource("v1", "pods", namespaces=chosen)
         subject.for_resource("v1", "pods", dict, namespaces=names[:4])
-        assert [each.name for each in subject.informers] == [
+        assert [informer.name for informer in subject.informers] == [
             "pods in team-0 and 99 other namespaces",
             "pods in team-0 and 3 other namespaces",
             "pods in team-0, pods in team-1, pods in team-2",
@@ -387,7 +389,7 @@ class TestLifecycle:
     async def test_exit_in_the_same_iteration_stops_a_new_informer(self) -> None:
         async with factory(transport := FakeTransport()) as subject:
             secrets = subject.for_resource("v1", "secrets", namespace="red")
-        await settled()
+        await settle()
         assert not transport.asked
         with pytest.raises(StoppedError):  # it does not wait for ever
             await secrets.wait_synced(10)
@@ -407,7 +409,7 @@ class TestLifecycle:
         pods = subject.for_resource("v1", "pods")
         await subject.shutdown()
         subject.start()
-        await settled()
+        await settle()
         assert not transport.asked
         assert not pods.is_stopped
         await subject.shutdown()
@@ -503,7 +505,7 @@ class TestLifecycle:
         pods.run = fail  # type: ignore[method-assign]
         with pytest.raises(ZeroDivisionError):
             async with subject:
-                await settled()
+                await settle()
         assert "failed" in caplog.text
 
     @virtual_time
@@ -515,13 +517,13 @@ class TestLifecycle:
         for plural in ("pods", "nodes"):
             informer = subject.for_resource("v1", plural, dict[str, Any])
         informer.add_event_handler(ResourceEventHandlerFuncs(on_add=change))
-        found: list[str] = []
+        errors: list[str] = []
         try:
             await subject.run()
         except* CacheMutatedError as error:
-            found = [str(each) for each in error.exceptions]
-        assert len(found) == 1
-        assert found[0].startswith("nodes: cached object")
+            errors = [str(inner) for inner in error.exceptions]
+        assert len(errors) == 1
+        assert errors[0].startswith("nodes: cached object")
 
     @virtual_time
     async def test_leaving_raises_a_change_that_was_not_found_before(self) -> None:
@@ -556,7 +558,7 @@ class TestMistakes:
         await subject.wait_for_cache_sync(timeout=1)
         pods, _ = (subject.for_resource("v1", plural) for plural in ("pods", "secrets"))
         async with pods:
-            await settled()
+            await settle()
             await subject.wait_for_cache_sync(timeout=1)
         assert caplog.messages == [
             "<SharedInformerFactory of pods, secrets> was never started, so this does not wait for secrets: "

@@ -25,7 +25,7 @@ from aioinformer import (
 from aioinformer.testing import APIServer
 
 from ..reflector.scripted import FOREVER, ListAnswer, Scripted, error_event, page, raw_pod
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 from .handlers import Follower
 
 FORBIDDEN = ApiError(403, "Forbidden", "not you")
@@ -69,7 +69,7 @@ async def test_without_fail_fast_only_the_timeout_ends_the_wait() -> None:
 async def test_later_wait_fails_at_once_until_the_next_try() -> None:
     subject = informer(FORBIDDEN, 5.0, page(version=1))
     async with subject:
-        await settled()
+        await settle()
         with pytest.raises(ApiError, match="not you"):
             await subject.wait_synced(fail_fast=True)
         await asyncio.sleep(3)  # the next try has started

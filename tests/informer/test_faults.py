@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aioinformer import ApiError, KubeObject, Registration, SharedIndexInformer, TransportError
 
 from ..reflector.history import History, HistoryListWatch
-from ..reflector.scripted import error_event, expired, too_large, too_many_requests
+from ..reflector.scripted import error_event, expired_error, too_large, too_many_requests
 from ..virtual_time import run
 from .handlers import Follower
 
@@ -32,7 +32,7 @@ FAILURES = (
     ApiError(500, "InternalError", "oops"),
     ApiError(403, "Forbidden", "no"),
     too_many_requests(3),
-    expired(),
+    expired_error(),
     too_large(),
     ValueError("a user's bug"),
 )

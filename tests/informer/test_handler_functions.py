@@ -8,7 +8,7 @@ import pytest
 
 from aioinformer import ConfigError, DeletedFinalStateUnknown, KubeObject, ResourceEventHandlerFuncs
 
-from ..reflector.scripted import Scripted, added, deleted, expired, modified, page, raw_pod
+from ..reflector.scripted import Scripted, added, deleted, expired_error, modified, page, raw_pod
 from ..virtual_time import virtual_time
 from .subject import informer
 
@@ -45,7 +45,7 @@ async def test_on_delete_object_gets_the_cached_object_of_a_missed_deletion() ->
         gone.append(f"{pod.name} {pod.resource_version}")
 
     lists = [page(raw_pod("a", 1), version=10), page(version=20)]
-    subject = informer(Scripted(lists, [[expired()]]))
+    subject = informer(Scripted(lists, [[expired_error()]]))
     tombstones: list[object] = []
     subject.add_event_handler(on_delete_object=record)
     subject.add_event_handler(on_delete=tombstones.append)

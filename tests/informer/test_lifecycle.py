@@ -33,11 +33,11 @@ from ..reflector.scripted import (
     Scripted,
     added,
     deleted,
-    expired,
+    expired_error,
     page,
     raw_pod,
 )
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import cancel_after, run, settle, virtual_time
 from .handlers import Follower
 from .subject import informer
 from .test_factory import FakeTransport, factory
@@ -141,7 +141,7 @@ class TestLifecycle:
         subject = informer(Scripted([page(version=1)]))
         async with subject:
             if started:
-                await settled()
+                await settle()
             with pytest.raises(AlreadyStartedError, match="started before: call set_transform before"):
                 subject.set_transform(lambda obj: obj)
             with pytest.raises(
@@ -174,8 +174,8 @@ class TestLifecycle:
         """Waiters get a StoppedError."""
         subject = informer(server := Scripted([page(version=1)]))
         registration = subject.add_event_handler(Follower())
-        waiting = [asyncio.create_task(each.wait_synced()) for each in (subject, registration)]
-        await settled()
+        waiting = [asyncio.create_task(waited_for.wait_synced()) for waited_for in (subject, registration)]
+        await settle()
         async with subject:
             pass
         for task in waiting:
@@ -254,7 +254,7 @@ class TestLifecycle:
         subject.add_event_handler(ResourceEventHandlerFuncs(on_add=lambda *_: asyncio.sleep(3600)))
         await subject.__aenter__()
         await subject.wait_synced()
-        await settled()
+        await settle()
         subject.remove_event_handler(registration)
         leaving = asyncio.create_task(subject.__aexit__(None, None, None))
         await asyncio.sleep(9)
@@ -279,7 +279,9 @@ class TestLifecycle:
             await subject.shutdown(grace=-1)
         with pytest.raises(ConfigError, match="grace must be above 0"):
             await subject.shutdown(grace=0)
-        pods, secrets = (subject.for_resource("v1", each, namespace="red") for each in ("pods", "secrets"))
+        pods, secrets = (
+            subject.for_resource("v1", plural, namespace="red") for plural in ("pods", "secrets")
+        )
         pods.add_event_handler(stubborn)
         subject.start()
         await asyncio.sleep(1)
@@ -291,7 +293,7 @@ class TestLifecycle:
         assert ending.done()
         assert caplog.messages == [f"{subject!r}: left behind because they did not end in time: pods in red"]
         waiting = asyncio.create_task(subject.shutdown())  # without a grace it waits for them
-        await settled()
+        await settle()
         assert not waiting.done()
         release.set()
         await waiting
@@ -300,8 +302,8 @@ class TestLifecycle:
     async def test_reflector_of_one_namespace_has_the_informers_name(self) -> None:
         red = ListWatch.for_resource(Client(FakeTransport()), "v1", "pods", "red")
         async with SharedIndexInformer(red, KubeObject, name="mine") as subject:
-            await settled()
-            assert [each.name for each in subject.state.reflectors] == ["mine"]
+            await settle()
+            assert [reflector.name for reflector in subject.state.reflectors] == ["mine"]
 
     @virtual_time
     async def test_exit_and_run_do_not_wait_for_abandoned_informers(
@@ -328,7 +330,7 @@ class TestLifecycle:
             ]
             caplog.clear()
         release.set()
-        await settled()
+        await settle()
 
     @virtual_time
     async def test_has_synced_keeps_its_value_after_stop(self) -> None:
@@ -341,7 +343,7 @@ class TestLifecycle:
         await subject.wait_synced()
         subject = informer(Scripted())
         async with subject:
-            await settled()
+            await settle()
         assert not subject.has_synced()
         with pytest.raises(StoppedError, match="scripted pods stopped before it had synced"):
             await subject.wait_synced()
@@ -352,7 +354,9 @@ class TestLifecycle:
             lambda: Scripted(
                 [page(raw_pod("a", 1), version=10)], [[added("b", 11), deleted("a", 12), FOREVER]]
             ),
-            lambda: Scripted([page(raw_pod("a", 1), version=10), expired(), page(version=12)], [[GONE]]),
+            lambda: Scripted(
+                [page(raw_pod("a", 1), version=10), expired_error(), page(version=12)], [[GONE]]
+            ),
             lambda: Scripted([OSError("x")], [OSError("x")], watch_list_semantics=True),
         ],
     )
@@ -365,20 +369,20 @@ class TestLifecycle:
                 subject = SharedIndexInformer(source, KubeObject, 0.5, random=NoJitter())
                 follower = Follower(seconds=0.01)
                 waiting = [
-                    asyncio.create_task(each.wait_synced())
-                    for each in (subject, subject.add_event_handler(follower))
+                    asyncio.create_task(waited_for.wait_synced())
+                    for waited_for in (subject, subject.add_event_handler(follower))
                 ]
                 task = asyncio.create_task(subject.run())
                 assert await cancel_after(steps, task)
                 source.assert_closed()
                 if steps == 0:
-                    for each in waiting:  # it has not started, and still may
-                        each.cancel()
+                    for wait in waiting:  # it has not started, and still may
+                        wait.cancel()
                 await asyncio.wait(waiting)
                 assert steps == 0 or subject.is_stopped
-                for each in waiting:
-                    if not each.cancelled() and each.exception() is not None:
-                        assert isinstance(each.exception(), StoppedError)
+                for wait in waiting:
+                    if not wait.cancelled() and wait.exception() is not None:
+                        assert isinstance(wait.exception(), StoppedError)
                 assert not follower.wrong
 
             run(main())

@@ -8,12 +8,12 @@ import pytest
 
 from aioinformer import Client, ConfigError, Health, SharedInformerFactory
 from aioinformer.testing import Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from ..narrow import Narrow
 
 
-@simulated
+@simulate_scenario
 async def test_probes_before_start_and_after_shutdown(world: Simulation) -> None:
     factory = SharedInformerFactory(world.client)
     factory.for_resource("v1", "pods")
@@ -27,7 +27,7 @@ async def test_probes_before_start_and_after_shutdown(world: Simulation) -> None
     assert not factory.ready()
 
 
-@simulated
+@simulate_scenario
 async def test_stalled_watch_is_not_healthy(world: Simulation) -> None:
     async with SharedInformerFactory(world.client, stalled_after=120.0, max_silence=600) as factory:
         factory.for_resource("v1", "pods")
@@ -43,7 +43,7 @@ async def test_stalled_watch_is_not_healthy(world: Simulation) -> None:
         await world.eventually(factory.healthy, every=1)
 
 
-@simulated
+@simulate_scenario
 async def test_unavailable_server_makes_it_unready_but_healthy(world: Simulation) -> None:
     async with SharedInformerFactory(world.client, stalled_after=120.0) as factory:
         factory.for_resource("v1", "pods")
@@ -58,7 +58,7 @@ async def test_unavailable_server_makes_it_unready_but_healthy(world: Simulation
         await world.eventually(factory.ready)
 
 
-@simulated
+@simulate_scenario
 async def test_ended_informer_is_not_healthy(world: Simulation) -> None:
     factory = SharedInformerFactory(world.client)
     factory.for_resource("v1", "pods")
@@ -69,7 +69,7 @@ async def test_ended_informer_is_not_healthy(world: Simulation) -> None:
         await factory.shutdown()
 
 
-@simulated
+@simulate_scenario
 async def test_undecodable_objects_are_warnings_and_leave_it_ready(world: Simulation) -> None:
     world.server.create("v1", "configmaps", {"metadata": {"name": "a"}, "data": {"node": "n1"}})
     async with SharedInformerFactory(world.client) as factory:
@@ -94,7 +94,7 @@ def test_default_of_stalled_after() -> None:
             SharedInformerFactory(client, stalled_after=wrong)
 
 
-@simulated
+@simulate_scenario
 async def test_forbidden_watch_is_not_ready_with_reason(world: Simulation) -> None:
     rule = world.server.forbid("watch", "pods")
     async with SharedInformerFactory(world.client) as factory:
@@ -112,7 +112,7 @@ async def test_forbidden_watch_is_not_ready_with_reason(world: Simulation) -> No
         assert "polling" not in str(pods.state)
 
 
-@simulated
+@simulate_scenario
 async def test_resource_without_watch_support_is_ready(world: Simulation) -> None:
     world.server.faults.fail(405, times=None, verb="watch", resource="pods")
     async with SharedInformerFactory(world.client) as factory:

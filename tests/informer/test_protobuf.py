@@ -11,12 +11,12 @@ import pytest
 from aiohttp import web
 
 from aioinformer import Client, ConfigError, KubeObject, ListWatch, SharedIndexInformer, SharedInformerFactory
-from aioinformer.objects.packing import unpacked
+from aioinformer.objects.packing import unpack
 from aioinformer.objects.protobuf import ProtobufForm
 
-from ..listwatch.streams import FakeServer, serving
+from ..listwatch.streams import FakeServer, serve
 from ..listwatch.test_frames import event, frame
-from ..listwatch.test_protobuf_body import listed
+from ..listwatch.test_protobuf_body import list_of
 from ..objects.protobuf.samples import WHOLE, WHOLE_JSON, pod_protobuf
 from ..samples import SMALL
 from ..steps import until
@@ -52,7 +52,7 @@ class Pods:
             }
             return web.json_response(body if "watch" not in request.query else None)
         if "watch" not in request.query:
-            return web.Response(body=listed(*self.items), content_type=PROTOBUF)
+            return web.Response(body=list_of(*self.items), content_type=PROTOBUF)
         response = web.StreamResponse(headers={"Content-Type": f"{PROTOBUF};stream=watch"})
         await response.prepare(request)
         while chunk := await self.events.get():
@@ -62,12 +62,12 @@ class Pods:
 
 
 @asynccontextmanager
-async def watching(
+async def run_informer(
     pods: Pods, handler: Any = None, **options: Any
 ) -> AsyncIterator[SharedIndexInformer[KubeObject]]:
     """Run an informer of these pods, and yield it once it has synced."""
     server: FakeServer
-    async with serving(pods) as server, Client.from_url(server.url) as client:
+    async with serve(pods) as server, Client.from_url(server.url) as client:
         list_watch = ListWatch.for_resource(client, "v1", "pods", protobuf=True)
         informer = SharedIndexInformer(list_watch, KubeObject, use_watch_list=False, **options)
         if handler is not None:
@@ -80,11 +80,11 @@ async def watching(
 
 async def test_objects_are_stored_as_protobuf() -> None:
     pods, follower = Pods(pod_protobuf("a"), WHOLE), Follower()
-    async with watching(
+    async with run_informer(
         pods, follower, indexers={"node": "spec.nodeName", "app": "metadata.labels['app']"}
     ) as informer:
         assert informer.indexer.by_index("node", "node-1") == informer.indexer.by_index("app", "web")
-        assert [each.name for each in informer.lister.list("app=web")] == ["web-1"]
+        assert [pod.name for pod in informer.lister.list("app=web")] == ["web-1"]
         pods.events.put_nowait(
             event("MODIFIED", pod_protobuf("a", "ns", "20")) + event("ADDED", pod_protobuf("b", "ns", "21"))
         )
@@ -99,7 +99,7 @@ async def test_objects_are_stored_as_protobuf() -> None:
 
 async def test_bookmarks_set_the_version() -> None:
     pods = Pods(pod_protobuf("a"))
-    async with watching(pods) as informer:
+    async with run_informer(pods) as informer:
         pods.events.put_nowait(event("BOOKMARK", pod_protobuf("", "", "77")))
         await until(lambda: informer.last_sync_resource_version == "77")
 
@@ -107,12 +107,12 @@ async def test_bookmarks_set_the_version() -> None:
 @pytest.mark.parametrize("drops", [False, True])
 async def test_objects_can_be_compressed_without_managed_fields(drops: bool) -> None:
     pods = Pods(*(pod_protobuf(f"a{number}") for number in range(20)), WHOLE)
-    async with watching(pods, compress=SMALL, drop_managed_fields=drops) as informer:
+    async with run_informer(pods, compress=SMALL, drop_managed_fields=drops) as informer:
         pods.events.put_nowait(event("MODIFIED", WHOLE.replace(b"42", b"43", 1)))
         await until(lambda: informer.last_sync_resource_version == "43")
         obj = informer.store.get_by_key("default/web-1")
         assert obj is not None
-        plain = unpacked(obj)
+        plain = unpack(obj)
         assert isinstance(plain._form, ProtobufForm)
         assert plain is not obj
         assert (b"kubelet" in plain._kept, "managedFields" in obj["metadata"]) == (not drops, not drops)
@@ -121,7 +121,7 @@ async def test_objects_can_be_compressed_without_managed_fields(drops: bool) -> 
 
 async def test_invalid_objects_do_not_stop_others() -> None:
     pods, follower = Pods(pod_protobuf("a"), BAD), Follower()
-    async with watching(pods, follower) as informer:
+    async with run_informer(pods, follower) as informer:
         pods.events.put_nowait(
             event("MODIFIED", BAD) + frame(b"noise") + event("ADDED", pod_protobuf("b", "ns", "9"))
         )
@@ -132,7 +132,7 @@ async def test_invalid_objects_do_not_stop_others() -> None:
 
 async def test_server_without_protobuf_answers_in_json() -> None:
     pods = Pods(has_protobuf=False)
-    async with watching(pods) as informer:
+    async with run_informer(pods) as informer:
         [obj] = informer.store.list()
         assert obj == {"kind": "Pod", "apiVersion": "v1", **WHOLE_JSON}
         assert not isinstance(obj._form, ProtobufForm)

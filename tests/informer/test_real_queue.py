@@ -13,9 +13,9 @@ from aioinformer.errors import CacheMutatedError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, raw_pod
-from ..virtual_time import run, settled, virtual_time
+from ..virtual_time import run, settle, virtual_time
 from .handlers import Follower
-from .subject import cached, informer
+from .subject import informer, versions_in_cache
 
 pytestmark = [pytest.mark.usefixtures("kept"), pytest.mark.parametrize("queue", ["real"], indirect=True)]
 
@@ -103,13 +103,15 @@ def test_handler_added_at_any_step_of_a_relist_misses_and_repeats_nothing(
             subject.add_event_handler(first)
             async with subject:
                 await asyncio.sleep(6.8)
-                await settled(steps)
+                await settle(steps)
                 late = Follower()
                 registration = subject.add_event_handler(late)
                 await registration.wait_synced()
                 await asyncio.sleep(60)
                 for follower in (first, late):
-                    assert follower.copy == cached(subject) == {"default/b": "15", "default/d": "21"}
+                    assert (
+                        follower.copy == versions_in_cache(subject) == {"default/b": "15", "default/d": "21"}
+                    )
                     assert not follower.wrong
             return late
 
@@ -156,7 +158,7 @@ class TestNamespaces:
             assert sorted(names) == sorted([f"r{n}" for n in range(25, 50)] + [f"b{n}" for n in range(200)])
             assert len(subject.lister.namespace("red").list()) == 25
             assert len(subject.indexer.list_index_func_values("version")) == 225
-            assert follower.copy == cached(subject)
+            assert follower.copy == versions_in_cache(subject)
         assert not follower.wrong
         first_gone = follower.calls.index("tombstone r0 0")
         assert any(call.startswith("add b") for call in follower.calls[:first_gone])

@@ -24,7 +24,7 @@ from aioinformer.errors import InformerError, WrongEventLoopError
 
 from ..reflector.scripted import FOREVER, Scripted, Stream, added, page, raw_pod
 from ..steps import until
-from ..virtual_time import VirtualTimeLoop, cancel_after, run, settled, virtual_time
+from ..virtual_time import VirtualTimeLoop, cancel_after, run, settle, virtual_time
 from .handlers import Follower
 from .subject import BY, By, informer_of
 
@@ -52,7 +52,7 @@ class TestAdding:
             async def main(steps: int = steps) -> None:
                 subject = informer_of("a", "b", "c", watch=[[added("d", 11)], added("e", 12), FOREVER])
                 async with subject:
-                    await settled(steps)
+                    await settle(steps)
                     follower = Follower()
                     registration = subject.add_event_handler(follower)
                     await registration.wait_synced()
@@ -80,7 +80,7 @@ class TestAdding:
     def test_name_argument(self) -> None:
         subject = informer_of()
         registrations = [subject.add_event_handler(Follower(), name="web") for _ in range(2)]
-        assert [each.state.name for each in registrations] == ["web", "web (2)"]
+        assert [registration.state.name for registration in registrations] == ["web", "web (2)"]
         with pytest.raises(ConfigError, match="name must be a string, not 7"):
             subject.add_event_handler(Follower(), name=7)  # type: ignore[arg-type]
 
@@ -148,7 +148,7 @@ class TestRemoving:
         subject.remove_event_handler(registration)
         async with subject:
             await subject.wait_synced()
-            await settled()
+            await settle()
         assert not follower.calls
 
     @pytest.mark.parametrize("count", [3, 2000])
@@ -275,7 +275,7 @@ class TestShutDownEventHandler:
             assert (len(subject.state.handlers), subject.state.leaving, ended) == (1, 1, [])
             await asyncio.wait_for(subject.shut_down_event_handler(registration, cancel=True), 1)
             assert (subject.state.leaving, ended) == (0, ["a"])
-            await settled()
+            await settle()
             assert len(asyncio.all_tasks()) == tasks - 2, "its pop task and its run task have ended"
             assert not subject.is_stopped
         assert other.calls == ["add a 1", "add b 2"]
@@ -437,7 +437,7 @@ class TestOtherLoopsAndThreads:
     async def test_first_wait_before_the_start_binds_the_event_loop(self) -> None:
         subject = informer_of("a")
         waiting = asyncio.create_task(subject.wait_synced())
-        await settled()
+        await settle()
         with pytest.raises(WrongEventLoopError):
             await elsewhere(subject.run)
         async with subject:
@@ -488,7 +488,7 @@ class TestSyncing:
         registration = subject.add_event_handler(Follower())
         assert not registration.has_synced()
         async with subject:
-            await settled()
+            await settle()
             assert not registration.has_synced()
 
     @virtual_time
@@ -560,7 +560,7 @@ class TestSyncing:
         async with subject:
             await asyncio.sleep(15)
             waiting = asyncio.create_task(registration.wait_synced())
-            await settled()
+            await settle()
             if how == "removed":
                 subject.remove_event_handler(registration)
                 await asyncio.sleep(60)

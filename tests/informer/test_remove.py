@@ -15,7 +15,7 @@ from aioinformer import (
 )
 from aioinformer.errors import InformerError
 
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 from .subject import BY, By
 from .test_factory import FakeTransport, factory
 
@@ -68,7 +68,7 @@ async def test_create_and_remove_in_the_same_iteration() -> None:
     async with factory(transport := FakeTransport()) as subject:
         pods = subject.for_resource("v1", "pods", namespace="red")
         await subject.remove(pods)
-        await settled()
+        await settle()
         assert not transport.asked
         with pytest.raises(StoppedError):  # it does not wait for ever
             await pods.wait_synced(10)
@@ -79,7 +79,7 @@ async def test_remove_before_start() -> None:
     subject = factory(transport := FakeTransport())
     await subject.remove(subject.for_resource("v1", "pods", namespace="red"))
     async with subject:
-        await settled()
+        await settle()
         assert not transport.asked
 
 
@@ -103,7 +103,7 @@ async def test_remove_raises_the_informers_error() -> None:
 
     pods.run = fail  # type: ignore[method-assign]
     async with subject:
-        await settled()
+        await settle()
         with pytest.raises(ZeroDivisionError):
             await subject.remove(pods)
         assert not subject.informers

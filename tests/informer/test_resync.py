@@ -17,7 +17,7 @@ from ..reflector.scripted import (
     page,
     raw_pod,
 )
-from ..virtual_time import run, settled, virtual_time
+from ..virtual_time import run, settle, virtual_time
 from .handlers import Follower
 from .subject import informer
 
@@ -170,7 +170,7 @@ class TestRelistsAndResyncs:
         subject = SharedIndexInformer(Scripted([page(raw_pod("a", 1), version=10)]), KubeObject, 20.0)
         follower = Follower()
         async with subject:
-            await settled()
+            await settle()
             subject.add_event_handler(follower, 5.0)
             await asyncio.sleep(41)
         assert follower.resyncs == 2
@@ -198,7 +198,7 @@ class TestRelistsAndResyncs:
         with pytest.raises(ConfigError):
             subject.add_event_handler(**{"handler": Follower(), "resync_period": 1.0, **wrong})
         async with subject:
-            await settled()
+            await settle()
             subject.add_event_handler(follower := Follower(), 5.0)
             await asyncio.sleep(41)
         assert follower.resyncs == 2, "every 20 s: the refused period has no effect"

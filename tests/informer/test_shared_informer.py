@@ -22,9 +22,9 @@ from aioinformer.errors import IndexerConflictError, KeyFuncError
 from ..reflector.running import NoJitter
 from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, raw_pod
 from ..steps import until
-from ..virtual_time import run, settled, virtual_time
+from ..virtual_time import run, settle, virtual_time
 from .handlers import Follower
-from .subject import cached, informer
+from .subject import informer, versions_in_cache
 
 pytestmark = pytest.mark.usefixtures("kept")
 
@@ -46,9 +46,9 @@ class TestDataFlow:
         subject.add_event_handler(follower)
         async with subject:
             await subject.wait_synced()
-            assert cached(subject) == {"default/a": "1", "default/b": "2"}
+            assert versions_in_cache(subject) == {"default/a": "1", "default/b": "2"}
             await asyncio.sleep(60)
-            assert cached(subject) == {"default/c": "11", "default/d": "19"}
+            assert versions_in_cache(subject) == {"default/c": "11", "default/d": "19"}
             assert subject.last_sync_resource_version == "20"
         relisted = ["add d 19", "tombstone a 12"] if queue == "delta" else ["tombstone a 12", "add d 19"]
         assert follower.calls == [
@@ -95,7 +95,7 @@ class TestDataFlow:
         subject.add_event_handler(follower)
         async with subject:
             await subject.wait_synced(timeout=1)
-            await settled(200)
+            await settle(200)
             assert len(follower.copy) == 2000
             assert slow.state.depth == 2000
             assert not slow.has_synced()
@@ -122,7 +122,7 @@ class TestDataFlow:
         nameless = b'{"metadata": {"resourceVersion": "3"}}'
         async with informer(Scripted([page(nameless, raw_pod("a", 1), version=10)])) as subject:
             await subject.wait_synced()
-            assert cached(subject) == {"default/a": "1"}
+            assert versions_in_cache(subject) == {"default/a": "1"}
             assert subject.state.reflectors[0].rejected == 1
 
     @virtual_time
@@ -218,9 +218,9 @@ class TestNamespaces:
         registration = subject.add_event_handler(follower)
         async with subject:
             await registration.wait_synced()
-            assert cached(subject) == {"red/a": "1", "red/b": "2", "blue/a": "3"}
+            assert versions_in_cache(subject) == {"red/a": "1", "red/b": "2", "blue/a": "3"}
             await asyncio.sleep(60)
-            assert cached(subject) == {"red/b": "2", "blue/a": "3", "blue/c": "12"}
+            assert versions_in_cache(subject) == {"red/b": "2", "blue/a": "3", "blue/c": "12"}
             assert [obj.name for obj in subject.lister.namespace("blue").list()] == ["a", "c"]
             assert subject.last_sync_resource_version == "12"
         assert sorted(follower.calls) == [
@@ -267,7 +267,7 @@ class TestNamespaces:
         ):
             async with subject:
                 await asyncio.sleep(0.5)
-                names = [each.name for each in subject.state.reflectors]
+                names = [reflector.name for reflector in subject.state.reflectors]
                 assert names == [f"{subject.name} in red", f"{subject.name} in blue"]
 
     @pytest.mark.parametrize("list_watches", [{}, {"": Scripted(), "red": Scripted()}])

@@ -29,7 +29,7 @@ from ..reflector.scripted import (
 )
 from ..virtual_time import virtual_time
 from .handlers import Follower
-from .subject import cached, informer
+from .subject import informer, versions_in_cache
 
 pytestmark = pytest.mark.usefixtures("kept")
 
@@ -85,7 +85,7 @@ async def test_failure_drops_and_logs_and_counts_only_its_object_c79(
     async with subject:
         await registration.wait_synced(timeout=10)
         await asyncio.sleep(1)
-        assert cached(subject) == {"default/a": "1", "default/c": "3"}
+        assert versions_in_cache(subject) == {"default/a": "1", "default/c": "3"}
         assert subject.state.reflectors[0].rejected == 1
         assert subject.state.failed == 0
     assert sorted(follower.calls) == ["add a 1", "add c 3"]
@@ -125,11 +125,11 @@ async def test_cached_object_stays_when_its_newer_state_fails() -> None:
         await subject.wait_synced()
         transform.bad = {"a"}
         await asyncio.sleep(3)
-        assert cached(subject) == {"default/a": "1", "default/b": "2"}
+        assert versions_in_cache(subject) == {"default/a": "1", "default/b": "2"}
         assert subject.state.reflectors[0].rejected == 1
         assert subject.last_sync_resource_version == "11"
         await asyncio.sleep(30)
-        assert cached(subject) == {"default/a": "1", "default/b": "2"}
+        assert versions_in_cache(subject) == {"default/a": "1", "default/b": "2"}
         assert subject.state.reflectors[0].rejected == 2
     assert follower.calls == ["add a 1", "add b 2"]
 
@@ -221,9 +221,9 @@ async def test_object_with_another_key_is_dropped_and_logged(
         await subject.wait_synced()
         changes = True
         await asyncio.sleep(3)
-        assert cached(subject) == {"default/a": "1"}, "a deletion is not lost"
+        assert versions_in_cache(subject) == {"default/a": "1"}, "a deletion is not lost"
         await asyncio.sleep(30)
-        assert cached(subject) == {"default/a": "1"}
+        assert versions_in_cache(subject) == {"default/a": "1"}
         assert subject.state.reflectors[0].rejected == 5
         assert subject.state.failed == 0
     assert follower.calls == ["add a 1", "add b 2", "delete b 13"]

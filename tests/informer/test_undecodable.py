@@ -99,7 +99,7 @@ COMES_AND_GOES = (
 @QUEUES
 @virtual_time
 async def test_handler_gets_a_legal_history_of_an_object_that_does_not_always_fit(queue: str) -> None:
-    steps = [step for each in COMES_AND_GOES for step in (each, 1.0)]
+    steps = [step for pod_event in COMES_AND_GOES for step in (pod_event, 1.0)]
     assert await calls_of(*steps, handler=Recorder(), queue=queue) == [
         "add a 11 on n1",
         "update a 11 14 on n1 n2",
@@ -117,7 +117,7 @@ async def test_handler_gets_a_legal_history_of_an_object_that_does_not_always_fi
 
 @QUEUES
 @virtual_time
-async def test_object_that_never_fitted_is_unknown_to_handlers_that_are_not_told(queue: str) -> None:
+async def test_object_that_never_fitted_is_unknown_to_handlers_without_on_undecodable(queue: str) -> None:
     steps = (event("ADDED", "a", 11, 7), 1.0, event("DELETED", "a", 12, 7))
     assert await calls_of(*steps, handler=Recorder(), queue=queue) == []
     assert await calls_of(*steps, handler=Aware(), queue=queue) == [
@@ -231,7 +231,7 @@ async def test_waits_for_versions_see_undecodable_states() -> None:
             await informer.wait_for(
                 {"metadata": {"name": "a", "namespace": "default", "resourceVersion": "11"}}, 1.5
             )
-        await waits.wait(waits.gone("default/a", "uid-a", ""), 1.5)
+        await waits.wait(waits.goal_of_deletion("default/a", "uid-a", ""), 1.5)
         assert informer.store.get_by_key("default/a") is None
 
 
@@ -242,7 +242,7 @@ async def test_user_code_for_the_object_type_never_gets_an_undecodable_object() 
         return obj
 
     informer = informer_of(
-        *(step for each in COMES_AND_GOES for step in (each, 2.0)),
+        *(step for pod_event in COMES_AND_GOES for step in (pod_event, 2.0)),
         items=(raw("b", 5, 7),),
         default_resync_period=1.0,
         indexers={"node": lambda obj: [checked(obj).spec.node]},
@@ -293,12 +293,12 @@ async def test_handler_that_comes_while_an_object_is_undecodable_gets_an_add_whe
         event("ADDED", "a", 11), 1.0, event("MODIFIED", "a", 12, 7), 10.0,
         event("MODIFIED", "a", 13), 1.0, event("MODIFIED", "a", 14), 1.0, event("DELETED", "a", 15),
     )  # fmt: skip
-    early, late, told = Recorder(), Recorder(), Aware()
+    early, late, aware = Recorder(), Recorder(), Aware()
     informer.add_event_handler(early)
     async with informer:
         await asyncio.sleep(5)
         informer.add_event_handler(late)
-        informer.add_event_handler(told)
+        informer.add_event_handler(aware)
         await asyncio.sleep(30)
     assert early.calls == [
         "add a 11 on n1",
@@ -307,22 +307,22 @@ async def test_handler_that_comes_while_an_object_is_undecodable_gets_an_add_whe
         "delete 15",
     ]
     assert late.calls == ["add a 13 on n1", "update a 13 14 on n1 n1", "delete 15"]
-    assert told.calls == ["undecodable a 12", *late.calls]
+    assert aware.calls == ["undecodable a 12", *late.calls]
 
 
 @virtual_time
-async def test_handler_that_comes_while_an_object_is_undecodable_is_not_told_of_its_deletion() -> None:
+async def test_handler_that_comes_while_an_object_is_undecodable_gets_no_call_for_its_deletion() -> None:
     informer = informer_of(
         event("ADDED", "a", 11), 1.0, event("MODIFIED", "a", 12, 7), 10.0, event("DELETED", "a", 15, 7)
     )
-    late, told = Recorder(), Aware()
+    late, aware = Recorder(), Aware()
     async with informer:
         await asyncio.sleep(5)
         informer.add_event_handler(late)
-        informer.add_event_handler(told)
+        informer.add_event_handler(aware)
         await asyncio.sleep(30)
     assert late.calls == []
-    assert told.calls == ["undecodable a 12", "tombstone 11, undecodable 15"]
+    assert aware.calls == ["undecodable a 12", "tombstone 11, undecodable 15"]
 
 
 @QUEUES
@@ -360,7 +360,7 @@ async def test_coalesced_notifications_of_an_object_that_does_not_always_fit() -
     async def calls(*events: WatchEvent) -> list[str]:
         handler = Slow()
         informer = informer_of(
-            1.0, *(step for each in events for step in (each, 1.0)), items=(raw("first", 1),)
+            1.0, *(step for change in events for step in (change, 1.0)), items=(raw("first", 1),)
         )
         informer.add_event_handler(handler, backlog="coalesce")
         async with informer:
@@ -429,10 +429,10 @@ async def test_coalesced_addition_and_deletion_cancel_each_other_also_when_undec
 
 @virtual_time
 async def test_events_of_an_informer_have_undecodable_states() -> None:
-    informer = informer_of(*(step for each in COMES_AND_GOES for step in (each, 1.0)))
+    informer = informer_of(*(step for pod_event in COMES_AND_GOES for step in (pod_event, 1.0)))
     async with informer, InformerEvents(informer) as events:
         seen: list[Any] = [await anext(events) for _ in range(6)]
-    assert [each.type for each in seen] == [
+    assert [received.type for received in seen] == [
         "ADDED",
         "UNDECODABLE",
         "UNDECODABLE",
@@ -446,7 +446,7 @@ async def test_events_of_an_informer_have_undecodable_states() -> None:
 
 @virtual_time
 async def test_until_waits_on_while_the_object_does_not_fit() -> None:
-    informer = informer_of(*(step for each in COMES_AND_GOES for step in (each, 1.0)))
+    informer = informer_of(*(step for pod_event in COMES_AND_GOES for step in (pod_event, 1.0)))
     async with informer:
         met = await until_with_sync(informer, lambda event: event.object.spec.node == "n2", timeout=60)
     assert met is not None
@@ -457,7 +457,7 @@ async def test_until_waits_on_while_the_object_does_not_fit() -> None:
 async def test_new_informer_calls_a_handler_for_undecodable_objects() -> None:
     handler = Aware()
     server = Scripted(
-        [page(version=10)], [[*(step for each in COMES_AND_GOES for step in (each, 1.0)), FOREVER]]
+        [page(version=10)], [[*(step for pod_event in COMES_AND_GOES for step in (pod_event, 1.0)), FOREVER]]
     )
     store, controller = new_informer(server, Narrow, 0.0, handler)
     async with controller:

@@ -23,7 +23,7 @@ from aioinformer import (
 from aioinformer.cache import Config, Controller
 
 from ..reflector.scripted import Scripted, page, raw_pod
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 from .handlers import Follower
 
 
@@ -153,7 +153,7 @@ async def test_stopped_informer_ends_the_wait() -> None:
     async with second:
         async with first:
             waiting = asyncio.create_task(wait_for_cache_sync(first, second))
-            await settled()
+            await settle()
         with pytest.raises(StoppedError, match="first stopped before it had synced"):
             await waiting
 
@@ -171,7 +171,7 @@ async def test_stopped_informer_ends_the_wait_for_others_at_once() -> None:
                 waiting = asyncio.create_task(
                     wait_for_cache_sync(*(lasting, stopping, registration)[::order])
                 )
-                await settled()
+                await settle()
             with pytest.raises(StoppedError, match="stopping"):
                 await waiting
             assert loop.time() == started

@@ -43,14 +43,14 @@ from ..reflector.scripted import (
     page,
     raw_pod,
 )
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import cancel_after, run, settle, virtual_time
 from .handlers import Follower
-from .subject import cached, informer
+from .subject import informer, versions_in_cache
 
 pytestmark = pytest.mark.usefixtures("kept")
 
 
-def written(name: str, version: int, namespace: str = "default") -> dict[str, Any]:
+def written_object(name: str, version: int, namespace: str = "default") -> dict[str, Any]:
     """Return an object as a write returns it."""
     obj: dict[str, Any] = json.loads(raw_pod(name, version, namespace))
     return obj
@@ -81,7 +81,7 @@ class Pod(msgspec.Struct):
 class TestRestore:
     """Versions go back after a restore of etcd: writes from before it are undone."""
 
-    def restored(self) -> SharedIndexInformer[KubeObject]:
+    def start_restored(self) -> SharedIndexInformer[KubeObject]:
         """Return an informer that has seen version 12, and relists at version 5 after ten seconds."""
         watch: list[Step] = [modified("a", 11), deleted("b", 12), 10.0, error_event(410, "Gone")]
         first = page(raw_pod("a", 1), raw_pod("b", 2), version=10)
@@ -90,23 +90,24 @@ class TestRestore:
 
     @virtual_time
     async def test_waits_end_with_the_relist(self) -> None:
-        subject = self.restored()
+        subject = self.start_restored()
         async with subject:
             await subject.wait_synced()
-            await subject.wait_for(written("a", 11))
+            await subject.wait_for(written_object("a", 11))
             started = now()
             waiting = [
-                asyncio.create_task(subject.wait_for(what, timeout=60)) for what in (written("a", 14), "13")
+                asyncio.create_task(subject.wait_for(what, timeout=60))
+                for what in (written_object("a", 14), "13")
             ]
-            found, nothing = await asyncio.gather(*waiting)
-            assert found is not None
-            assert (found.resource_version, nothing) == ("1", None)
+            pod, nothing = await asyncio.gather(*waiting)
+            assert pod is not None
+            assert (pod.resource_version, nothing) == ("1", None)
             assert now() - started == pytest.approx(10, abs=2)
-            assert cached(subject) == {"default/a": "1", "default/b": "2"}
+            assert versions_in_cache(subject) == {"default/a": "1", "default/b": "2"}
 
     @virtual_time
     async def test_read_after_restore_does_not_wait_for_earlier_writes(self) -> None:
-        subject = self.restored()
+        subject = self.start_restored()
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
@@ -122,7 +123,7 @@ class TestRestore:
 
     @virtual_time
     async def test_of_two_new_waits_the_one_for_an_undone_version_ends(self) -> None:
-        subject = self.restored()
+        subject = self.start_restored()
         subject.add_event_handler(Follower(seconds=9.0), backlog="block", backlog_limit=1)
         async with subject:
             await subject.wait_for("10")
@@ -132,7 +133,7 @@ class TestRestore:
             started = now()
             undone = asyncio.create_task(subject.version_waits.wait(before, timeout=1000))
             later = asyncio.create_task(subject.wait_for("14"))
-            await settled()
+            await settle()
             assert len(subject.version_waits) == 2, "the handler delays the list"
             await undone
             assert now() - started < 60
@@ -140,7 +141,7 @@ class TestRestore:
 
     @virtual_time
     async def test_read_waits_for_writes_after_the_restore(self) -> None:
-        subject = self.restored()
+        subject = self.start_restored()
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
@@ -155,7 +156,7 @@ class TestRestore:
 class TestDeletion:
     """The deletion's version may never arrive."""
 
-    async def seen_after(self, key: str, *watch: Step) -> float:
+    async def seconds_until_seen(self, key: str, *watch: Step) -> float:
         subject = informer_of_steps(*watch)
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
@@ -167,11 +168,11 @@ class TestDeletion:
 
     @virtual_time
     async def test_wait_for_deletion_of_absent_object_ends_after_the_timeout(self) -> None:
-        assert await self.seen_after("default/b") == pytest.approx(DELETION_TIMEOUT)
+        assert await self.seconds_until_seen("default/b") == pytest.approx(DELETION_TIMEOUT)
 
     @virtual_time
     async def test_deletion_is_seen_at_a_lower_version(self) -> None:
-        assert await self.seen_after("default/a", 5.0, deleted("a", 12)) == pytest.approx(5)
+        assert await self.seconds_until_seen("default/a", 5.0, deleted("a", 12)) == pytest.approx(5)
 
 
 class TestObject:
@@ -181,9 +182,9 @@ class TestObject:
         subject = informer(Scripted([page(raw_pod("a", 10), version=10)]))
         async with subject:
             await subject.wait_synced()
-            found = await subject.wait_for(written("a", version), timeout=0)
-            assert found is not None
-            assert found.resource_version == "10"
+            obj = await subject.wait_for(written_object("a", version), timeout=0)
+            assert obj is not None
+            assert obj.resource_version == "10"
 
     @virtual_time
     async def test_waits_for_a_later_event(self) -> None:
@@ -191,13 +192,13 @@ class TestObject:
         async with subject:
             await subject.wait_synced()
             started = now()
-            found = await subject.wait_for(written("a", 11))
-            assert found is not None
-            assert found.resource_version == "11"
+            obj = await subject.wait_for(written_object("a", 11))
+            assert obj is not None
+            assert obj.resource_version == "11"
             assert now() - started == pytest.approx(3)
-            found = await subject.wait_for(written("a", 12))
-            assert found is not None
-            assert found.resource_version == "12"
+            obj = await subject.wait_for(written_object("a", 12))
+            assert obj is not None
+            assert obj.resource_version == "12"
             assert now() - started == pytest.approx(7)
 
     @virtual_time
@@ -209,7 +210,7 @@ class TestObject:
         registration = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
         async with subject:
             started = now()
-            assert await subject.wait_for(written("19", 1), timeout=10) is not None
+            assert await subject.wait_for(written_object("19", 1), timeout=10) is not None
             assert now() == started
             assert not registration.has_synced()
 
@@ -223,9 +224,9 @@ class TestObject:
         subject = informer(server)
         async with subject:
             await subject.wait_synced()
-            found = await subject.wait_for(written("a", 12))
-            assert found is not None
-            assert found.resource_version == "14"
+            obj = await subject.wait_for(written_object("a", 12))
+            assert obj is not None
+            assert obj.resource_version == "14"
 
     @virtual_time
     async def test_versions_are_compared_as_numbers(self) -> None:
@@ -233,7 +234,7 @@ class TestObject:
         async with subject:
             await subject.wait_synced()
             started = now()
-            await subject.wait_for(written("a", 10))
+            await subject.wait_for(written_object("a", 10))
             assert now() - started == pytest.approx(2)
 
     @virtual_time
@@ -241,7 +242,7 @@ class TestObject:
         subject = informer_of_steps(3.0, deleted("a", 12))
         async with subject:
             await subject.wait_synced()
-            assert await subject.wait_for(written("a", 11)) is None
+            assert await subject.wait_for(written_object("a", 11)) is None
             assert not subject.store.list()
 
     @virtual_time
@@ -251,7 +252,7 @@ class TestObject:
         subject = informer(server)
         async with subject:
             await subject.wait_synced()
-            assert await subject.wait_for(written("b", 12)) is None
+            assert await subject.wait_for(written_object("b", 12)) is None
 
     @virtual_time
     async def test_bookmark_ends_the_wait_for_an_unselected_object(self) -> None:
@@ -259,7 +260,7 @@ class TestObject:
         async with subject:
             await subject.wait_synced()
             started = now()
-            assert await subject.wait_for(written("elsewhere", 12)) is None
+            assert await subject.wait_for(written_object("elsewhere", 12)) is None
             assert now() - started == pytest.approx(50)
 
     @virtual_time
@@ -269,8 +270,8 @@ class TestObject:
         async with subject:
             await subject.wait_synced()
             started = now()
-            found = await subject.wait_for(written("b", 13))
-            assert found is not None
+            obj = await subject.wait_for(written_object("b", 13))
+            assert obj is not None
             assert now() - started == pytest.approx(6)
 
     @virtual_time
@@ -278,8 +279,8 @@ class TestObject:
         subject = informer_of_steps(modified("a", 11))
         async with subject:
             for form in (
-                written("a", 11),
-                KubeObject.from_dict(written("a", 11)),
+                written_object("a", 11),
+                KubeObject.from_dict(written_object("a", 11)),
                 Pod(Meta("a", "default", "11")),
             ):
                 assert await subject.wait_for(form, timeout=1) is not None
@@ -287,12 +288,12 @@ class TestObject:
     @virtual_time
     async def test_wait_may_start_before_the_informer(self) -> None:
         subject = informer(Scripted([5.0, page(raw_pod("a", 10), version=10)]))
-        waiting = asyncio.create_task(subject.wait_for(written("a", 10)))
-        await settled()
+        waiting = asyncio.create_task(subject.wait_for(written_object("a", 10)))
+        await settle()
         async with subject:
             started = now()
-            found = await waiting
-            assert found is not None
+            obj = await waiting
+            assert obj is not None
             assert now() - started == pytest.approx(5)
 
 
@@ -302,7 +303,7 @@ class TestVersion:
         subject = informer(Scripted([5.0, page(raw_pod("a", 1), raw_pod("b", 2), version=10)]))
         async with subject:
             assert await subject.wait_for("10") is None
-            assert cached(subject) == {"default/a": "1", "default/b": "2"}
+            assert versions_in_cache(subject) == {"default/a": "1", "default/b": "2"}
             await subject.wait_for("3", timeout=0)
 
     @pytest.mark.parametrize("step", [modified("a", 12), added("b", 12), deleted("a", 12), bookmark(12)])
@@ -323,12 +324,12 @@ class TestVersion:
             events = [modified("a", 11), *(added(str(n), 12 + n) for n in range(600)), modified("a", 612)]
             subject = informer_of_steps([events[0]], events[1:])
             async with subject:
-                await settled(steps)
+                await settle(steps)
                 await subject.wait_for("612")
                 assert len(subject.store) == 601
-                found = subject.store.get_by_key("default/a")
-                assert found is not None
-                assert found.resource_version == "612"
+                obj = subject.store.get_by_key("default/a")
+                assert obj is not None
+                assert obj.resource_version == "612"
 
         for steps in range(20):
             run(main(steps))
@@ -353,9 +354,9 @@ class TestSeveralNamespaces:
         async with self.subject() as subject:
             await subject.wait_synced()
             started = now()
-            assert await subject.wait_for(written("gone", 11, "red")) is None
+            assert await subject.wait_for(written_object("gone", 11, "red")) is None
             assert now() - started == pytest.approx(3)
-            assert await subject.wait_for(written("a", 12, "red"), timeout=0) is not None
+            assert await subject.wait_for(written_object("a", 12, "red"), timeout=0) is not None
 
     @virtual_time
     async def test_wait_for_version_needs_all_namespaces(self) -> None:
@@ -372,13 +373,13 @@ class TestSeveralNamespaces:
             subject = SharedIndexInformer(green, KubeObject)
             assert list(subject.list_watches) == ["green"]
             with pytest.raises(ConfigError, match="reads the namespaces green, but not that of red/a"):
-                await subject.wait_for(written("a", 12, "red"))
+                await subject.wait_for(written_object("a", 12, "red"))
 
     @virtual_time
     async def test_object_of_another_namespace_is_refused(self) -> None:
         async with self.subject() as subject:
             with pytest.raises(ConfigError, match="reads the namespaces red, blue, but not that of green/a"):
-                await subject.wait_for(written("a", 12, "green"))
+                await subject.wait_for(written_object("a", 12, "green"))
 
 
 class TestEndOfWait:
@@ -387,7 +388,7 @@ class TestEndOfWait:
         async with informer_of_steps() as subject:
             await subject.wait_synced()
             with pytest.raises(VersionTimeout) as caught:
-                await subject.wait_for(written("b", 12), timeout=5)
+                await subject.wait_for(written_object("b", 12), timeout=5)
             error = caught.value
             assert (error.name, error.key, error.wanted, error.reached) == (
                 "scripted pods",
@@ -417,24 +418,24 @@ class TestEndOfWait:
                     await subject.wait_for("12", timeout=5)
             assert not isinstance(caught.value, SyncTimeout)
 
-    @pytest.mark.parametrize("wanted", ["12", written("b", 12)])
+    @pytest.mark.parametrize("wanted", ["12", written_object("b", 12)])
     @virtual_time
     async def test_stop_of_the_informer_ends_the_wait(self, wanted: Any) -> None:
         async with informer_of_steps() as subject:
             await subject.wait_synced()
             waiting = asyncio.create_task(subject.wait_for(wanted))
-            await settled()
+            await settle()
         with pytest.raises(StoppedError, match="scripted pods stopped at 10 before it had reached 12"):
             await waiting
         with pytest.raises(StoppedError):
             await subject.wait_for(wanted)
-        assert await subject.wait_for(written("a", 1)) is not None
+        assert await subject.wait_for(written_object("a", 1)) is not None
 
     @virtual_time
     async def test_cancel_before_the_informer_ran_ends_the_wait(self) -> None:
         subject = informer_of_steps()
         waiting = asyncio.create_task(subject.wait_for("12"))
-        await settled()
+        await settle()
         task = subject.begin()
         task.cancel()
         with pytest.raises(StoppedError):
@@ -475,7 +476,7 @@ class TestCost:
         async with informer_of_steps() as subject:
             await subject.wait_synced()
             for steps in range(6):
-                for wanted in ("12", written("b", 12)):
+                for wanted in ("12", written_object("b", 12)):
                     task = asyncio.create_task(subject.wait_for(wanted))
                     assert await cancel_after(steps, task)
             assert len(subject._version_waits) == 0
@@ -496,7 +497,7 @@ class TestCost:
 
             async def cost(waiters: int) -> int:
                 waiting = [asyncio.create_task(subject.wait_for(str(100 + n))) for n in range(waiters)]
-                await settled()
+                await settle()
                 assert len(subject._version_waits) == waiters
                 lines = lines_run(subject._version_waits.wake)
                 for task in waiting:
@@ -509,26 +510,29 @@ class TestCost:
     @virtual_time
     async def test_only_controllers_of_awaited_namespaces_are_observed(self) -> None:
         namespaces = ("red", "blue")
-        servers = {each: Scripted([page(version=10)], [[9.0, bookmark(11), FOREVER]]) for each in namespaces}
+        servers = {
+            namespace: Scripted([page(version=10)], [[9.0, bookmark(11), FOREVER]])
+            for namespace in namespaces
+        }
         subject = SharedIndexInformer(servers, KubeObject, random=NoJitter())
 
         def observed() -> list[str]:
             controllers = zip(namespaces, subject._controllers, strict=True)
-            return [each for each, controller in controllers if controller._on_progress is not None]
+            return [namespace for namespace, controller in controllers if controller._on_progress is not None]
 
-        early = asyncio.create_task(subject.wait_for(written("a", 5, "red")))
-        await settled()
+        early = asyncio.create_task(subject.wait_for(written_object("a", 5, "red")))
+        await settle()
         async with subject:
             await early
             assert observed() == []
-            blue = asyncio.create_task(subject.wait_for(written("a", 11, "blue")))
-            await settled()
+            blue = asyncio.create_task(subject.wait_for(written_object("a", 11, "blue")))
+            await settle()
             assert observed() == ["blue"]
             both = asyncio.create_task(subject.wait_for("11"))
-            await settled()
+            await settle()
             assert observed() == ["red", "blue"]
             both.cancel()
-            await settled()
+            await settle()
             assert observed() == ["blue"]
             await blue
             assert observed() == []
@@ -570,6 +574,6 @@ async def test_runs_on_both_event_loops() -> None:
     subject = informer_of_steps(0.01, modified("a", 11), 0.01, bookmark(13))
     async with subject:
         began = time.monotonic()
-        assert await subject.wait_for(written("a", 11), timeout=30) is not None
+        assert await subject.wait_for(written_object("a", 11), timeout=30) is not None
         await subject.wait_for("13", timeout=30)
         assert time.monotonic() - began < 30

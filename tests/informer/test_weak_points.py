@@ -38,9 +38,9 @@ from ..reflector.scripted import (
     raw_pod,
 )
 from ..steps import until
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 from .handlers import Follower
-from .subject import cached, informer
+from .subject import informer, versions_in_cache
 
 pytestmark = pytest.mark.usefixtures("kept")
 
@@ -73,7 +73,7 @@ async def test_processing_errors_are_logged_and_counted_w7(caplog: pytest.LogCap
     subject.set_transform(transform)
     async with subject:
         await asyncio.sleep(60)
-        assert cached(subject) == {"default/unindexed": "2", "default/good": "2"}
+        assert versions_in_cache(subject) == {"default/unindexed": "2", "default/good": "2"}
         assert subject.state.reflectors[0].rejected == 6
         assert subject.state.failed == 3
     for words in (
@@ -122,7 +122,7 @@ async def test_backlogs_are_visible_and_shrink_w8() -> None:
     subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
     async with subject:
         await subject.wait_synced()
-        await settled()
+        await settle()
         (state,) = subject.state.handlers
         assert (state.depth, state.high_water, state.handling) == (3000, 3000, "default/0")
         assert subject.state.queue_depth == 0
@@ -228,7 +228,7 @@ async def test_factory_passes_all_options_on_w14() -> None:
             await until(lambda: errors)
             assert configmaps.state.reflectors[0].lists == 1, "the watch survives an internal error"
     listed, watched = (
-        next(each for each in server.requests if each.verb == verb) for verb in ("list", "watch")
+        next(request for request in server.requests if request.verb == verb) for verb in ("list", "watch")
     )
     assert (listed.query["limit"], watched.query["timeoutSeconds"]) == ("7", "40")
     assert "sendInitialEvents" not in watched.query

@@ -68,7 +68,7 @@ class Recorder(ResourceEventHandlerFuncs[Pod]):
 
     def _record(self, call: str, *states: Any) -> None:
         name = states[-1].metadata.name
-        self.calls.append(" ".join([call, name, *(each.spec.node for each in states)]))
+        self.calls.append(" ".join([call, name, *(state.spec.node for state in states)]))
 
 
 def informer(
@@ -187,9 +187,9 @@ async def test_wait_for_uses_the_version_of_the_collection() -> None:
     subject, _ = informer([page(raw_pod("a", 1), version=10)], [5.0, modified("a", 11, node="y")])
     async with subject:
         await subject.wait_synced()
-        found = await subject.wait_for(json.loads(raw_pod("a", 11)), timeout=10)
-        assert found is not None
-        assert found.spec.node == "y"
+        obj = await subject.wait_for(json.loads(raw_pod("a", 11)), timeout=10)
+        assert obj is not None
+        assert obj.spec.node == "y"
 
 
 @virtual_time
@@ -197,11 +197,11 @@ async def test_wait_for_refuses_an_object_without_version() -> None:
     subject, _ = informer([page(raw_pod("a", 1), version=10)], [])
     async with subject:
         await subject.wait_synced()
-        (found,) = subject.store.list()
+        (obj,) = subject.store.list()
         with pytest.raises(ConfigError, match=r"metadata\.resourceVersion of default/a"):
-            await subject.wait_for(found)
+            await subject.wait_for(obj)
         with pytest.raises(ConfigError, match=r"metadata\.resourceVersion of default/a"):
-            MutationCache(subject.indexer).mutation(found)
+            MutationCache(subject.indexer).mutation(obj)
 
 
 async def test_cached_resource_refuses_a_type_without_version() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.go_build import build_before_tests, ensured
+from tests.go_build import build_before_tests, require_build
 from tests.kubernetes.binaries import ensure_binaries, testdata
 from tests.kubernetes.controlplane import ControlPlane
 
@@ -36,7 +36,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def kubernetes_binaries(request: pytest.FixtureRequest) -> Path:
     """Return the folder of the binaries, for tests that start their own ControlPlane; or skip the test."""
-    return ensured(ensure_binaries, request.config.stash.get(_unavailable, None))
+    return require_build(ensure_binaries, request.config.stash.get(_unavailable, None))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
         return get_json(url, ca_file=control_plane.ca_file, token=control_plane.token)
 
     groups = get("/apis")["groups"]
-    versions = [each["groupVersion"] for group in groups for each in group["versions"]]
+    versions = [served["groupVersion"] for group in groups for served in group["versions"]]
     for path in ("/api/v1", *(f"/apis/{version}" for version in versions)):
         listed = get(path)
         group, _, version = listed["groupVersion"].rpartition("/")
@@ -39,7 +39,7 @@ def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
                     "verbs": resource["verbs"],
                     "short_names": resource.get("shortNames", []),
                     "categories": resource.get("categories", []),
-                    **_written(strategies, listed["groupVersion"], resource),
+                    **_describe(strategies, listed["groupVersion"], resource),
                     "subresources": {
                         other["name"].partition("/")[2]: {
                             name: other[name]
@@ -52,7 +52,7 @@ def resources_of(control_plane: ControlPlane) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _written(strategies: Strategies, api_version: str, resource: dict[str, Any]) -> dict[str, Any]:
+def _describe(strategies: Strategies, api_version: str, resource: dict[str, Any]) -> dict[str, Any]:
     if resource["verbs"] == ["create"]:
         return {}  # a review, which is not stored
     return strategies.of(api_version, resource["name"], namespaced=resource["namespaced"])

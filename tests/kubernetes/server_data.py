@@ -56,7 +56,7 @@ async def read() -> ServerData:
         headers = {"Authorization": f"Bearer {cluster.token}"}
         connector = aiohttp.TCPConnector(ssl=cluster.ssl_context())
         async with aiohttp.ClientSession(cluster.url, headers=headers, connector=connector) as session:
-            await _settled(session)
+            await _wait_settled(session)
             return ServerData(
                 await _seeds(session, int(cluster.url.rpartition(":")[2])),
                 await _columns(session),
@@ -65,12 +65,19 @@ async def read() -> ServerData:
 
 
 async def _seeds(session: aiohttp.ClientSession, port: int) -> bytes:
-    stored = [each for each in BUILTIN if each.stored and each.plural not in _LEFT_OUT]
-    stored.sort(key=lambda each: each.plural != "namespaces")  # these come first
-    found = {f"{each.api_version}/{each.plural}": (await _get(session, each))["items"] for each in stored}
+    stored = [
+        resource_type
+        for resource_type in BUILTIN
+        if resource_type.stored and resource_type.plural not in _LEFT_OUT
+    ]
+    stored.sort(key=lambda resource_type: resource_type.plural != "namespaces")  # these come first
+    by_path = {
+        f"{resource_type.api_version}/{resource_type.plural}": (await _get(session, resource_type))["items"]
+        for resource_type in stored
+    }
     lines = [
-        f'"{path}": [\n{_lines([_plain(each, port) for each in objects])}\n]'
-        for path, objects in found.items()
+        f'"{path}": [\n{_lines([_plain(obj, port) for obj in objects])}\n]'
+        for path, objects in by_path.items()
         if objects
     ]
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
@@ -80,13 +87,13 @@ async def _columns(session: aiohttp.ClientSession) -> bytes:
     """Return the columns by kind. Kinds that show name and time alone share the entry of the empty kind."""
     texts: list[str] = []
     kinds: dict[str, list[Any]] = {}
-    for resource in sorted(BUILTIN, key=lambda each: each.plural != _PLAIN):
+    for resource in sorted(BUILTIN, key=lambda resource_type: resource_type.plural != _PLAIN):
         if not resource.stored:
             continue
         definitions = (await _get(session, resource, _TABLE))["columnDefinitions"]
-        for each in definitions:
-            texts += [] if each["description"] in texts else [each["description"]]
-            each["description"] = texts.index(each["description"])
+        for column in definitions:
+            texts += [] if column["description"] in texts else [column["description"]]
+            column["description"] = texts.index(column["description"])
         kind = "" if resource.plural == _PLAIN else resource.group_kind
         if definitions != kinds.get(""):
             kinds[kind] = definitions
@@ -110,16 +117,16 @@ async def _get(
     prefix = "/apis" if resource.group else "/api"
     path = f"{prefix}/{resource.api_version}/{resource.plural}"
     async with session.get(path, headers={"Accept": accept}) as answer:
-        found: Object = await answer.json()
-    return found
+        document: Object = await answer.json()
+    return document
 
 
 def _lines(entries: list[Any]) -> str:
     """Return entries as JSON, one in a line."""
-    return ",\n".join(msgspec.json.encode(each).decode() for each in entries)
+    return ",\n".join(msgspec.json.encode(entry).decode() for entry in entries)
 
 
-async def _settled(session: aiohttp.ClientSession) -> None:
+async def _wait_settled(session: aiohttp.ClientSession) -> None:
     """Wait for the two that come last: the endpoint, and the conditions of flow schemas."""
     async with asyncio.timeout(60):
         while not await _is_settled(session):  # noqa: ASYNC110 - nothing tells
@@ -131,15 +138,15 @@ async def _is_settled(session: aiohttp.ClientSession) -> bool:
         has_endpoint = answer.status == 200
     async with session.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas") as answer:
         schemas = (await answer.json())["items"]
-    return has_endpoint and all(each["status"].get("conditions") for each in schemas)
+    return has_endpoint and all(schema["status"].get("conditions") for schema in schemas)
 
 
 def _plain(value: Any, port: int) -> Any:
     """Return a value without what is of this server alone: its port, its fields of metadata, times."""
     if isinstance(value, dict):
-        return {name: _plain(each, port) for name, each in value.items() if name not in _OWN}
+        return {name: _plain(member, port) for name, member in value.items() if name not in _OWN}
     if isinstance(value, list):
-        return [_plain(each, port) for each in value]
+        return [_plain(element, port) for element in value]
     if isinstance(value, str):
         return _DATE.sub(seeds.DATE, _TIME.sub(seeds.TIME, value))
     return PORT if value == port and not isinstance(value, bool) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from tests.e2e.shown import OBJECTS, placed
+from tests.e2e.shown import OBJECTS, place
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.probes import Answer, ask
 
@@ -78,7 +78,7 @@ class Strategies:
         example = _EXAMPLES.get(f"{api_version}/{plural}")
         if example is None:  # componentstatuses cannot be created
             return {"warning": "".join(warnings)}
-        given = {name: part for name, part in placed(example, self._name).items() if name != "status"}
+        given = {name: part for name, part in place(example, self._name).items() if name != "status"}
         metadata = {"name": f"{self._name}-example", **given.get("metadata", {})}
         answer = self._ask("POST", path, {**given, "metadata": metadata})
         assert answer.status == 201, answer.body

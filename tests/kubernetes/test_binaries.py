@@ -63,13 +63,13 @@ def test_existing_build_is_not_built_again(
     cache: Path, fake_go: FakeGo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_go()
-    told: list[str] = []
-    built = ensure_binaries(report=told.append)
+    messages: list[str] = []
+    built = ensure_binaries(report=messages.append)
     assert sorted(path.name for path in built.iterdir()) == sorted(COMMANDS)
-    assert len(told) == 2 * len(COMMANDS)
+    assert len(messages) == 2 * len(COMMANDS)
     monkeypatch.setenv("PATH", "")
-    assert ensure_binaries(report=told.append) == built
-    assert len(told) == 2 * len(COMMANDS)
+    assert ensure_binaries(report=messages.append) == built
+    assert len(messages) == 2 * len(COMMANDS)
 
 
 def test_changed_sources_make_a_new_build_and_remove_the_old_one(
@@ -86,12 +86,12 @@ def test_changed_sources_make_a_new_build_and_remove_the_old_one(
 @pytest.mark.usefixtures("cache")
 def test_concurrent_builds_run_once(fake_go: FakeGo) -> None:
     fake_go(build='sleep 0.1; echo x > "$6"')
-    told: list[str] = []
+    messages: list[str] = []
     with ThreadPoolExecutor(2) as pool:
-        folders = set(pool.map(lambda _: ensure_binaries(report=told.append), range(2)))
+        folders = set(pool.map(lambda _: ensure_binaries(report=messages.append), range(2)))
     assert len(folders) == 1
-    assert len([line for line in told if ": built " in line]) == len(COMMANDS)
-    assert "kubernetes: waiting for the build that another process has begun" in told
+    assert len([line for line in messages if ": built " in line]) == len(COMMANDS)
+    assert "kubernetes: waiting for the build that another process has begun" in messages
 
 
 @pytest.mark.usefixtures("cache")

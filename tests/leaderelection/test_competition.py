@@ -16,10 +16,10 @@ async def compete(world: Simulation) -> None:
     candidates = [Candidate(world, name) for name in ("one", "two", "three")]
     never_two(world, candidates)
     tasks = []
-    for each in candidates:
-        each.cleanup = world.random.choice([0.0, 1.0, 4.0])
+    for candidate in candidates:
+        candidate.cleanup = world.random.choice([0.0, 1.0, 4.0])
         seconds = world.random.choice([1e9, 20.0, 90.0])
-        tasks.append(asyncio.create_task(each.campaign(seconds)))
+        tasks.append(asyncio.create_task(candidate.campaign(seconds)))
     storm = asyncio.create_task(world.storm(600))
     while not storm.done():
         await asyncio.sleep(world.random.expovariate(1 / 15))
@@ -33,11 +33,11 @@ async def compete(world: Simulation) -> None:
             await finish(tasks[number])
             tasks[number] = asyncio.create_task(candidates[number].campaign())
     await storm
-    for each in candidates:
-        each.link.there, each.link.back, each.link.seconds = True, True, 0.0
-        each.link.seconds_back = 0.0
-    await world.eventually(lambda: any(each.leads for each in candidates), within=60)
-    assert spec(world)["holderIdentity"] in {each.name for each in candidates if each.leads}
+    for candidate in candidates:
+        candidate.link.there, candidate.link.back, candidate.link.seconds = True, True, 0.0
+        candidate.link.seconds_back = 0.0
+    await world.eventually(lambda: any(candidate.leads for candidate in candidates), within=60)
+    assert spec(world)["holderIdentity"] in {candidate.name for candidate in candidates if candidate.leads}
     await finish(*tasks)
 
 

@@ -15,12 +15,12 @@ from aioinformer._core.tasks import finish
 from aioinformer.errors import AlreadyStartedError, ClientClosedError, LeadershipLostError
 from aioinformer.leaderelection.elector import WARN_EVERY
 from aioinformer.testing import Simulation, simulate
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .world import LEASE, Candidate, never_two, spec, verbs
 
 
-@simulated
+@simulate_scenario
 async def test_new_lease_starts_at_zero_transitions_c88(world: Simulation) -> None:
     one = Candidate(world, "one", labels={"app": "operator"})
     async with one.elector:
@@ -46,7 +46,7 @@ async def test_new_lease_starts_at_zero_transitions_c88(world: Simulation) -> No
     assert one.leaders == ["one"]
 
 
-@simulated
+@simulate_scenario
 async def test_renewing_is_one_update_per_retry_period_c89(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
@@ -63,7 +63,7 @@ async def test_renewing_is_one_update_per_retry_period_c89(world: Simulation) ->
         assert verbs(world)[15:] == ["update"]
 
 
-@simulated
+@simulate_scenario
 async def test_holders_clock_decides_nothing_c87(world: Simulation) -> None:
     """A Lease from the far future is left alone for its duration, counted from its last observed change."""
     for stamp in ("2090-01-01T00:00:00.000000Z", "1990-01-01T00:00:00.000000Z"):
@@ -96,7 +96,7 @@ async def test_holders_clock_decides_nothing_c87(world: Simulation) -> None:
         world.server.delete("coordination.k8s.io/v1", "leases", "operator")
 
 
-@simulated
+@simulate_scenario
 async def test_clock_that_stands_still_or_is_set_back_decides_nothing_c87(world: Simulation) -> None:
     """Each renewal changes the Lease; after the clock was set right, the Lease has the right time."""
     offset = 0.0
@@ -117,7 +117,7 @@ async def test_clock_that_stands_still_or_is_set_back_decides_nothing_c87(world:
     await finish(first, second)
 
 
-@simulated
+@simulate_scenario
 async def test_lease_without_a_holder_is_taken_at_once_c88(world: Simulation) -> None:
     world.server.create("coordination.k8s.io/v1", "leases", {"metadata": {"name": "operator"}, "spec": {}})
     one = Candidate(world, "one")
@@ -127,7 +127,7 @@ async def test_lease_without_a_holder_is_taken_at_once_c88(world: Simulation) ->
         assert spec(world)["leaseTransitions"] == 1
 
 
-@simulated
+@simulate_scenario
 async def test_deleted_lease_counts_as_held_until_it_would_expire(world: Simulation) -> None:
     """The leader learns of the deletion at its next renewal: upstream, two lead until then."""
     one, two = Candidate(world, "one"), Candidate(world, "two")
@@ -156,7 +156,7 @@ async def test_deleted_lease_counts_as_held_until_it_would_expire(world: Simulat
     await finish(first)
 
 
-@simulated
+@simulate_scenario
 async def test_leader_whose_deleted_lease_is_created_by_another_stops_at_its_next_try(
     world: Simulation,
 ) -> None:
@@ -177,7 +177,7 @@ async def test_leader_whose_deleted_lease_is_created_by_another_stops_at_its_nex
     await finish(running)
 
 
-@simulated
+@simulate_scenario
 async def test_lease_with_maximum_transitions_can_be_taken(world: Simulation) -> None:
     most = 2**31 - 1
     world.server.create(
@@ -190,7 +190,7 @@ async def test_lease_with_maximum_transitions_can_be_taken(world: Simulation) ->
     assert spec(world)["leaseTransitions"] == most
 
 
-@simulated
+@simulate_scenario
 async def test_own_lease_is_taken_up_again_after_a_restart(world: Simulation) -> None:
     """After a restart with the same identity."""
     first = Candidate(world, "one", release=False)
@@ -204,7 +204,7 @@ async def test_own_lease_is_taken_up_again_after_a_restart(world: Simulation) ->
         assert spec(world)["acquireTime"] == acquired
 
 
-@simulated
+@simulate_scenario
 async def test_disconnected_leader_ends_its_work_before_another_leads_w26(world: Simulation) -> None:
     for way in ("there", "back"):
         one, two = Candidate(world, "one"), Candidate(world, "two")
@@ -233,7 +233,7 @@ async def test_disconnected_leader_ends_its_work_before_another_leads_w26(world:
         await asyncio.sleep(0)
 
 
-@simulated
+@simulate_scenario
 async def test_silent_connection_does_not_end_the_leadership(world: Simulation) -> None:
     """There is time for another request."""
     one = Candidate(world, "one")
@@ -246,15 +246,15 @@ async def test_silent_connection_does_not_end_the_leadership(world: Simulation) 
         assert one.elector.is_leader
 
 
-@simulated
+@simulate_scenario
 async def test_slow_answers_do_not_extend_a_leadership(world: Simulation) -> None:
     """The deadline starts when a renewal was sent, since others may have seen it then. Upstream: when answered."""
     candidates = [Candidate(world, "one"), Candidate(world, "two")]
     never_two(world, candidates)
-    tasks = [asyncio.create_task(each.campaign()) for each in candidates]
+    tasks = [asyncio.create_task(candidate.campaign()) for candidate in candidates]
     for _ in range(30):
-        await world.eventually(lambda: any(each.leads for each in candidates), within=60, every=0.1)
-        (leader,) = (each for each in candidates if each.leads)
+        await world.eventually(lambda: any(candidate.leads for candidate in candidates), within=60, every=0.1)
+        (leader,) = (candidate for candidate in candidates if candidate.leads)
         leader.cleanup = 4.9
         leader.link.seconds_back = 4.8
         await asyncio.sleep(world.random.uniform(10, 20))
@@ -262,21 +262,21 @@ async def test_slow_answers_do_not_extend_a_leadership(world: Simulation) -> Non
         await world.eventually(lambda leader=leader: not leader.leads, every=0.1)  # type: ignore[misc]
         await asyncio.sleep(world.random.uniform(0, 10))
         leader.link.there, leader.link.seconds_back = True, 0.0
-    assert all(each.terms for each in candidates)
+    assert all(candidate.terms for candidate in candidates)
     await finish(*tasks)
 
 
-@simulated
+@simulate_scenario
 async def test_slow_answers_renew_the_lease(world: Simulation) -> None:
     """Together they may take longer than half of the deadline, but not each one."""
     candidates = [Candidate(world, "one"), Candidate(world, "two")]
-    for each in candidates:
-        each.link.seconds = each.link.seconds_back = 1.3
-    tasks = [asyncio.create_task(each.campaign()) for each in candidates]
-    await world.eventually(lambda: any(each.leads for each in candidates), within=20, every=0.1)
+    for candidate in candidates:
+        candidate.link.seconds = candidate.link.seconds_back = 1.3
+    tasks = [asyncio.create_task(candidate.campaign()) for candidate in candidates]
+    await world.eventually(lambda: any(candidate.leads for candidate in candidates), within=20, every=0.1)
     await asyncio.sleep(600)
-    assert [len(each.terms) for each in candidates] == [0, 0]
-    (leader,) = (each for each in candidates if each.leads)
+    assert [len(candidate.terms) for candidate in candidates] == [0, 0]
+    (leader,) = (candidate for candidate in candidates if candidate.leads)
     # Another client edits the Lease: a conflicting update, a read, and an update.
     leader.link.seconds = leader.link.seconds_back = 1.2
     await asyncio.sleep(10)
@@ -287,7 +287,7 @@ async def test_slow_answers_renew_the_lease(world: Simulation) -> None:
     await finish(*tasks)
 
 
-@simulated
+@simulate_scenario
 async def test_lease_is_read_after_a_renewal_without_an_answer(world: Simulation) -> None:
     """The elector reads the Lease before it writes again."""
     one = Candidate(world, "one")
@@ -304,7 +304,7 @@ async def test_lease_is_read_after_a_renewal_without_an_answer(world: Simulation
         assert one.elector.is_leader
 
 
-@simulated
+@simulate_scenario
 async def test_each_write_changes_the_lease(world: Simulation) -> None:
     """Including the second write of a renewal whose first succeeded but was answered with an error."""
     one = Candidate(world, "one")
@@ -329,7 +329,7 @@ async def test_each_write_changes_the_lease(world: Simulation) -> None:
         assert renewed < 1
 
 
-@simulated
+@simulate_scenario
 async def test_leader_that_finds_another_holder_stops_at_once(world: Simulation) -> None:
     """Someone edited the Lease by hand."""
     one = Candidate(world, "one")
@@ -343,7 +343,7 @@ async def test_leader_that_finds_another_holder_stops_at_once(world: Simulation)
     await finish(task)
 
 
-@simulated
+@simulate_scenario
 async def test_invalid_work_is_refused(world: Simulation) -> None:
     elector = Candidate(world, "one").elector
     with pytest.raises(ConfigError, match=r"work must be an async function, and .*<lambda> is a plain one"):
@@ -351,7 +351,7 @@ async def test_invalid_work_is_refused(world: Simulation) -> None:
     assert spec(world)["holderIdentity"] == ""
 
 
-@simulated
+@simulate_scenario
 async def test_transitions_stay_those_of_the_own_term_until_it_ends(world: Simulation) -> None:
     """Also while the former leader cleans up: its late writes must not look like the new leader's."""
     one = Candidate(world, "one")
@@ -375,7 +375,7 @@ async def test_transitions_stay_those_of_the_own_term_until_it_ends(world: Simul
     assert one.elector.state.transitions == 2
 
 
-@simulated
+@simulate_scenario
 async def test_body_decides_how_the_context_ends(world: Simulation) -> None:
     elector = Candidate(world, "one").elector
     assert await elector.run(lambda: asyncio.sleep(3, "done")) == "done"
@@ -390,7 +390,7 @@ async def test_body_decides_how_the_context_ends(world: Simulation) -> None:
         elector.require_leadership()
 
 
-@simulated
+@simulate_scenario
 async def test_lost_leadership_and_cancellation_are_distinguished(world: Simulation) -> None:
     one = Candidate(world, "one")
     deadline_passed = False
@@ -435,7 +435,7 @@ async def test_lost_leadership_and_cancellation_are_distinguished(world: Simulat
         assert one.elector.is_leader
 
 
-@simulated
+@simulate_scenario
 async def test_work_that_ends_too_late_is_logged(world: Simulation) -> None:
     one = Candidate(world, "one")
     one.cleanup = 30
@@ -447,7 +447,7 @@ async def test_work_that_ends_too_late_is_logged(world: Simulation) -> None:
     assert any("ended 25.0 s after the lease had expired" in str(entry) for entry in world.history)
 
 
-@simulated
+@simulate_scenario
 async def test_refused_candidate_retries_and_logs_why(world: Simulation) -> None:
     one = Candidate(world, "one")
     rule = world.server.forbid("get", "leases")
@@ -461,21 +461,21 @@ async def test_refused_candidate_retries_and_logs_why(world: Simulation) -> None
     await finish(task)
 
 
-@simulated
+@simulate_scenario
 async def test_missing_namespace_is_logged_again(world: Simulation) -> None:
     elector = LeaderElector(world.client, "operator", "nowhere", "one", random=world.random)
     task = asyncio.create_task(elector.run(lambda: asyncio.sleep(1e9)))
     await asyncio.sleep(2 * WARN_EVERY + 60)
     warnings = [str(entry) for entry in world.history if " WARNING " in str(entry)]
     assert len(warnings) == 3
-    assert all('namespaces "nowhere" not found' in each for each in warnings)
+    assert all('namespaces "nowhere" not found' in warning for warning in warnings)
     assert not elector.is_leader
     world.server.create("v1", "namespaces", {"metadata": {"name": "nowhere"}})
     await world.eventually(lambda: elector.is_leader, within=5, every=0.1)
     await finish(task)
 
 
-@simulated
+@simulate_scenario
 async def test_unexpected_error_is_retried(world: Simulation) -> None:
     """A user's transport may raise anything: neither the waiting nor the leadership ends."""
     one = Candidate(world, "one")
@@ -492,12 +492,12 @@ async def test_unexpected_error_is_retried(world: Simulation) -> None:
         await asyncio.sleep(7)
     assert (one.leads, one.lost) == (True, [])
     warnings = [str(entry) for entry in world.history if " WARNING " in str(entry)]
-    said = [each.partition(">: ")[2].partition("; raised in ")[0] for each in warnings]
+    said = [warning.partition(">: ")[2].partition("; raised in ")[0] for warning in warnings]
     assert said == ["ZeroDivisionError: a bug"] * 4
     await finish(task)
 
 
-@simulated
+@simulate_scenario
 async def test_closed_client_ends_the_leadership(world: Simulation) -> None:
     client = world.new_client()
     elector = LeaderElector(client, "operator", "default", "one")
@@ -525,7 +525,7 @@ def test_state_may_be_read_in_any_thread_and_after_the_loop_has_ended() -> None:
     assert (state.is_leader, state.renewed_seconds is not None) == (False, True)
 
 
-@simulated
+@simulate_scenario
 async def test_each_new_leader_is_reported_once_c91(world: Simulation) -> None:
     """Unlike upstream's OnStoppedLeading, it is not called if the candidate never led."""
     one, two = Candidate(world, "one"), Candidate(world, "two")

@@ -13,12 +13,12 @@ from aioinformer import LeaderElector, TransportError
 from aioinformer._core.tasks import finish
 from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .world import Candidate, spec, verbs
 
 
-@simulated
+@simulate_scenario
 async def test_lease_is_given_back_and_the_next_candidate_leads_at_once_c90(world: Simulation) -> None:
     one, two = Candidate(world, "one"), Candidate(world, "two")
     async with one.elector:
@@ -38,7 +38,7 @@ async def test_lease_is_given_back_and_the_next_candidate_leads_at_once_c90(worl
     await finish(waiting)
 
 
-@simulated
+@simulate_scenario
 async def test_giving_back_continues_after_a_conflict_c90(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
@@ -47,7 +47,7 @@ async def test_giving_back_continues_after_a_conflict_c90(world: Simulation) -> 
     failing.remove()
 
 
-@simulated
+@simulate_scenario
 async def test_lease_expires_without_release(world: Simulation) -> None:
     one, two = Candidate(world, "one", release=False), Candidate(world, "two")
     async with one.elector:
@@ -61,7 +61,7 @@ async def test_lease_expires_without_release(world: Simulation) -> None:
     await finish(waiting)
 
 
-@simulated
+@simulate_scenario
 async def test_lease_expires_once_after_let_expire(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
@@ -76,7 +76,7 @@ async def test_lease_expires_once_after_let_expire(world: Simulation) -> None:
     assert spec(world)["holderIdentity"] == ""
 
 
-@simulated
+@simulate_scenario
 async def test_work_that_ended_in_time_is_not_logged_as_late(world: Simulation) -> None:
     """Even if the renewing task ends late, since a request swallows its cancellation."""
     one = Candidate(world, "one")
@@ -97,7 +97,7 @@ async def test_work_that_ended_in_time_is_not_logged_as_late(world: Simulation) 
     assert not any("after the lease" in str(entry) for entry in world.history)
 
 
-@simulated
+@simulate_scenario
 async def test_work_that_still_runs_is_logged_as_running(world: Simulation) -> None:
     """Including after a lost leadership."""
     one = Candidate(world, "one")
@@ -115,12 +115,12 @@ async def test_work_that_still_runs_is_logged_as_running(world: Simulation) -> N
     with pytest.raises(LeadershipLostError):
         await leading
     assert any(
-        "leadership still runs, 25.0 s after the lease has expired: a thread" in str(each)
-        for each in world.history
+        "leadership still runs, 25.0 s after the lease has expired: a thread" in str(entry)
+        for entry in world.history
     )
 
 
-@simulated
+@simulate_scenario
 async def test_failure_to_give_back_does_not_change_the_outcome(world: Simulation) -> None:
     client = world.new_client()
     with pytest.raises(TimeoutError):
@@ -129,7 +129,7 @@ async def test_failure_to_give_back_does_not_change_the_outcome(world: Simulatio
             await asyncio.sleep(1e9)
 
 
-@simulated
+@simulate_scenario
 async def test_giving_back_ends_without_an_answer(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
@@ -138,7 +138,7 @@ async def test_giving_back_ends_without_an_answer(world: Simulation) -> None:
     assert re.search("could not be released, it has to expire: .*no answer within 5 s", warning)
 
 
-@simulated
+@simulate_scenario
 async def test_request_that_swallows_its_cancellation_is_the_last(world: Simulation) -> None:
     one = Candidate(world, "one")
     send = one.link.send
@@ -158,7 +158,7 @@ async def test_request_that_swallows_its_cancellation_is_the_last(world: Simulat
     assert spec(world)["holderIdentity"] == ""
 
 
-@simulated
+@simulate_scenario
 async def test_candidate_cancelled_during_a_request_leaves_no_lease(world: Simulation) -> None:
     """Only the answer is missing; the Lease may be held."""
     one = Candidate(world, "one")
@@ -174,23 +174,23 @@ async def test_candidate_cancelled_during_a_request_leaves_no_lease(world: Simul
     assert spec(world)["holderIdentity"] == ""
 
 
-@simulated
+@simulate_scenario
 async def test_candidate_that_lost_the_race_gives_nothing_back(world: Simulation) -> None:
     """It ends at once, even if the server does not answer."""
     candidates = [Candidate(world, name) for name in ("one", "two", "three")]
-    tasks = {each: asyncio.create_task(each.campaign()) for each in candidates}
+    tasks = {candidate: asyncio.create_task(candidate.campaign()) for candidate in candidates}
     await asyncio.sleep(60)
     assert verbs(world).count("create") == 3
-    losers = [each for each in candidates if not each.leads]
-    for each in losers:
-        each.link.there = False
+    losers = [candidate for candidate in candidates if not candidate.leads]
+    for loser in losers:
+        loser.link.there = False
     began = world.now
-    await finish(*(tasks.pop(each) for each in losers))
+    await finish(*(tasks.pop(loser) for loser in losers))
     assert world.now == began
     await finish(*tasks.values())
 
 
-@simulated
+@simulate_scenario
 async def test_second_cancellation_still_gives_the_lease_back(world: Simulation) -> None:
     """At any step of leaving."""
     for step in range(20):

@@ -11,12 +11,12 @@ from aioinformer import Client, LeaderElector
 from aioinformer._core.tasks import finish
 from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import APIServer, Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .world import Candidate, spec
 
 
-@simulated
+@simulate_scenario
 async def test_leader_does_not_lead_after_a_long_sleep(world: Simulation) -> None:
     slept = 0.0
     one = Candidate(world, "one", asleep=lambda: 1000.0 + slept)
@@ -39,7 +39,7 @@ async def test_leader_does_not_lead_after_a_long_sleep(world: Simulation) -> Non
     await finish(task)
 
 
-@simulated
+@simulate_scenario
 async def test_short_sleep_shortens_the_remaining_time(world: Simulation) -> None:
     slept = 0.0
     one = Candidate(world, "one", asleep=lambda: slept)
@@ -53,7 +53,7 @@ async def test_short_sleep_shortens_the_remaining_time(world: Simulation) -> Non
     await finish(task)
 
 
-@simulated
+@simulate_scenario
 async def test_leader_that_slept_finds_the_new_leader(world: Simulation) -> None:
     slept = 0.0
     one, two = Candidate(world, "one", asleep=lambda: slept), Candidate(world, "two")

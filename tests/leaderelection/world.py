@@ -123,21 +123,21 @@ class Candidate:
 
 def never_two(world: Simulation, candidates: Iterable[Candidate]) -> None:
     """Check that two candidates never lead at once."""
-    everybody = list(candidates)
+    all_candidates = list(candidates)
 
     def check() -> None:
-        leading = [each.name for each in everybody if each.leads]
+        leading = [candidate.name for candidate in all_candidates if candidate.leads]
         assert len(leading) <= 1, leading
-        for each in everybody:
-            assert not each.elector.is_leader or each.leads or each.elector._is_entered
+        for candidate in all_candidates:
+            assert not candidate.elector.is_leader or candidate.leads or candidate.elector._is_entered
 
     world.always(check)
 
 
 def spec(world: Simulation) -> dict[str, Any]:
     """Return the Lease's spec."""
-    found: dict[str, Any] = world.server.get(*LEASE)["spec"]
-    return found
+    fields: dict[str, Any] = world.server.get(*LEASE)["spec"]
+    return fields
 
 
 def verbs(world: Simulation) -> list[str]:

@@ -48,13 +48,13 @@ def version_of(obj: Any) -> str:
 def is_event(raw: bytes) -> bool:
     """Whether a line is JSON of an event, by another parser than the one that is tested."""
     try:
-        found = json.loads(raw.decode("utf-8", "replace"))
+        value = json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and isinstance(found.get("type"), str) and "object" in found
+    return isinstance(value, dict) and isinstance(value.get("type"), str) and "object" in value
 
 
-def applied(state: dict[str, str], lines: list[bytes]) -> dict[str, str]:
+def apply(state: dict[str, str], lines: list[bytes]) -> dict[str, str]:
     """The state after these events."""
     state = dict(state)
     for raw in lines:
@@ -115,7 +115,7 @@ class Replay:
             body += bookmark(LAST, closing=True)
         elif kind == "watch":
             body = b"".join(
-                each for each in LINES if int(version_of(json.loads(each)["object"])) > int(version)
+                entry for entry in LINES if int(version_of(json.loads(entry)["object"])) > int(version)
             )
         if self._is_next(kind):
             async for data in self._in_pieces(self._damage(body)):

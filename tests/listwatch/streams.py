@@ -57,7 +57,7 @@ class FakeServer:
 
 
 @asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeServer]:
+async def serve(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeServer]:
     """A FakeServer on a free port of the loopback interface."""
     fake = FakeServer(handler)
     server = HTTPServer(fake, handler_cancellation=True)

@@ -24,10 +24,10 @@ from ..client.clusters import (
     Plugin,
     write_kubeconfig,
 )
-from .streams import EVENT, POD_LIST, begin, json_of, serving
+from .streams import EVENT, POD_LIST, begin, json_of, serve
 
 
-async def cancelled_after(turns: int, work: Awaitable[Any]) -> bool:
+async def cancel_after(turns: int, work: Awaitable[Any]) -> bool:
     """Cancel this after so many event loop iterations; return whether it was still running."""
     task = asyncio.ensure_future(work)
     for _ in range(turns):
@@ -41,10 +41,10 @@ async def cancelled_after(turns: int, work: Awaitable[Any]) -> bool:
     return task.cancelled()
 
 
-async def cancelled_everywhere(work: Callable[[], Awaitable[Any]]) -> int:
+async def cancel_everywhere(work: Callable[[], Awaitable[Any]]) -> int:
     """Cancel this after one event loop iteration, then after more, until it ends first; return how often."""
     turns = count = 0
-    while await cancelled_after(turns, work()):
+    while await cancel_after(turns, work()):
         turns += 1 + turns // 8  # while a thread works the loop turns without end
         count += 1
     return count
@@ -79,7 +79,7 @@ async def test_requests(library: str, tmp_path: Path, tls: bool) -> None:
             await answer.write(POD_LIST[50:].encode())
         return answer
 
-    async with serving(answer, authority.server_context() if tls else None) as server:
+    async with serve(answer, authority.server_context() if tls else None) as server:
         token = tmp_path / "token"
         path = write_kubeconfig(
             tmp_path / "config", server.url, {"tokenFile": str(token)}, ca=authority.pem if tls else None
@@ -100,7 +100,7 @@ async def test_requests(library: str, tmp_path: Path, tls: bool) -> None:
                     await stream.aclose()
 
         clients: list[Client] = []
-        assert await cancelled_everywhere(work) > 10
+        assert await cancel_everywhere(work) > 10
         for client in clients:
             assert_at_rest(client)
 
@@ -113,7 +113,7 @@ async def test_cancelled_requests_of_an_open_client(library: str) -> None:
         await opened.write(EVENT)
         return opened
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         pods = ListWatch.for_resource(client, "v1", "pods")
 
         async def read() -> None:
@@ -127,8 +127,8 @@ async def test_cancelled_requests_of_an_open_client(library: str) -> None:
             finally:
                 await stream.aclose()
 
-        assert await cancelled_everywhere(read) > 3
-        assert await cancelled_everywhere(watch) > 3
+        assert await cancel_everywhere(read) > 3
+        assert await cancel_everywhere(watch) > 3
         assert_at_rest(client)
         await read()
         await watch()
@@ -142,7 +142,7 @@ async def test_cancelled_renewal_does_not_stop_other_requests(library: str, tmp_
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(POD_LIST)
 
-    async with serving(answer) as server:
+    async with serve(answer) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
         client = Client.from_kubeconfig(path=path, library=library)
         first = asyncio.ensure_future(client.get("/api"))
@@ -184,7 +184,7 @@ async def test_cancelled_plugin_at_every_moment(tmp_path: Path) -> None:
     async def work() -> None:
         await run_exec_plugin(plugin.user()["exec"], str(tmp_path), {})
 
-    assert await cancelled_everywhere(work) > 10
+    assert await cancel_everywhere(work) > 10
 
 
 async def test_a_cancelled_plugin_leaves_no_process(library: str, tmp_path: Path) -> None:

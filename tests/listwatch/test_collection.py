@@ -146,7 +146,7 @@ def test_request_text() -> None:
 )
 def test_error_for_an_unsupported_field_selector_says_what_to_use(message: str, has_hint: bool) -> None:
     pods = Collection("v1", "pods", field_selector="spec.node=a")
-    with pytest.raises(ApiError, match=message) as raised, pods.explaining():
+    with pytest.raises(ApiError, match=message) as raised, pods.explain_errors():
         raise ApiError(400, "BadRequest", message)
     assert ("use an index or a predicate" in str(raised.value)) is has_hint
 
@@ -165,6 +165,6 @@ def test_a_built_in_resource_in_the_wrong_group_gets_the_right_one(
     api_version: str, plural: str, where: str
 ) -> None:
     absent = ApiError(404, "NotFound", "404 page not found")
-    with pytest.raises(ApiError) as raised, Collection(api_version, plural).explaining():
+    with pytest.raises(ApiError) as raised, Collection(api_version, plural).explain_errors():
         raise absent
     assert f"check api_version {api_version!r}{where}, plural {plural!r}" in str(raised.value)

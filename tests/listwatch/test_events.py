@@ -18,7 +18,7 @@ from aioinformer.listwatch.partial import partial_object
 from aioinformer.objects.codec import codec_for, decode_bookmark
 from aioinformer.objects.meta import NO_EVENT
 
-from ..steps import running
+from ..steps import run_during
 from ..virtual_time import virtual_time
 from .streams import EVENT, Chunks
 
@@ -34,7 +34,7 @@ def span(line: bytes) -> Span:
     return b"{" + line + b"}", 1, len(line) + 1
 
 
-def decoded(lines: list[bytes]) -> list[WatchEvent]:
+def read_lines(lines: list[bytes]) -> list[WatchEvent]:
     return decode_lines(map(span, lines))
 
 
@@ -48,15 +48,15 @@ def test_a_line_means_the_same_in_every_layout(type_: str, object_: dict[str, An
     usual = json.dumps(line, separators=(",", ":"), ensure_ascii=ascii_).encode()
     turned = json.dumps({"object": object_, "type": type_}, ensure_ascii=ascii_).encode()
     for layout in (usual, usual + b"\r", b" " + usual, json.dumps(line).encode(), turned):
-        [event] = decoded([layout])
-        found = event.object if type_ == "ERROR" else json.loads(event.object)
-        assert (event.type, found) == (type_, object_)
+        [event] = read_lines([layout])
+        content = event.object if type_ == "ERROR" else json.loads(event.object)
+        assert (event.type, content) == (type_, object_)
 
 
 def test_objects_are_cut_out_as_they_were_sent() -> None:
     raw = '{"metadata":{"name":"ü"} ,"spec": {}}'.encode()
-    assert decoded([b'{"type":"MODIFIED","object":' + raw + b"}"]) == [WatchEvent("MODIFIED", raw)]
-    assert decoded([b'{"object": ' + raw + b', "type": "DELETED"}']) == [WatchEvent("DELETED", raw)]
+    assert read_lines([b'{"type":"MODIFIED","object":' + raw + b"}"]) == [WatchEvent("MODIFIED", raw)]
+    assert read_lines([b'{"object": ' + raw + b', "type": "DELETED"}']) == [WatchEvent("DELETED", raw)]
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_objects_are_cut_out_as_they_were_sent() -> None:
 )
 def test_line_without_an_event_is_returned_as_it_is(line: bytes) -> None:
     pod = WatchEvent("ADDED", b'{"kind":"Pod","metadata":{"name":"a"}}')
-    assert decoded([line, EVENT.rstrip()]) == [WatchEvent(NO_EVENT, line), pod]
+    assert read_lines([line, EVENT.rstrip()]) == [WatchEvent(NO_EVENT, line), pod]
 
 
 def test_bad_object_is_left_to_the_decoder() -> None:
-    assert decoded([b'{"type":"ADDED","object":{"a":1}']) == [WatchEvent("ADDED", b'{"a":1')]
+    assert read_lines([b'{"type":"ADDED","object":{"a":1}']) == [WatchEvent("ADDED", b'{"a":1')]
 
 
 @pytest.mark.parametrize("behind", [b',"seen":1', b',"extra":{"a":[1]}', b', "x": null, "y": {}', b" "])
 @pytest.mark.parametrize("drop_managed_fields", [False, True])
 def test_decoder_drops_fields_after_an_object(behind: bytes, drop_managed_fields: bool) -> None:
     raw = b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","resourceVersion":"7"},"spec":{}}'
-    [event, mark] = decoded(
+    [event, mark] = read_lines(
         [b'{"type":"%s","object":%s%s}' % (type_, raw, behind) for type_ in (b"DELETED", b"BOOKMARK")]
     )
     assert (event.type, mark.type) == ("DELETED", "BOOKMARK")
@@ -101,18 +101,18 @@ def test_decoder_drops_fields_after_an_object(behind: bytes, drop_managed_fields
 
 @pytest.mark.parametrize("behind", [b"}", b",", b',"seen"', b"{}", b',"seen":1}{"a":2'])
 def test_other_text_after_an_object_is_malformed(behind: bytes) -> None:
-    [event] = decoded([b'{"type":"ADDED","object":{"metadata":{"name":"a"}}%s}' % behind])
+    [event] = read_lines([b'{"type":"ADDED","object":{"metadata":{"name":"a"}}%s}' % behind])
     with pytest.raises(DecodeError):
         codec_for(KubeObject).decode(event.object)
 
 
 def test_other_types_and_errors_without_a_status_are_returned() -> None:
-    assert decoded([b'{"type":"DRAINED","object":{}}']) == [WatchEvent("DRAINED", b"{}")]
-    assert decoded([b'{"type":"ERROR","object":"no status"}']) == [WatchEvent("ERROR", b'"no status"')]
+    assert read_lines([b'{"type":"DRAINED","object":{}}']) == [WatchEvent("DRAINED", b"{}")]
+    assert read_lines([b'{"type":"ERROR","object":"no status"}']) == [WatchEvent("ERROR", b'"no status"')]
 
 
 def test_blank_lines_are_skipped() -> None:
-    assert decoded([b"", b"\r", b"  "]) == []
+    assert read_lines([b"", b"\r", b"  "]) == []
 
 
 def stream_of(*chunks: bytes | Exception, longest: int = LONGEST_OBJECT) -> tuple[EventStream, Chunks]:
@@ -146,7 +146,7 @@ async def test_endless_blank_lines_let_other_tasks_run() -> None:
             others += 1
             await asyncio.sleep(0)
 
-    async with running(count()):
+    async with run_during(count()):
         assert len(await anext(stream)) == 1
     assert others >= 10
 

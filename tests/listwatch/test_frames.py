@@ -44,12 +44,12 @@ def event(type_: str, raw: bytes, type_meta: TypeMeta = samples.POD) -> bytes:
     return frame(message((1, type_), (2, field(1, envelope(raw, type_meta)))))
 
 
-def decoded(stream: bytes, frames: Frames | None = None) -> list[WatchEvent]:
+def decode_stream(stream: bytes, frames: Frames | None = None) -> list[WatchEvent]:
     frames = frames or Frames()
     return frames.events(frames.feed(stream))
 
 
-async def streamed(*chunks: bytes) -> list[list[WatchEvent]]:
+async def read_stream(*chunks: bytes) -> list[list[WatchEvent]]:
     return [batch async for batch in EventStream(Chunks(chunks))]
 
 
@@ -57,14 +57,16 @@ async def streamed(*chunks: bytes) -> list[list[WatchEvent]]:
 def test_however_a_stream_is_cut_its_events_are_the_same(
     events: list[tuple[str, bytes]], cuts: st.DataObject
 ) -> None:
-    stream = b"".join(event(*each) for each in events)
-    frames, found, at = Frames(), list[WatchEvent](), 0
+    stream = b"".join(event(*parts) for parts in events)
+    frames, read_events, at = Frames(), list[WatchEvent](), 0
     while at < len(stream):
         size = cuts.draw(st.integers(0, 30) | st.integers(0, 30_000))
-        found += decoded(stream[at : at + size], frames)
+        read_events += decode_stream(stream[at : at + size], frames)
         at += size
-    assert [(each.type, each.object._kept) for each in found] == events
-    assert all(each.object == samples.kube_object(raw) for each, (_, raw) in zip(found, events, strict=True))
+    assert [(decoded_event.type, decoded_event.object._kept) for decoded_event in read_events] == events
+    assert all(
+        read.object == samples.kube_object(raw) for read, (_, raw) in zip(read_events, events, strict=True)
+    )
     assert frames.last() == []
 
 
@@ -78,26 +80,26 @@ def test_an_event_means_the_same_in_every_layout(type_: str, raw: bytes, layout:
     }[layout]
     frames = Frames()
     for _ in range(2):  # the second time it knows what the first one was of
-        [found] = decoded(frame(body), frames)
-        assert (found.type, found.object._kept, found.object.kind) == (type_, raw, "Pod")
-        [found] = decoded(event(type_, raw), frames)
-        assert (found.type, found.object._kept) == (type_, raw)
+        [read_event] = decode_stream(frame(body), frames)
+        assert (read_event.type, read_event.object._kept, read_event.object.kind) == (type_, raw, "Pod")
+        [read_event] = decode_stream(event(type_, raw), frames)
+        assert (read_event.type, read_event.object._kept) == (type_, raw)
 
 
 def test_kinds_may_change() -> None:
     frames = Frames()
     partial = TypeMeta("meta.k8s.io/v1", "PartialObjectMetadata")
     for type_meta in (samples.POD, partial, samples.POD, TypeMeta("v1", "Node"), partial):
-        [found] = decoded(event("ADDED", pod_protobuf(), type_meta), frames)
-        assert (found.object.api_version, found.object.kind) == type_meta
+        [read_event] = decode_stream(event("ADDED", pod_protobuf(), type_meta), frames)
+        assert (read_event.object.api_version, read_event.object.kind) == type_meta
 
 
 def test_a_bookmark_is_read_as_that_of_json() -> None:
     raw = field(1, samples.metadata("", "", "42", (12, entry("k8s.io/initial-events-end", "true")))) + field(
         2, b""
     )
-    [found] = decoded(event("BOOKMARK", raw))
-    bookmark = decode_bookmark(found.object)
+    [read_event] = decode_stream(event("BOOKMARK", raw))
+    bookmark = decode_bookmark(read_event.object)
     assert (bookmark.resource_version, bookmark.metadata.annotations) == (
         "42",
         {"k8s.io/initial-events-end": "true"},
@@ -105,7 +107,9 @@ def test_a_bookmark_is_read_as_that_of_json() -> None:
 
 
 def test_the_status_of_an_error_is_decoded() -> None:
-    assert decoded(event("ERROR", STATUS, TypeMeta("v1", "Status"))) == [WatchEvent("ERROR", STATUS_JSON)]
+    assert decode_stream(event("ERROR", STATUS, TypeMeta("v1", "Status"))) == [
+        WatchEvent("ERROR", STATUS_JSON)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,7 @@ def test_the_status_of_an_error_is_decoded() -> None:
 )
 def test_frame_without_an_event_does_not_stop_the_others(body: bytes) -> None:
     stream = event("ADDED", pod_protobuf("a")) + frame(body) + event("ADDED", pod_protobuf("b"))
-    assert [(each.type, each.object) for each in decoded(stream)] == [
+    assert [(read.type, read.object) for read in decode_stream(stream)] == [
         ("ADDED", samples.kube_object(pod_protobuf("a"))),
         (NO_EVENT, body),
         ("ADDED", samples.kube_object(pod_protobuf("b"))),
@@ -134,11 +138,11 @@ def test_unreadable_object_is_replaced_by_its_error() -> None:
     bad = pod_protobuf() + b"\x1a\x05"
     frames = Frames()
     for _ in range(2):
-        [found] = decoded(event("MODIFIED", bad), frames)
-        assert found.type == "MODIFIED"
+        [read_event] = decode_stream(event("MODIFIED", bad), frames)
+        assert read_event.type == "MODIFIED"
         for decode in (codec_for(KubeObject).decode, codec_for(dict).decode, decode_bookmark):
             with pytest.raises(DecodeError, match=r"not a Kubernetes object: .*; it has [0-9]+ bytes"):
-                decode(found.object)
+                decode(read_event.object)
 
 
 def test_unreadable_objects_are_freed() -> None:
@@ -146,7 +150,7 @@ def test_unreadable_objects_are_freed() -> None:
 
     def errors() -> int:
         gc.collect()
-        return len([each for each in gc.get_objects() if isinstance(each, DecodeError)])
+        return len([obj for obj in gc.get_objects() if isinstance(obj, DecodeError)])
 
     rejected: list[str] = []
     intake = EventDecoder(
@@ -154,7 +158,7 @@ def test_unreadable_objects_are_freed() -> None:
     )
     before = errors()
     for _ in range(3):
-        intake.changes_of(decoded(event("MODIFIED", pod_protobuf() + b"\x1a\x05")), from_any=False)
+        intake.changes_of(decode_stream(event("MODIFIED", pod_protobuf() + b"\x1a\x05")), from_any=False)
     assert len(rejected) == 3
     assert errors() <= before
 
@@ -162,7 +166,7 @@ def test_unreadable_objects_are_freed() -> None:
 def test_unknown_kind_ends_the_stream() -> None:
     """The request did not ask for it."""
     with pytest.raises(DecodeError, match=r"Cave of example\.com/v1 cannot be read as protobuf"):
-        decoded(event("ADDED", pod_protobuf(), TypeMeta("example.com/v1", "Cave")))
+        decode_stream(event("ADDED", pod_protobuf(), TypeMeta("example.com/v1", "Cave")))
 
 
 @given(st.data())
@@ -176,8 +180,8 @@ def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> No
         stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 255))
     frames = Frames()
     try:
-        for found in decoded(bytes(stream), frames):
-            assert isinstance(found.object, (KubeObject, bytes, dict, DecodeError))
+        for read_event in decode_stream(bytes(stream), frames):
+            assert isinstance(read_event.object, (KubeObject, bytes, dict, DecodeError))
         frames.last()
     except (DecodeError, TransportError):
         pass
@@ -187,8 +191,8 @@ def test_a_frame_that_spans_many_chunks_is_joined_once() -> None:
     body = message((1, "ADDED"), (2, bytes(8 * 1024 * 1024)))
     stream, frames = frame(body), Frames()
     started = time.perf_counter()
-    found = [span for at in range(0, len(stream), 4096) for span in frames.feed(stream[at : at + 4096])]
-    assert [(end - begin) for _, begin, end in found] == [len(body)]
+    spans = [span for at in range(0, len(stream), 4096) for span in frames.feed(stream[at : at + 4096])]
+    assert [(end - begin) for _, begin, end in spans] == [len(body)]
     assert time.perf_counter() - started < 30  # quadratic joining takes minutes
 
 
@@ -203,16 +207,16 @@ def test_a_frame_has_its_limit() -> None:
 
 
 async def test_first_byte_decides_between_protobuf_and_json() -> None:
-    assert await streamed(event("ADDED", pod_protobuf("a")), event("DELETED", pod_protobuf("a"))) == [
+    assert await read_stream(event("ADDED", pod_protobuf("a")), event("DELETED", pod_protobuf("a"))) == [
         [WatchEvent("ADDED", samples.kube_object(pod_protobuf("a")))],
         [WatchEvent("DELETED", samples.kube_object(pod_protobuf("a")))],
     ]
-    assert [each.type for [each] in await streamed(EVENT, EVENT)] == ["ADDED", "ADDED"]
-    assert await streamed() == []
+    assert [read.type for [read] in await read_stream(EVENT, EVENT)] == ["ADDED", "ADDED"]
+    assert await read_stream() == []
 
 
 async def test_batches_have_their_limit() -> None:
-    batches = await streamed(event("ADDED", pod_protobuf()) * (LONGEST_BATCH + 1))
+    batches = await read_stream(event("ADDED", pod_protobuf()) * (LONGEST_BATCH + 1))
     assert [len(batch) for batch in batches] == [LONGEST_BATCH, 1]
 
 
@@ -221,7 +225,7 @@ async def test_stream_cut_inside_an_event_is_a_transport_error(left: int) -> Non
     stream = EventStream(
         Chunks([event("ADDED", pod_protobuf("a")) + event("ADDED", pod_protobuf("b"))[:left]])
     )
-    assert [each.object.name for each in await anext(stream)] == ["a"]
+    assert [read.object.name for read in await anext(stream)] == ["a"]
     with pytest.raises(TransportError, match=f"in the middle of an event, after {left} bytes"):
         await anext(stream)
     with pytest.raises(StopAsyncIteration):
@@ -231,5 +235,5 @@ async def test_stream_cut_inside_an_event_is_a_transport_error(left: int) -> Non
 def test_objects_are_copies() -> None:
     """A cached object does not keep a chunk alive."""
     stream = event("ADDED", pod_protobuf()) + event("ADDED", pod_protobuf())
-    found: list[Any] = [each.object._kept for each in decoded(stream)]
-    assert all(type(kept) is bytes and len(kept) == len(pod_protobuf()) for kept in found)
+    raws: list[Any] = [read.object._kept for read in decode_stream(stream)]
+    assert all(type(kept) is bytes and len(kept) == len(pod_protobuf()) for kept in raws)

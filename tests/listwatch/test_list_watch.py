@@ -77,7 +77,7 @@ def test_list_watch_is_freed_with_its_last_reference() -> None:
     gc.disable()
     try:
         del collection, client
-        assert [each() for each in gone] == [None, None]
+        assert [reference() for reference in gone] == [None, None]
     finally:
         gc.enable()
 

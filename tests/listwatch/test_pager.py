@@ -13,7 +13,7 @@ from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, Transpor
 from aioinformer.listwatch.pager import Listed, Pager, Pieces
 from aioinformer.objects.meta import ListOptions, ListResult
 
-from ..reflector.scripted import FOREVER, Scripted, expired, page, raw_pod
+from ..reflector.scripted import FOREVER, Scripted, expired_error, page, raw_pod
 from ..virtual_time import virtual_time
 
 
@@ -40,24 +40,28 @@ class TestPager:
         server = Scripted([page(raw_pod("a"), version=5, token="more"), page(raw_pod("b"), version=6)])
         listed = await pager(server).list("3", 1)
         assert listed == Listed([(raw_pod("a"),), (raw_pod("b"),)], "5", paginated=True)
-        asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
+        asked = [
+            (listing.resource_version, listing.continue_token, listing.limit) for listing in server.lists
+        ]
         assert asked == [("3", "", 1), ("", "more", 1)]
 
     @virtual_time
     async def test_an_expired_token_falls_back_to_one_full_list_at_the_same_version(self) -> None:
         """C63: "10", continue, "10" without a limit; the abandoned pages are dropped."""
         server = Scripted(
-            [page(raw_pod("a"), version=5, token="more"), expired(), page(raw_pod("b"), version=7)]
+            [page(raw_pod("a"), version=5, token="more"), expired_error(), page(raw_pod("b"), version=7)]
         )
         assert await pager(server).list("10", 1) == Listed([(raw_pod("b"),)], "7", paginated=True)
-        asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
+        asked = [
+            (listing.resource_version, listing.continue_token, listing.limit) for listing in server.lists
+        ]
         assert asked == [("10", "", 1), ("", "more", 1), ("10", "", 0)]
         server.assert_closed()
 
     @virtual_time
     async def test_expired_token_without_page_size_is_an_error(self) -> None:
         """Otherwise a server that sends pages anyway, and whose tokens expire, would be asked in a hot loop."""
-        server = Scripted([page(raw_pod("a"), version=5, token="more"), expired()] * 2)
+        server = Scripted([page(raw_pod("a"), version=5, token="more"), expired_error()] * 2)
         with pytest.raises(ApiError, match="Expired"):
             await pager(server).list("10", 1)
         assert len(server.lists) == 4
@@ -93,7 +97,7 @@ class TestPager:
     @virtual_time
     async def test_expired_first_page_is_raised(self) -> None:
         with pytest.raises(ApiError):
-            await pager(Scripted([expired()])).list("10", 500)
+            await pager(Scripted([expired_error()])).list("10", 500)
 
     @virtual_time
     async def test_list_without_an_answer_times_out(self) -> None:

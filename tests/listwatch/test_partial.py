@@ -11,10 +11,10 @@ from aiohttp import web
 
 from aioinformer import Client, KubeObject, ListOptions, ListWatch, WatchEvent
 from aioinformer.listwatch.body import PIECE, ListBodySplitter
-from aioinformer.listwatch.partial import PartialStream, partial_list, partial_object, reading_partial
+from aioinformer.listwatch.partial import PartialStream, partial_list, partial_object, read_partial
 from aioinformer.objects.meta import NO_EVENT, PARTIAL_KIND
 
-from .streams import EVENT, POD_LIST, begin, json_of, serving
+from .streams import EVENT, POD_LIST, begin, json_of, serve
 
 POD = b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"b":"}"}},"spec":{"x":1}}'
 PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","labels":{"b":"}"}}}'
@@ -62,7 +62,7 @@ def test_items_read_by_the_splitter_are_reduced(kind: str) -> None:
     items = [{"metadata": {"name": str(number)}, **spec} for number in range(600)]
     listed = {"kind": f"{kind}List", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": items}
     body = json.dumps(listed, separators=(",", ":")).removesuffix("]}")
-    splitter = ListBodySplitter(read_item=reading_partial(KubeObject.from_bytes))
+    splitter = ListBodySplitter(read_item=read_partial(KubeObject.from_bytes))
     whole = splitter.feed(body.encode() + b" " * PIECE)
     assert whole is not None
     read = [item for item in partial_list(whole).items if isinstance(item, KubeObject)]
@@ -75,7 +75,7 @@ async def test_request_asks_for_metadata(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(POD_LIST)
 
-    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+    async with serve(answer) as server, Client.from_url(server.url, library=library) as client:
         await ListWatch.for_resource(client, "v1", "pods").list()
         list_watch = ListWatch.for_resource(client, "v1", "pods", "red", metadata_only=True)
         await list_watch.list()
@@ -103,7 +103,7 @@ async def test_whole_objects_of_a_server_without_metadata_are_reduced() -> None:
         await response.write(b'{"type":"ERROR","object":{"kind":"Status","code":410,"metadata":{}}}\n')
         return response
 
-    async with serving(answer) as server, Client.from_url(server.url) as client:
+    async with serve(answer) as server, Client.from_url(server.url) as client:
         list_watch = ListWatch.for_resource(client, "v1", "pods", metadata_only=True)
         listed = await list_watch.list()
         assert [KubeObject.from_bytes(item).to_dict() for item in listed.items] == [

@@ -36,7 +36,7 @@ PODS = st.builds(
 META = message((1, ""), (2, "12"), (3, ""))
 
 
-def listed(*items: bytes, meta: bytes = META, kind: str = "PodList") -> bytes:
+def list_of(*items: bytes, meta: bytes = META, kind: str = "PodList") -> bytes:
     """A list as API servers write it."""
     return envelope(message((1, meta), *((2, item) for item in items)), TypeMeta("v1", kind))
 
@@ -72,7 +72,7 @@ def test_in_any_chunks_it_gives_the_same_items(
 
 
 def test_item_is_returned_when_it_is_complete() -> None:
-    body = listed(pod_protobuf("a"), pod_protobuf("b"))
+    body = list_of(pod_protobuf("a"), pod_protobuf("b"))
     splitter, end = ProtobufListSplitter(), body.index(pod_protobuf("a")) + len(pod_protobuf("a"))
     assert splitter.feed(body[: end - 1]) is None
     piece = splitter.feed(body[end - 1 : end])
@@ -91,7 +91,7 @@ def test_metadata_only_list_has_its_own_kind() -> None:
 
 def test_unreadable_item_is_replaced_by_its_error() -> None:
     [a, error, c] = items_of(
-        split(listed(pod_protobuf("a"), pod_protobuf("b") + b"\x1a\x05", pod_protobuf("c")), 40)
+        split(list_of(pod_protobuf("a"), pod_protobuf("b") + b"\x1a\x05", pod_protobuf("c")), 40)
     )
     assert (a.name, c.name) == ("a", "c")
     with pytest.raises(DecodeError, match="not a Kubernetes object"):
@@ -100,14 +100,14 @@ def test_unreadable_item_is_replaced_by_its_error() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_incomplete_body_is_a_transport_error(size: int) -> None:
-    body = listed(pod_protobuf("a"), pod_protobuf("b"))
+    body = list_of(pod_protobuf("a"), pod_protobuf("b"))
     for end in range(1, len(body) - 4):  # the last four are empty fields behind the list
         with pytest.raises(TransportError, match=f"the answer breaks off after {end} bytes"):
             split(body[:end], size)
 
 
 def test_list_without_a_version_is_a_list() -> None:
-    pieces = split(listed(pod_protobuf(), meta=b""), 10_000)
+    pieces = split(list_of(pod_protobuf(), meta=b""), 10_000)
     assert (len(items_of(pieces)), pieces[-1].resource_version) == (1, "")
 
 
@@ -127,7 +127,7 @@ def test_status_is_raised_as_its_error() -> None:
             b"knock, knock",
             "the answer is not a list: it does not begin as Kubernetes' protobuf does, but with b'knock",
         ),
-        (listed(kind="CaveList"), "Cave of v1 cannot be read as protobuf"),
+        (list_of(kind="CaveList"), "Cave of v1 cannot be read as protobuf"),
         (envelope(field(1, 5) + field(2, pod_protobuf()), TypeMeta("v1", "PodList")), "it has no such field"),
         (
             envelope(field(1, META) + b"\x12\x7f" + pod_protobuf(), TypeMeta("v1", "PodList")),
@@ -148,7 +148,7 @@ def test_other_answer_is_an_error_with_its_kind(body: bytes, message: str, size:
 
 @given(st.data())
 def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> None:
-    body = bytearray(listed(pod_protobuf("a"), samples.WHOLE, pod_protobuf("b")))
+    body = bytearray(list_of(pod_protobuf("a"), samples.WHOLE, pod_protobuf("b")))
     for _ in range(data.draw(st.integers(1, 3))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     try:
@@ -159,9 +159,9 @@ def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> No
 
 
 def test_an_item_has_its_limit() -> None:
-    assert len(items_of(split(listed(pod_protobuf("a")), 10, longest=len(pod_protobuf("a"))))) == 1
+    assert len(items_of(split(list_of(pod_protobuf("a")), 10, longest=len(pod_protobuf("a"))))) == 1
     with pytest.raises(DecodeError, match="no object has ended"):
-        split(listed(pod_protobuf("ab")), 10, longest=len(pod_protobuf("a")))
+        split(list_of(pod_protobuf("ab")), 10, longest=len(pod_protobuf("a")))
 
 
 def test_body_without_a_kind_has_its_limit() -> None:
@@ -172,7 +172,7 @@ def test_body_without_a_kind_has_its_limit() -> None:
 
 
 def test_an_item_that_spans_many_chunks_is_joined_once() -> None:
-    body = listed(pod_protobuf("a", "ns", "1", (12, entry("note", "x" * 8_000_000))))
+    body = list_of(pod_protobuf("a", "ns", "1", (12, entry("note", "x" * 8_000_000))))
     started = time.perf_counter()
     assert [item.name for item in items_of(split(body, 4096))] == ["a"]
     assert time.perf_counter() - started < 30  # quadratic joining takes minutes
@@ -180,6 +180,6 @@ def test_an_item_that_spans_many_chunks_is_joined_once() -> None:
 
 def test_items_are_copies() -> None:
     """A cached object does not keep a body alive."""
-    for item in items_of(split(listed(pod_protobuf("a"), pod_protobuf("b")), 10_000)):
+    for item in items_of(split(list_of(pod_protobuf("a"), pod_protobuf("b")), 10_000)):
         assert type(item._kept) is bytes
         assert len(item._kept) == len(pod_protobuf("a"))

@@ -21,8 +21,8 @@ from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer.fifo.queue import FIFO
 from aioinformer.reflector import backoff
 
-from ..client.wire import wired
-from .replay import LAST, LATER, LINES, LIST, STREAM, WATCH, Replay, applied, is_event, versions_in
+from ..client.wire import serve_wire
+from .replay import LAST, LATER, LINES, LIST, STREAM, WATCH, Replay, apply, is_event, versions_in
 
 PATIENCE = 30.0
 EXAMPLES = settings().max_examples // 4
@@ -55,7 +55,7 @@ class Subject:
     @property
     def complaints(self) -> int:
         """The errors of dropped objects."""
-        return len(self.errors) + sum(each.rejected for each in self.informer.state.reflectors)
+        return len(self.errors) + sum(reflector.rejected for reflector in self.informer.state.reflectors)
 
     async def until(self, condition: Any) -> None:
         try:
@@ -69,7 +69,7 @@ class Subject:
 
 @asynccontextmanager
 async def replay_informer(replay: Replay, **options: Any) -> AsyncIterator[Subject]:
-    async with wired(replay) as server, Client.from_url(server.url) as client:
+    async with serve_wire(replay) as server, Client.from_url(server.url) as client:
         list_watch = ListWatch.for_resource(client, "v1", "configmaps")
         informer = SharedIndexInformer(list_watch, KubeObject, random=Random(0), **options)
         subject = Subject(informer)
@@ -144,7 +144,7 @@ async def play(kind: str, damaged: bytes, original: bytes, goes_on: bool, size: 
         replay.honest.set()
         await subject.until(lambda: subject.cached == versions_in(LATER))
         whole_lines = damaged.split(b"\n")[:-1]
-        if kind != "list" and any(each.strip() and not is_event(each) for each in whole_lines):
+        if kind != "list" and any(line.strip() and not is_event(line) for line in whole_lines):
             await subject.until(lambda: subject.complaints > 0)
 
 
@@ -171,22 +171,22 @@ def damaged_lines(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
     """The watch with some lines made unreadable, and the lines that are whole."""
     chosen = draw(st.sets(st.integers(0, len(LINES) - 2), min_size=1, max_size=4))
     data, intact = b"", []
-    for number, each in enumerate(LINES):
+    for number, line in enumerate(LINES):
         if number not in chosen:
-            data += each
-            intact.append(each)
+            data += line
+            intact.append(line)
             continue
-        at = draw(st.integers(0, len(each) - 2))
+        at = draw(st.integers(0, len(line) - 2))
         match draw(st.sampled_from(["cut", "drop", "insert", "interleave"])):
             case "cut":
-                broken = each[:at]
+                broken = line[:at]
             case "drop":
-                broken = each[:at] + each[at + draw(st.integers(1, 40)) :].rstrip(b"\n")
+                broken = line[:at] + line[at + draw(st.integers(1, 40)) :].rstrip(b"\n")
             case "insert":
-                broken = each[:at] + draw(NOISE) + each[at:-1]
+                broken = line[:at] + draw(NOISE) + line[at:-1]
             case _:
                 other = LINES[draw(st.integers(0, len(LINES) - 1))].rstrip(b"\n")
-                broken = b"".join(each[i : i + 9] + other[i : i + 9] for i in range(0, len(each) - 1, 9))
+                broken = b"".join(line[i : i + 9] + other[i : i + 9] for i in range(0, len(line) - 1, 9))
         parts = broken.split(b"\n")
         assume(any(part.strip() for part in parts))
         assume(not any(is_event(part) for part in parts))
@@ -214,7 +214,7 @@ async def test_damaged_lines_do_not_lose_whole_lines(damaged: tuple[bytes, list[
         await queue._lock()  # what was popped has been stored
         seen = subject.cached
         queue._leave()
-        assert seen in (applied(versions_in(LIST), intact), versions_in(LATER))
+        assert seen in (apply(versions_in(LIST), intact), versions_in(LATER))
         assert subject.complaints
         await subject.until(lambda: subject.cached == versions_in(LATER))
         assert not subject.errors

@@ -36,7 +36,7 @@ from aioinformer.operator import Change
 from ..samples import (
     POD,
     LoosePod,
-    compressed,
+    compress_object,
     pod,
     pod_dict,
 )
@@ -85,7 +85,7 @@ def every_kind() -> list[Any]:
     plain = KubeObject.from_dict(WHOLE)
     obj = KubeObject.from_bytes(plain.raw, POD)
     kinds: list[type[Any]] = [dict, Typed, LoosePod, V1Pod, NewPod]
-    return [obj, compressed(obj), *(codec_for(each).decode(plain.raw, POD) for each in kinds)]
+    return [obj, compress_object(obj), *(codec_for(kind).decode(plain.raw, POD) for kind in kinds)]
 
 
 @pytest.mark.parametrize("obj", every_kind(), ids=lambda obj: type(obj).__module__ + type(obj).__name__)
@@ -131,8 +131,8 @@ def test_every_kind_of_object(obj: Any, path: str, expected: Any) -> None:
 def test_elements_that_are_null_are_left_out(path: str) -> None:
     parts = [None, {"names": [None, "a"], "name": "a"}, {"names": None, "name": None}]
     obj = KubeObject.from_dict(pod_dict(spec={"names": [None, "a"], "parts": parts}))
-    for each in (obj, obj.to_dict()):
-        assert field(path)(each) == field(path).values(each) == ["a"]
+    for form in (obj, obj.to_dict()):
+        assert field(path)(form) == field(path).values(form) == ["a"]
     assert not field(path).equals(None)(obj)
 
 
@@ -150,13 +150,13 @@ def test_elements_that_are_null_are_left_out(path: str) -> None:
 def test_in_place_keeps_positions(path: str, expected: Any) -> None:
     parts = [None, {"names": [None, "a"], "name": "a"}, {"names": None, "name": None}]
     obj = KubeObject.from_dict(pod_dict(spec={"parts": parts}))
-    for each in (obj, obj.to_dict()):
-        assert Field(path, in_place=True)(each) == expected
+    for form in (obj, obj.to_dict()):
+        assert Field(path, in_place=True)(form) == expected
 
 
 def test_kind_and_api_version_may_be_the_collections() -> None:
     listed = KubeObject.from_bytes(pod().raw, POD)
-    for obj in (listed, compressed(listed), codec_for(Typed).decode(pod().raw, POD)):
+    for obj in (listed, compress_object(listed), codec_for(Typed).decode(pod().raw, POD)):
         assert (field("kind")(obj), field("apiVersion")(obj)) == ("Pod", "v1")
 
 
@@ -209,7 +209,7 @@ def test_names_of_any_kind() -> None:
     for name in ("a.b/c", 'quo"te', "back\\slash", "tab\t", "ключ", " "):
         obj = pod(spec={name: "x"})
         assert field(f"spec['{name}']")(obj) == "x"
-        assert field(f"spec['{name}']")(compressed(obj)) == "x"
+        assert field(f"spec['{name}']")(compress_object(obj)) == "x"
 
 
 def test_index_refuses_objects_and_lists() -> None:
@@ -352,22 +352,22 @@ class TestIndexesAndPredicates:
                 wanted = field(path)(obj)
                 picks = field(path).equals("other", wanted)
                 assert (picks(obj), picks(others)) == (True, False)
-        assert [field("spec.x[*]").equals(1, "x")(each) for each in (one, true)] == [True, False]
+        assert [field("spec.x[*]").equals(1, "x")(obj) for obj in (one, true)] == [True, False]
         assert field("spec.x[*]").equals(1.0)(one)
 
     def test_filters(self) -> None:
-        told: list[str] = []
+        events: list[str] = []
         handler = FilteringResourceEventHandler(
             field("spec.nodeName").equals("one"),
             ResourceEventHandlerFuncs[KubeObject](
-                on_add=lambda obj, _: told.append(obj.name), on_delete=lambda obj: told.append("gone")
+                on_add=lambda obj, _: events.append(obj.name), on_delete=lambda obj: events.append("gone")
             ),
         )
         for obj in self.objects:
             handler.on_add(obj, False)
         handler.on_delete(DeletedFinalStateUnknown("ns/a", self.objects[0]))
         handler.on_delete(DeletedFinalStateUnknown("ns/a", None))
-        assert told == ["a", "gone"]
+        assert events == ["a", "gone"]
 
 
 names = st.sampled_from(["a", "b", "c"])
@@ -385,7 +385,7 @@ def test_bytes_and_dicts_say_the_same(document: Any, path: list[str]) -> None:
     obj = KubeObject.from_dict(fields)
     for in_place in (False, True):
         read = Field("spec" + "".join(path), in_place=in_place)
-        assert read(obj) == read(obj.to_dict()) == read(compressed(obj))
+        assert read(obj) == read(obj.to_dict()) == read(compress_object(obj))
 
 
 # -- what has no such field --------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ def test_bytes_and_dicts_say_the_same(document: Any, path: list[str]) -> None:
 @pytest.mark.parametrize(
     "other",
     [WatchEvent("ADDED", pod()), Change(None, pod()), "ns/a", 5, [pod()]],
-    ids=lambda each: type(each).__name__,
+    ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("path", ["spec.nodeName", "spec.containers[*].image"])
 def test_non_objects_raise_with_a_hint(path: str, other: Any) -> None:

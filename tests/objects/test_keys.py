@@ -34,7 +34,7 @@ from ..samples import (
     Meta,
     Pod,
     WirePod,
-    compressed,
+    compress_object,
     pod,
     pod_dict,
 )
@@ -46,7 +46,7 @@ def every_kind(**metadata: Any) -> list[Any]:
 
     obj = pod(metadata=metadata)
     types: list[type[Any]] = [dict, Pod, LoosePod, WirePod, V1Pod, NewPod]
-    return [obj, compressed(obj), *(codec_for(each).decode(obj.raw) for each in types)]
+    return [obj, compress_object(obj), *(codec_for(kind).decode(obj.raw) for kind in types)]
 
 
 def test_every_kind_of_object_has_the_same_facts() -> None:
@@ -136,7 +136,7 @@ class Unreadable:
         raise ValueError("metadata")
 
 
-def nested(leaf: int) -> Any:
+def nest(leaf: int) -> Any:
     value: Any = leaf
     for _ in range(sys.getrecursionlimit()):
         value = {"a": value}
@@ -147,7 +147,7 @@ def nested(leaf: int) -> Any:
     ("old", "new"),
     [
         (Amount(NameMeta("a"), Decimal("sNaN")), Amount(NameMeta("a"), Decimal("sNaN"))),
-        (Amount(NameMeta("a"), nested(1)), Amount(NameMeta("a"), nested(2))),
+        (Amount(NameMeta("a"), nest(1)), Amount(NameMeta("a"), nest(2))),
         (Unreadable(), Unreadable()),
     ],
     ids=["value", "depth", "model"],

@@ -25,7 +25,7 @@ from ..samples import (
     POD,
     Meta,
     Pod,
-    compressed,
+    compress_object,
     pod,
     pod_dict,
 )
@@ -54,12 +54,12 @@ FULL: dict[str, Any] = {
 }
 
 
-def encoded(fields: Any) -> bytes:
+def encode(fields: Any) -> bytes:
     return json.dumps(fields).encode()
 
 
 def test_metadata_is_typed() -> None:
-    meta = KubeObject.from_bytes(encoded(FULL)).metadata
+    meta = KubeObject.from_bytes(encode(FULL)).metadata
     assert (meta.name, meta.namespace, meta.uid, meta.resource_version) == ("a", "ns", "u", "7")
     assert (meta.generate_name, meta.generation, meta.deletion_grace_period_seconds) == ("a-", 3, 30)
     assert (meta.labels, meta.annotations, meta.finalizers) == ({"app": "x"}, {"k": "v"}, ["f"])
@@ -74,7 +74,7 @@ def test_metadata_is_typed() -> None:
     ids=["missing", "null"],
 )
 def test_metadata_that_is_missing_or_null_is_empty(fields: dict[str, Any]) -> None:
-    obj = KubeObject.from_bytes(encoded({"metadata": fields | {"name": "a"}}))
+    obj = KubeObject.from_bytes(encode({"metadata": fields | {"name": "a"}}))
     meta = obj.metadata
     assert (obj.key, meta.namespace, meta.uid, meta.resource_version, meta.generate_name) == (
         "a",
@@ -88,7 +88,7 @@ def test_metadata_that_is_missing_or_null_is_empty(fields: dict[str, Any]) -> No
 
 
 def test_it_is_a_mapping() -> None:
-    obj = KubeObject.from_bytes(encoded(FULL))
+    obj = KubeObject.from_bytes(encode(FULL))
     assert obj["spec"]["nodeName"] == "n"
     assert list(obj) == list(FULL)
     assert len(obj) == 4
@@ -150,8 +150,8 @@ def test_fields_of_any_name_are_found(field: str) -> None:
     assert KubeObject.from_dict(pod_dict() | {field: 1})[field] == 1
 
 
-def test_what_a_reader_changes_reaches_nobody() -> None:
-    obj = KubeObject.from_bytes(encoded(FULL))
+def test_what_a_reader_changes_reaches_no_other_reader() -> None:
+    obj = KubeObject.from_bytes(encode(FULL))
     obj["spec"]["nodeName"] = "changed"
     obj.to_dict()["spec"]["nodeName"] = "changed"
     obj.metadata.labels["app"] = "changed"
@@ -162,7 +162,7 @@ def test_what_a_reader_changes_reaches_nobody() -> None:
 
 
 def test_bytes_are_kept_and_buffers_copied() -> None:
-    raw = encoded(FULL)
+    raw = encode(FULL)
     assert KubeObject.from_bytes(raw).raw is raw
     buffer = bytearray(raw)
     obj = KubeObject.from_bytes(buffer)  # type: ignore[arg-type]
@@ -228,7 +228,7 @@ class TestEquality:
     """Design 2: how an object arrived makes no difference."""
 
     def test_a_list_item_equals_the_watched_object(self) -> None:
-        listed = KubeObject.from_bytes(encoded(pod_dict(spec={"a": 1})), POD)
+        listed = KubeObject.from_bytes(encode(pod_dict(spec={"a": 1})), POD)
         watched = pod(apiVersion="v1", kind="Pod", spec={"a": 1})
         assert listed == watched
         assert hash(listed) == hash(watched)
@@ -241,7 +241,7 @@ class TestEquality:
     @pytest.mark.parametrize("own", [{"kind": "Cave"}, {"apiVersion": "v2"}, {"kind": ""}, {"kind": None}])
     def test_what_an_item_says_itself_is_said_however_it_is_read(self, own: dict[str, Any]) -> None:
         expected = {"apiVersion": "v1", "kind": "Pod"} | pod_dict() | own
-        obj = KubeObject.from_bytes(encoded(pod_dict() | own), POD)
+        obj = KubeObject.from_bytes(encode(pod_dict() | own), POD)
         assert obj.to_dict() == dict(obj) == {name: obj[name] for name in expected} == expected
         assert obj.decode(dict) == expected
         assert list(obj) == [name for name in expected if name in obj]
@@ -281,7 +281,7 @@ class TestCopies:
         obj = KubeObject.from_bytes(pod().raw, type_meta)
         assert pickle.loads(pickle.dumps(obj)) == obj
 
-    @pytest.mark.parametrize("obj", [pod(), compressed(pod())], ids=["as it came", "compressed"])
+    @pytest.mark.parametrize("obj", [pod(), compress_object(pod())], ids=["as it came", "compressed"])
     def test_msgspec_refuses_to_encode(self, obj: KubeObject) -> None:
         for encode in (msgspec.json.encode, msgspec.msgpack.encode, msgspec.to_builtins):
             for thing in (obj, WatchEvent("ADDED", obj)):
@@ -306,7 +306,7 @@ class TestCopies:
 
 
 def test_decode_to_other_types() -> None:
-    listed = KubeObject.from_bytes(encoded(pod_dict(spec={"a": 1})), POD)
+    listed = KubeObject.from_bytes(encode(pod_dict(spec={"a": 1})), POD)
     assert listed.decode(dict) == listed.to_dict()
     assert listed.decode(Pod) == Pod(Meta("a", "ns", "1"), "v1", "Pod", {"a": 1})
     assert listed.decode(KubeObject) == listed
@@ -347,7 +347,7 @@ json_values = st.recursive(
 )
 def test_to_dict_returns_the_input(name: str, fields: dict[str, Any]) -> None:
     whole = {**fields, "metadata": {"name": name, "namespace": "ns"}}
-    obj = KubeObject.from_bytes(encoded(whole))
+    obj = KubeObject.from_bytes(encode(whole))
     assert obj.to_dict() == whole
     assert obj.key == f"ns/{name}"
     assert (obj.namespace, obj.name) == ("ns", name)
@@ -412,10 +412,10 @@ def test_labels_are_the_same_wherever_they_stand(data: st.DataObject) -> None:
     raw = json.dumps(whole, separators=separators).encode()
     for obj in (KubeObject.from_bytes(raw), codec_for(KubeObject, drop_managed_fields=True).decode(raw)):
         assert read_labels(obj) == metadata.get("labels", {})
-        if isinstance(found := metadata.get("labels"), dict) and all(
-            isinstance(each, str) for each in found.values()
+        if isinstance(expected := metadata.get("labels"), dict) and all(
+            isinstance(label, str) for label in expected.values()
         ):
-            assert obj.metadata.labels == found
+            assert obj.metadata.labels == expected
 
 
 @pytest.mark.parametrize(

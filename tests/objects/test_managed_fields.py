@@ -27,7 +27,7 @@ from ..reflector.scripted import FOREVER, Scripted, page
 from ..samples import (
     POD,
     Pod,
-    compressed,
+    compress_object,
     pod_dict,
 )
 from ..virtual_time import virtual_time
@@ -134,7 +134,7 @@ def test_input_is_not_changed() -> None:
 
 
 def test_of_a_compressed_object() -> None:
-    assert drop_managed_fields(compressed(KubeObject.from_dict(FULL))).to_dict() == LEAN
+    assert drop_managed_fields(compress_object(KubeObject.from_dict(FULL))).to_dict() == LEAN
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from kubernetes_asyncio.client import V1Pod
 
 from aioinformer import DecodeError, KubeObject
-from aioinformer.errors import KeyFuncError, outlined
+from aioinformer.errors import KeyFuncError, outline
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.excerpts import begins
 from aioinformer.objects.keys import key_and_version
@@ -142,7 +142,7 @@ def test_error_about_an_object_without_a_key_has_no_value() -> None:
         ("key/of/many", "'key/of/many'"),
         (None, "None"),
     ):
-        assert outlined(obj) == said
+        assert outline(obj) == said
 
 
 def _return(value: Any, obj: Any) -> Any:

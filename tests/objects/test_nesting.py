@@ -26,7 +26,7 @@ from aioinformer.objects.nesting import (
     decode_typed,
     end_of_brackets,
 )
-from aioinformer.resources.endpoint import seen_of
+from aioinformer.resources.endpoint import lifecycle_of
 
 DEPTH = 9_000
 NESTED = b'{"f:a":' * DEPTH + b"{}" + b"}" * DEPTH
@@ -159,9 +159,9 @@ def test_half_a_surrogate_pair_hides_no_object(object_type: Any) -> None:
 
 
 def test_dict_has_numbers_and_texts_that_python_has_no_word_for() -> None:
-    found = codec_for(dict).decode(b'{"metadata":{"name":"a"},"x":1e999,"y":"\xff"}')
-    assert math.isinf(found["x"])
-    assert found["y"] == "\ufffd"
+    obj = codec_for(dict).decode(b'{"metadata":{"name":"a"},"x":1e999,"y":"\xff"}')
+    assert math.isinf(obj["x"])
+    assert obj["y"] == "\ufffd"
 
 
 def test_watch_line_of_another_layout_keeps_its_object() -> None:
@@ -189,8 +189,8 @@ def test_list_has_it_among_the_others(hiding: bytes, is_last: bool) -> None:
         splitter.close(),
     ]
     decode = codec_for(KubeObject).decode
-    found = [decode(item).name for piece in pieces if piece for item in piece.items]
-    assert sorted(found) == ["a", "b0", "b1", "b2"]
+    names = [decode(item).name for piece in pieces if piece for item in piece.items]
+    assert sorted(names) == ["a", "b0", "b1", "b2"]
 
 
 def test_metadata_alone_is_cut_out() -> None:
@@ -204,7 +204,7 @@ def test_metadata_alone_is_cut_out() -> None:
 
 def test_answer_to_a_write_is_read() -> None:
     body = HIDING[:-1] + b',"status":%s}' % NESTED
-    assert (seen_of(body).key, seen_of(body).version) == ("ns/a", "7")
+    assert (lifecycle_of(body).key, lifecycle_of(body).version) == ("ns/a", "7")
 
 
 def test_fields_cut_out_of_other_bytes_leave_the_rest_as_it_was() -> None:
@@ -258,8 +258,8 @@ def test_what_python_reads_is_read_and_ends_where_it_ends() -> None:
             continue
         count += 1
         raw = written.encode()
-        found = decode_any(raw)
-        assert depth_of_any(found) == depth_of_any(expected)
+        decoded = decode_any(raw)
+        assert depth_of_any(decoded) == depth_of_any(expected)
         decode_typed(decoder, b"null")
         if raw[0] in b"[{":
             assert end_of_brackets(raw + b"]}", 0) == len(raw)

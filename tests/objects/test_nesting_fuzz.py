@@ -182,8 +182,8 @@ def test_places_of_levels_are_found_in_windows_of_any_size(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(brackets, "_WINDOW", window)
-        found = list(crossings(case[0], first=first, every=every))
-    assert found == list(crossings_by_steps(case[0], first, every))
+        places = list(crossings(case[0], first=first, every=every))
+    assert places == list(crossings_by_steps(case[0], first, every))
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])

@@ -26,9 +26,9 @@ POD = KubeObject.from_dict({"metadata": {"name": "a"}, "spec": {"containers": [{
 @pytest.mark.parametrize("again", [lambda value: pickle.loads(pickle.dumps(value)), copy.copy, copy.deepcopy])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_field_reads_the_same_after_pickle(again: Any, in_place: bool) -> None:
-    found = again(Field("spec.containers[*].image", in_place=in_place))
-    assert found.path == "spec.containers[*].image"
-    assert found(POD) == (["x", None] if in_place else ["x"])
+    copied = again(Field("spec.containers[*].image", in_place=in_place))
+    assert copied.path == "spec.containers[*].image"
+    assert copied(POD) == (["x", None] if in_place else ["x"])
     assert again(field("metadata.name"))(POD) == "a"
 
 
@@ -45,8 +45,8 @@ def test_field_reads_the_same_after_pickle(again: Any, in_place: bool) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_values_are_equal_after_pickle(value: Any) -> None:
-    found = pickle.loads(pickle.dumps(value))
-    assert found == value or repr(found) == repr(value)
+    copied = pickle.loads(pickle.dumps(value))
+    assert copied == value or repr(copied) == repr(value)
 
 
 @pytest.mark.parametrize("name", sorted(errors_module.__all__))
@@ -64,8 +64,8 @@ def test_errors_say_the_same_after_pickle(name: str) -> None:
             error = kind(*arguments)
         except TypeError:
             continue
-        found = pickle.loads(pickle.dumps(error))
-        assert (type(found), str(found)) == (kind, str(error))
+        copied = pickle.loads(pickle.dumps(error))
+        assert (type(copied), str(copied)) == (kind, str(error))
         if isinstance(error, ApiError):
-            assert found.status == error.status
+            assert copied.status == error.status
         return

@@ -94,11 +94,11 @@ class TestSetting:
         obj, _ = set_status_condition(
             kind(with_conditions(own, other)), "Ready", "Unknown", "Done", now=LATER
         )
-        assert [each["type"] for each in obj["status"]["conditions"]] == ["Ready", "Other"]
+        assert [condition["type"] for condition in obj["status"]["conditions"]] == ["Ready", "Other"]
         assert obj["status"]["conditions"][0]["severity"] == "high"
         assert obj["status"]["conditions"][1] == other
         obj, _ = set_status_condition(obj, "New", "True", "Done", now=LATER)
-        assert [each["type"] for each in obj["status"]["conditions"]] == ["Ready", "Other", "New"]
+        assert [condition["type"] for condition in obj["status"]["conditions"]] == ["Ready", "Other", "New"]
 
     def test_what_has_no_generation_was_observed_at_none(self, kind: Any) -> None:
         obj, changed = set_status_condition(
@@ -153,8 +153,8 @@ def test_finding_one(kind: Any) -> None:
     assert find_status_condition(obj, "ready") is None
     assert find_status_condition(kind(CREATED), "Ready") is None
     asked = ("Ready", "Other", "None")
-    assert [is_status_condition_true(obj, each) for each in asked] == [True, False, False]
-    assert [is_status_condition_false(obj, each) for each in asked] == [False, True, False]
+    assert [is_status_condition_true(obj, type_) for type_ in asked] == [True, False, False]
+    assert [is_status_condition_false(obj, type_) for type_ in asked] == [False, True, False]
     unknown = kind(with_conditions({**READY, "status": "Unknown"}))
     assert not is_status_condition_true(unknown, "Ready")
     assert not is_status_condition_false(unknown, "Ready")

@@ -42,7 +42,7 @@ def test_metadata_and_fields_of_an_undecodable_object_can_be_read() -> None:
         ["example.com/f"],
         True,
     )
-    assert [(each.name, each.controller) for each in owners_of(obj)] == [("n", True)]
+    assert [(reference.name, reference.controller) for reference in owners_of(obj)] == [("n", True)]
     assert (obj["spec"], obj.kind) == ({"node": 7}, "Pod")
     assert key_and_version(obj) == ("default/a", "5")
     assert same_version(obj, unfit("a", 5))

@@ -14,7 +14,7 @@ from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
 from aioinformer.testing import Simulation, simulate
 
-from .worlds import create, feeding
+from .worlds import create, feed_queue
 
 MOST = 400
 """Steps after which everything has started, worked and is waiting."""
@@ -109,7 +109,7 @@ def test_cancelled_work_can_run_again_and_loses_no_key() -> None:
         maps = manager.for_resource("v1", "configmaps")
         controller = Controller("tests", reconcile, maps, concurrency=2)
         keys = {f"default/{name}" for name in "abcd"}
-        async with maps, feeding(controller):
+        async with maps, feed_queue(controller):
             for key in keys:
                 controller.queue.add(key)
             working = asyncio.create_task(controller.work())

@@ -16,10 +16,10 @@ from aioinformer.operator import Controller, Request, Result
 from aioinformer.operator import Reconciler as ReconcilerClass
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import ItemExponentialFailureRateLimiter
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
-from ..virtual_time import settled
-from .worlds import Reconciler, StubbornReconcile, change, create, feeding, operating, quiet
+from ..virtual_time import settle
+from .worlds import Reconciler, StubbornReconcile, change, create, feed_queue, quiet, run_controller
 
 SOME_WORK = 0.01
 """Seconds that the simulation adds for work, in pieces of 3 ms, depending on the seed."""
@@ -31,11 +31,11 @@ def assert_backed_off(times: Sequence[float]) -> None:
         assert -1e-6 < later - earlier - 0.005 * 2**number < SOME_WORK, times
 
 
-@simulated
+@simulate_scenario
 async def test_object_is_reconciled_once_per_change(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler()
-    async with operating(world, reconciler) as controller:
+    async with run_controller(world, reconciler) as controller:
         await quiet(controller)
         assert reconciler.keys == ["default/a"]
         create(world, "b")
@@ -49,11 +49,11 @@ async def test_object_is_reconciled_once_per_change(world: Simulation) -> None:
         assert (controller.state.reconciles, controller.state.failed) == (4, 0)
 
 
-@simulated
+@simulate_scenario
 async def test_changes_during_a_reconcile_cause_one_more_reconcile(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler(lambda request: asyncio.sleep(10))
-    async with operating(world, reconciler, concurrency=5) as controller:
+    async with run_controller(world, reconciler, concurrency=5) as controller:
         await asyncio.sleep(1)
         version = ""
         for number in range(20):
@@ -63,7 +63,7 @@ async def test_changes_during_a_reconcile_cause_one_more_reconcile(world: Simula
         assert reconciler.seen[-1] == ("default/a", version)
 
 
-@simulated
+@simulate_scenario
 async def test_concurrency_limits_running_reconciles(world: Simulation) -> None:
     most = 0
 
@@ -75,13 +75,13 @@ async def test_concurrency_limits_running_reconciles(world: Simulation) -> None:
     for number in range(10):
         create(world, f"map-{number}")
     reconciler = Reconciler(act)
-    async with operating(world, reconciler, concurrency=3) as controller:
+    async with run_controller(world, reconciler, concurrency=3) as controller:
         await quiet(controller, 10)
         assert most == 3
         assert len(reconciler.seen) == 10
 
 
-@simulated
+@simulate_scenario
 async def test_plain_functions_and_reconciler_classes_are_accepted(world: Simulation) -> None:
     create(world, "a")
     seen: list[str] = []
@@ -97,7 +97,7 @@ async def test_plain_functions_and_reconciler_classes_are_accepted(world: Simula
             return None
 
     for reconcile in (plain, ByClass()):
-        async with operating(world, reconcile) as controller:
+        async with run_controller(world, reconcile) as controller:
             await quiet(controller)
             assert controller.state.failed == 0
     assert seen == ["plain", "class a"]
@@ -105,7 +105,7 @@ async def test_plain_functions_and_reconciler_classes_are_accepted(world: Simula
 
 class TestResults:
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_requeue_after_reconciles_again_after_the_delay(world: Simulation) -> None:
         create(world, "a")
         times: list[float] = []
@@ -114,26 +114,26 @@ class TestResults:
             times.append(world.now)
             return Result(requeue_after=20) if len(times) < 4 else None
 
-        async with operating(world, Reconciler(act)) as controller:
+        async with run_controller(world, Reconciler(act)) as controller:
             await quiet(controller, 200)
             assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([20, 20, 20])
             assert controller.state.reconciles == 4
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_change_during_requeue_after_replaces_the_delayed_reconcile(world: Simulation) -> None:
         create(world, "a")
         reconciler = Reconciler(
             lambda request: Result(requeue_after=20) if len(reconciler.seen) == 1 else None
         )
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await asyncio.sleep(5)
             change(world, "a", data={"k": "1"})
             await quiet(controller, 100)
             assert len(reconciler.seen) == 2
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_requeue_backs_off(world: Simulation) -> None:
         create(world, "a")
         times: list[float] = []
@@ -142,18 +142,18 @@ class TestResults:
             times.append(world.now)
             return Result(requeue=True) if len(times) < 6 else Result()
 
-        async with operating(world, Reconciler(act)) as controller:
+        async with run_controller(world, Reconciler(act)) as controller:
             await quiet(controller, 10)
             assert len(times) == 6
             assert_backed_off(times)
             assert controller.state.failed == 0
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_endless_requeue_is_bounded_and_does_not_delay_others(world: Simulation) -> None:
         create(world, "a")
         reconciler = Reconciler(lambda request: Result(requeue_after=0) if request.name == "a" else None)
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await asyncio.sleep(3600)
             assert len(reconciler.seen) < 30
             create(world, "b")
@@ -180,7 +180,7 @@ class TestResults:
 
 class TestFailures:
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_failed_reconcile_is_retried_with_backoff(world: Simulation) -> None:
         create(world, "a")
         times: list[float] = []
@@ -190,7 +190,7 @@ class TestFailures:
             if len(times) < 8:
                 raise ValueError("not yet")
 
-        async with operating(world, Reconciler(act)) as controller:
+        async with run_controller(world, Reconciler(act)) as controller:
             await quiet(controller, 10)
             assert len(times) == 8
             assert_backed_off(times)
@@ -203,7 +203,7 @@ class TestFailures:
             assert_backed_off(times[:2])  # the back-off was reset
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_reconcile_with_a_stale_cache_does_not_back_off(world: Simulation) -> None:
         create(world, "a")
         times: list[float] = []
@@ -214,7 +214,7 @@ class TestFailures:
                 raise VersionTimeout("configmaps", "9", "7", request.key, 10.0, "watching")
 
         reconciler = Reconciler(act)
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await asyncio.sleep(30)
             assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx(
                 [1.0] * 19, abs=0.01
@@ -222,17 +222,17 @@ class TestFailures:
             assert (controller.state.failed, controller.state.failing) == (19, 0)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_log_has_the_type_of_the_error(world: Simulation) -> None:
         create(world, "a")
-        async with operating(world, Reconciler(lambda request: dict[str, str]()["data"])):
+        async with run_controller(world, Reconciler(lambda request: dict[str, str]()["data"])):
             await asyncio.sleep(0.1)
         errors = [str(entry) for entry in world.history if " ERROR " in str(entry)]
         assert errors
         assert "default/a failed; retrying in 0.005 s: KeyError: 'data'" in errors[0]
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_failing_object_does_not_delay_others(world: Simulation) -> None:
         for name in "abc":
             create(world, name)
@@ -242,14 +242,14 @@ class TestFailures:
                 raise ValueError
 
         reconciler = Reconciler(act)
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await asyncio.sleep(1)
             assert {"default/a", "default/c"} <= set(reconciler.keys)
             assert (controller.state.failing, controller.state.workers) == (1, 1)
             assert "1 keys still do" in str(controller.state)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_terminal_error_is_not_retried_before_a_change(world: Simulation) -> None:
         create(world, "a")
 
@@ -257,7 +257,7 @@ class TestFailures:
             raise TerminalError("spec.size must be a number")
 
         reconciler = Reconciler(act)
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await quiet(controller, 3600)
             assert len(reconciler.seen) == 1
             change(world, "a", data={"k": "1"})
@@ -266,7 +266,7 @@ class TestFailures:
             assert (controller.state.failed, controller.state.terminal) == (2, 2)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_terminal_failure_of_a_deleted_object_is_forgotten(world: Simulation) -> None:
         create(world, "a")
         limiter = ItemExponentialFailureRateLimiter[str]()
@@ -274,7 +274,7 @@ class TestFailures:
         def act(request: Request[KubeObject]) -> None:
             raise ValueError if request.object else TerminalError("it had no site")
 
-        async with operating(world, Reconciler(act), rate_limiter=limiter) as controller:
+        async with run_controller(world, Reconciler(act), rate_limiter=limiter) as controller:
             await asyncio.sleep(60)
             assert (controller.state.failing, limiter.num_requeues("default/a") > 0) == (1, True)
             world.server.delete("v1", "configmaps", "a")
@@ -283,12 +283,12 @@ class TestFailures:
             assert limiter.num_requeues("default/a") == 0
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_invalid_return_value_is_a_failure(world: Simulation) -> None:
         create(world, "a")
         answers = iter([20, "later", {"requeue": True}])
 
-        async with operating(world, Reconciler(lambda request: next(answers, None))) as controller:
+        async with run_controller(world, Reconciler(lambda request: next(answers, None))) as controller:
             await quiet(controller, 10)
             state = controller.state
             assert (state.failed, state.reconciles) == (3, 4)
@@ -296,7 +296,7 @@ class TestFailures:
             assert re.search("default/a returned .* neither a Result nor None", str(state.last_error))
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_rate_limiter_that_raises_does_not_stop_the_controller(world: Simulation) -> None:
         class Limiter:
             def when(self, item: str) -> float:
@@ -311,14 +311,14 @@ class TestFailures:
 
         create(world, "a")
         reconciler = Reconciler()
-        async with operating(world, reconciler, rate_limiter=Limiter()) as controller:
+        async with run_controller(world, reconciler, rate_limiter=Limiter()) as controller:
             await quiet(controller, 100)
             state = controller.state
             assert (len(reconciler.seen), state.workers, state.failing) == (7, 1, 0)
             assert str(state.last_error) == "broken"
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_cancelled_error_raised_by_a_reconciler_is_a_failure(world: Simulation) -> None:
         create(world, "a")
 
@@ -327,7 +327,7 @@ class TestFailures:
                 raise asyncio.CancelledError
 
         reconciler = Reconciler(act)
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await quiet(controller, 10)
             assert (controller.state.failed, controller.state.reconciles, controller.state.workers) == (
                 1,
@@ -336,7 +336,7 @@ class TestFailures:
             )
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_reconciler_that_cancels_its_task_does_not_end_the_worker(
         world: Simulation,
     ) -> None:
@@ -352,7 +352,7 @@ class TestFailures:
                 task.cancel()
 
         reconciler = Reconciler(act)
-        async with operating(world, reconciler, timeout=60) as controller:
+        async with run_controller(world, reconciler, timeout=60) as controller:
             await quiet(controller, 10)
             state = controller.state
             assert (state.failed, state.reconciles, state.workers) == (2, 3, 1)
@@ -363,7 +363,7 @@ class TestFailures:
 
 class TestStopping:
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_stop_lets_running_reconciles_end_and_starts_no_more(world: Simulation) -> None:
         for name in "abc":
             create(world, name)
@@ -374,14 +374,14 @@ class TestStopping:
             ended.append(request.name)
 
         reconciler = Reconciler(act)
-        async with operating(world, reconciler, concurrency=2):
+        async with run_controller(world, reconciler, concurrency=2):
             await asyncio.sleep(5)
             began = world.now
         assert len(ended) == len(reconciler.seen) == 2
         assert world.now - began == pytest.approx(5, abs=0.1)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_stop_cancels_reconciles_after_the_grace_period(world: Simulation) -> None:
         create(world, "a")
         cancelled: list[float] = []
@@ -392,25 +392,25 @@ class TestStopping:
             finally:
                 cancelled.append(world.now)
 
-        async with operating(world, Reconciler(act), grace_period=20.0):
+        async with run_controller(world, Reconciler(act), grace_period=20.0):
             await asyncio.sleep(5)
             began = world.now
-        assert [each - began for each in cancelled] == [20]
+        assert [time - began for time in cancelled] == [20]
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_stop_without_running_reconciles_returns_at_once(world: Simulation) -> None:
-        async with operating(world, Reconciler(), concurrency=5):
+        async with run_controller(world, Reconciler(), concurrency=5):
             await asyncio.sleep(5)
             began = world.now
         assert world.now == began
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_reconcile_that_ignores_cancellation_does_not_block_stopping(world: Simulation) -> None:
         create(world, "a")
         stubborn = StubbornReconcile()
-        async with operating(world, Reconciler(stubborn), grace_period=20.0) as controller:
+        async with run_controller(world, Reconciler(stubborn), grace_period=20.0) as controller:
             await asyncio.sleep(5)
             began = world.now
         assert world.now - began == pytest.approx(20 + 10, abs=1)
@@ -475,8 +475,8 @@ class Ticks:
         (("x", reconcile), {"finalizer": "a/b"}, "needs a cleanup"),
         (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "x: finalizer must be a name like"),
         *(
-            (("x", reconcile), {"finalizer": each, "cleanup": reconcile}, "x: finalizer must be a name")
-            for each in ("foo bar/x", "/", "example.com/", "/x", "a/b/c")
+            (("x", reconcile), {"finalizer": finalizer, "cleanup": reconcile}, "x: finalizer must be a name")
+            for finalizer in ("foo bar/x", "/", "example.com/", "/x", "a/b/c")
         ),
         (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "pass a CachedResource"),
         (("x", CleansUp()), {}, "x: cleanup needs a finalizer"),
@@ -497,15 +497,15 @@ def test_callable_without_a_signature_is_accepted() -> None:
     Controller("x", unsaid, informer())
 
 
-@simulated
+@simulate_scenario
 async def test_controller_runs_in_one_manager_once(world: Simulation) -> None:
-    async with operating(world, Reconciler()) as controller:
+    async with run_controller(world, Reconciler()) as controller:
         await asyncio.sleep(1)
         with pytest.raises(AlreadyStartedError):
-            async with feeding(controller):
+            async with feed_queue(controller):
                 pass
     with pytest.raises(AlreadyStartedError):
-        async with feeding(controller):
+        async with feed_queue(controller):
             pass
 
 
@@ -528,12 +528,12 @@ async def test_controller_on_real_event_loops() -> None:
         return None
 
     controller = Controller("tests", act, informer(), timeout=0.01, concurrency=2)
-    async with feeding(controller):
+    async with feed_queue(controller):
         for name in ("a", "hangs", "b"):
             controller.queue.add(f"default/{name}")
         working = asyncio.create_task(controller.work())
         await done.wait()
-        await settled()
+        await settle()
         await controller.stop(1.0)
         await working
     assert (controller.state.timed_out, controller.state.reconciles) == (1, 4)

@@ -30,33 +30,33 @@ class Store:
         self.log = log
 
 
-def recorded(operator: Operator) -> list[Context]:
+def record_contexts(operator: Operator) -> list[Context]:
     """Return the contexts of a controller's reconciles."""
-    found: list[Context] = []
+    contexts: list[Context] = []
 
     @operator.controller("configmaps")
     async def reconcile(request: Request[KubeObject], context: Context) -> None:
-        found.append(context)
+        contexts.append(context)
 
-    return found
+    return contexts
 
 
 async def test_settings_come_from_the_environment_or_from_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     operator = Operator("cave-keeper", events=False, settings=Settings)
-    found = recorded(operator)
+    contexts = record_contexts(operator)
     monkeypatch.setenv("CAVE_KEEPER_URL", "nfs://a")
     monkeypatch.setenv("CAVE_KEEPER_RECHECK", "1.5")
     monkeypatch.setenv("CAVE_KEEPER_IS_DRY", "true")
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         async with operator.running(client):
-            await eventually(lambda: found)
-        settings = found[0].get(Settings)
+            await eventually(lambda: contexts)
+        settings = contexts[0].get(Settings)
         assert_type(settings, Settings)
         assert settings == Settings("nfs://a", 1.5, "safe", is_dry=True)
         async with operator.running(client, settings=Settings("nfs://b")):
-            await eventually(lambda: len(found) == 2)
-        assert found[1].get(Settings) == Settings("nfs://b")
+            await eventually(lambda: len(contexts) == 2)
+        assert contexts[1].get(Settings) == Settings("nfs://b")
 
 
 async def test_all_mistakes_of_the_environment_are_reported_at_once_without_values(
@@ -97,13 +97,13 @@ async def test_lifespans_are_open_once_in_each_run_and_closed_after_the_last_rec
         yield f"over {context.get(Store).url}"
         log.append("the later one is closed first")
 
-    found = recorded(operator)
+    contexts = record_contexts(operator)
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         for run in (1, 2):
             async with operator.running(client, settings=Settings("nfs://a")):
-                await eventually(lambda run=run: len(found) == run)  # type: ignore[misc]
-                context = found[-1]
+                await eventually(lambda run=run: len(contexts) == run)  # type: ignore[misc]
+                context = contexts[-1]
                 assert_type(context.get(Store), Store)
                 assert (context.get(Store).url, context.get(str)) == ("nfs://a", "over nfs://a")
                 with pytest.raises(
@@ -132,7 +132,7 @@ async def test_a_lifespan_that_fails_ends_the_run_and_closes_those_before() -> N
             raise ConnectionRefusedError("the port is closed")
         yield 1
 
-    recorded(operator)
+    record_contexts(operator)
     async with APIServer() as server, Client.from_url(server.url) as client:
         with pytest.raises(ConnectionRefusedError):
             await operator.manager(client).run()
@@ -150,12 +150,12 @@ async def test_a_lifespan_may_await_while_a_cancelled_scope_of_anyio_closes_it()
             await asyncio.sleep(0)
         log.append("closed")
 
-    found = recorded(operator)
+    contexts = record_contexts(operator)
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         async with anyio.create_task_group() as group:
             group.start_soon(operator.manager(client).run)
-            await eventually(lambda: found)
+            await eventually(lambda: contexts)
             group.cancel_scope.cancel()
     assert log == ["closed"]
 
@@ -170,18 +170,18 @@ def test_a_lifespan_is_an_async_generator_of_a_context() -> None:
         yield 1
 
     wrong: list[Any] = [returns, of_nothing]
-    for each in wrong:
+    for lifespan in wrong:
         with pytest.raises(ConfigError, match="lifespan"):
-            operator.lifespan(each)
+            operator.lifespan(lifespan)
 
 
 @pytest.mark.parametrize("namespace", [None, "other"])
 async def test_a_context_knows_the_namespace(namespace: str | None) -> None:
     operator = Operator("keeper", events=False)
-    found = recorded(operator)
+    contexts = record_contexts(operator)
     async with APIServer() as server, Client.from_url(server.url) as client:
-        for each in ("default", "other"):
-            server.create("v1", "configmaps", {"metadata": {"name": "a"}}, each)
+        for place in ("default", "other"):
+            server.create("v1", "configmaps", {"metadata": {"name": "a"}}, place)
         async with operator.running(client, namespace=namespace):
-            await eventually(lambda: len(found) == (2 if namespace is None else 1))
-    assert {each.namespace for each in found} == {namespace}
+            await eventually(lambda: len(contexts) == (2 if namespace is None else 1))
+    assert {context.namespace for context in contexts} == {namespace}

@@ -16,7 +16,7 @@ from aioinformer.operator import Controller, LabelsMatch, Manager, Reconciler, R
 from aioinformer.resources import CachedResource
 from aioinformer.testing import Simulation
 from aioinformer.testing.errors import StatusError
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .worlds import change, create, quiet
 
@@ -50,7 +50,7 @@ class Caretaker(Reconciler[KubeObject]):
 
 
 @asynccontextmanager
-async def caring(
+async def run_caretaker(
     world: Simulation, reconcile: Any, **options: Any
 ) -> AsyncIterator[tuple[Controller[KubeObject], CachedResource[KubeObject]]]:
     manager = Manager(world.client)
@@ -63,13 +63,13 @@ async def caring(
 def finalizers(world: Simulation, name: str) -> list[str] | None:
     """Return an object's finalizers; None if it is gone."""
     try:
-        found: list[str] = world.server.get("v1", "configmaps", name)["metadata"].get("finalizers", [])
+        names: list[str] = world.server.get("v1", "configmaps", name)["metadata"].get("finalizers", [])
     except StatusError:
         return None
-    return found
+    return names
 
 
-@simulated
+@simulate_scenario
 async def test_finalizers_work_with_metadata_only(world: Simulation) -> None:
     create(world, "a")
     caretaker = Caretaker()
@@ -85,13 +85,13 @@ async def test_finalizers_work_with_metadata_only(world: Simulation) -> None:
         assert not world.server.snapshot("v1", "configmaps")
 
 
-@simulated
+@simulate_scenario
 async def test_finalizer_is_added_before_the_first_reconcile_and_removed_after_cleanup(
     world: Simulation,
 ) -> None:
     create(world, "there-before", metadata={"finalizers": [THEIRS]})
     caretaker = Caretaker()
-    async with caring(world, caretaker) as (controller, _):
+    async with run_caretaker(world, caretaker) as (controller, _):
         await quiet(controller)
         create(world, "new")
         await quiet(controller)
@@ -108,7 +108,7 @@ async def test_finalizer_is_added_before_the_first_reconcile_and_removed_after_c
 
 
 @asynccontextmanager
-async def selecting(
+async def run_selecting(
     world: Simulation, caretaker: Caretaker, **options: Any
 ) -> AsyncIterator[Controller[KubeObject]]:
     """Care for the objects with a label."""
@@ -125,10 +125,10 @@ def test_an_object_that_leaves_the_selection_loses_the_finalizer(
 ) -> None:
     options = {"predicate": lambda change: change.new is not None} if blocks else {}
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         caretaker = Caretaker()
-        async with selecting(world, caretaker, **options) as controller:
+        async with run_selecting(world, caretaker, **options) as controller:
             create(world, "a", metadata={"labels": {"app": "web"}})
             await quiet(controller)
             assert finalizers(world, "a") == [OURS]
@@ -148,7 +148,7 @@ def test_an_object_that_leaves_the_selection_loses_the_finalizer(
     assert "keeps it, and cannot be deleted" in caplog.text
 
 
-@simulated
+@simulate_scenario
 async def test_an_object_that_leaves_the_selection_while_it_is_deleted_is_cleaned_up(
     world: Simulation,
 ) -> None:
@@ -163,7 +163,7 @@ async def test_an_object_that_leaves_the_selection_while_it_is_deleted_is_cleane
             raise failure
 
     caretaker = Caretaker(clean)
-    async with selecting(world, caretaker) as controller:
+    async with run_selecting(world, caretaker) as controller:
         create(world, "a", metadata={"labels": {"app": "web"}})
         await quiet(controller)
         world.server.delete("v1", "configmaps", "a")
@@ -172,12 +172,12 @@ async def test_an_object_that_leaves_the_selection_while_it_is_deleted_is_cleane
         assert caretaker.calls.count(("cleanup", "a")) == 2
 
 
-@simulated
+@simulate_scenario
 async def test_an_object_that_comes_back_into_the_selection_keeps_or_gets_its_finalizer(
     world: Simulation,
 ) -> None:
     caretaker = Caretaker()
-    async with selecting(world, caretaker) as controller:
+    async with run_selecting(world, caretaker) as controller:
         create(world, "a", metadata={"labels": {"app": "web"}})
         await quiet(controller)
         for label in ("db", "web", "db", "web"):
@@ -186,7 +186,7 @@ async def test_an_object_that_comes_back_into_the_selection_keeps_or_gets_its_fi
         assert finalizers(world, "a") == [OURS]
 
 
-@simulated
+@simulate_scenario
 async def test_functions_can_clean_up(world: Simulation) -> None:
     calls: list[str] = []
 
@@ -197,7 +197,7 @@ async def test_functions_can_clean_up(world: Simulation) -> None:
         calls.append("cleanup")
 
     create(world, "a")
-    async with caring(world, reconcile, finalizer=OURS, cleanup=cleanup) as (controller, _):
+    async with run_caretaker(world, reconcile, finalizer=OURS, cleanup=cleanup) as (controller, _):
         await quiet(controller)
         world.server.delete("v1", "configmaps", "a")
         await quiet(controller)
@@ -207,7 +207,7 @@ async def test_functions_can_clean_up(world: Simulation) -> None:
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["overdue", "stopped"])
 def test_cancelled_cleanup_keeps_the_finalizer(is_stopped: bool) -> None:
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         create(world, "a")
         begun = asyncio.Event()
@@ -219,7 +219,9 @@ def test_cancelled_cleanup_keeps_the_finalizer(is_stopped: bool) -> None:
             except asyncio.CancelledError:
                 return
 
-        async with caring(world, lambda request: None, finalizer=OURS, cleanup=cleanup, timeout=60) as (
+        async with run_caretaker(
+            world, lambda request: None, finalizer=OURS, cleanup=cleanup, timeout=60
+        ) as (
             controller,
             maps,
         ):
@@ -234,13 +236,13 @@ def test_cancelled_cleanup_keeps_the_finalizer(is_stopped: bool) -> None:
     scenario()
 
 
-@simulated
+@simulate_scenario
 async def test_cleanup_may_be_inherited(world: Simulation) -> None:
     class Apprentice(Caretaker):
         pass
 
     create(world, "a")
-    async with caring(world, apprentice := Apprentice()) as (controller, _):
+    async with run_caretaker(world, apprentice := Apprentice()) as (controller, _):
         await quiet(controller)
         world.server.delete("v1", "configmaps", "a")
         await quiet(controller)
@@ -248,7 +250,7 @@ async def test_cleanup_may_be_inherited(world: Simulation) -> None:
     assert apprentice.calls[-1] == ("cleanup", "a")
 
 
-@simulated
+@simulate_scenario
 async def test_cleanup_that_requeues_is_called_again(world: Simulation) -> None:
     dependents = 3
     times: list[float] = []
@@ -260,7 +262,7 @@ async def test_cleanup_that_requeues_is_called_again(world: Simulation) -> None:
         return Result(requeue_after=20) if dependents else None
 
     create(world, "a")
-    async with caring(world, Caretaker(clean)) as (controller, _):
+    async with run_caretaker(world, Caretaker(clean)) as (controller, _):
         await quiet(controller)
         world.server.delete("v1", "configmaps", "a")
         await quiet(controller, 30)
@@ -270,7 +272,7 @@ async def test_cleanup_that_requeues_is_called_again(world: Simulation) -> None:
         assert [b - a for a, b in itertools.pairwise(times)] == pytest.approx([20, 20], abs=0.1)
 
 
-@simulated
+@simulate_scenario
 async def test_cleanup_that_raises_keeps_the_object(world: Simulation) -> None:
     answers: list[Any] = [ValueError("not yet"), "nonsense", Result(requeue=True)]
 
@@ -283,7 +285,7 @@ async def test_cleanup_that_raises_keeps_the_object(world: Simulation) -> None:
 
     create(world, "a")
     caretaker = Caretaker(clean)
-    async with caring(world, caretaker) as (controller, _):
+    async with run_caretaker(world, caretaker) as (controller, _):
         await quiet(controller)
         world.server.delete("v1", "configmaps", "a")
         await quiet(controller, 5)
@@ -323,11 +325,11 @@ def test_two_controllers_of_the_same_objects_need_different_finalizers() -> None
     manager.add(controller("other server", others.resource("v1", "configmaps")))
 
 
-@simulated
+@simulate_scenario
 async def test_finalizers_of_others_are_kept_and_cause_no_call(world: Simulation) -> None:
     create(world, "a", metadata={"finalizers": [THEIRS]})
     caretaker = Caretaker()
-    async with caring(world, caretaker) as (controller, _):
+    async with run_caretaker(world, caretaker) as (controller, _):
         await quiet(controller)
         world.server.delete("v1", "configmaps", "a")
         await quiet(controller)
@@ -341,21 +343,21 @@ async def test_finalizers_of_others_are_kept_and_cause_no_call(world: Simulation
         assert controller.state.failed == 0
 
 
-@simulated
+@simulate_scenario
 async def test_object_marked_for_deletion_without_our_finalizer_is_not_reconciled(world: Simulation) -> None:
     create(world, "a", metadata={"finalizers": [THEIRS]})
     world.server.delete("v1", "configmaps", "a")
     caretaker = Caretaker()
-    async with caring(world, caretaker) as (controller, _):
+    async with run_caretaker(world, caretaker) as (controller, _):
         await quiet(controller)
         assert (finalizers(world, "a"), caretaker.calls) == ([THEIRS], [])
         assert controller.state.failed == 0
 
 
-@simulated
+@simulate_scenario
 async def test_object_deleted_while_the_finalizer_is_added_is_not_reconciled(world: Simulation) -> None:
     caretaker = Caretaker()
-    async with caring(world, caretaker) as (controller, _):
+    async with run_caretaker(world, caretaker) as (controller, _):
         await quiet(controller)
         world.server.faults.delay(5.0, verb="patch")
         create(world, "a")
@@ -366,7 +368,7 @@ async def test_object_deleted_while_the_finalizer_is_added_is_not_reconciled(wor
         assert controller.state.failed == 0
 
 
-@simulated
+@simulate_scenario
 async def test_mark_for_deletion_passes_every_predicate(world: Simulation) -> None:
     create(world, "a", metadata={"labels": {"app": "web"}})
     caretaker = Caretaker()
@@ -374,7 +376,10 @@ async def test_mark_for_deletion_passes_every_predicate(world: Simulation) -> No
     def only_new(change: Any) -> bool:
         return change.old is None
 
-    async with caring(world, caretaker, predicate=LabelsMatch("app=web") & only_new) as (controller, _):
+    async with run_caretaker(world, caretaker, predicate=LabelsMatch("app=web") & only_new) as (
+        controller,
+        _,
+    ):
         await quiet(controller)
         world.server.delete("v1", "configmaps", "a")
         await quiet(controller)
@@ -382,20 +387,20 @@ async def test_mark_for_deletion_passes_every_predicate(world: Simulation) -> No
         assert caretaker.calls == [("reconcile", "a"), ("cleanup", "a")]
 
 
-@simulated
+@simulate_scenario
 async def test_mark_for_deletion_before_the_start_passes_every_predicate(
     world: Simulation,
 ) -> None:
     create(world, "a", metadata={"finalizers": [OURS]})
     world.server.delete("v1", "configmaps", "a")
     caretaker = Caretaker()
-    async with caring(world, caretaker, predicate=LabelsMatch("app=web")) as (controller, _):
+    async with run_caretaker(world, caretaker, predicate=LabelsMatch("app=web")) as (controller, _):
         await quiet(controller)
         assert finalizers(world, "a") is None
         assert caretaker.calls == [("cleanup", "a")]
 
 
-@simulated
+@simulate_scenario
 async def test_reconciler_reads_its_own_writes(world: Simulation) -> None:
     """Even if events are late: the next reconcile starts after the cache has the last write."""
     written: list[int] = []

@@ -26,7 +26,7 @@ from aioinformer.operator import (
     Watch,
 )
 from aioinformer.testing import Simulation, simulate
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .worlds import (
     CONTAINERS,
@@ -34,20 +34,20 @@ from .worlds import (
     StubbornReconcile,
     change,
     create,
-    operating,
     quiet,
+    run_controller,
     trigger,
 )
 
 
 class TestPrimary:
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_predicate_filters_changes(world: Simulation) -> None:
         create(world, "a", metadata={"labels": {"app": "web"}})
         create(world, "b")
         reconciler = Reconciler()
-        async with operating(world, reconciler, predicate=LabelsMatch("app=web")) as controller:
+        async with run_controller(world, reconciler, predicate=LabelsMatch("app=web")) as controller:
             await quiet(controller)
             change(world, "b", data={"k": "1"})
             change(world, "a", data={"k": "1"})
@@ -57,7 +57,7 @@ class TestPrimary:
             assert (state.seen, state.passed, state.failed, state.running) == (4, 2, 0, True)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_change_passes_if_the_predicate_raises(world: Simulation) -> None:
         create(world, "a")
 
@@ -65,7 +65,7 @@ class TestPrimary:
             raise KeyError("labels")
 
         reconciler = Reconciler()
-        async with operating(world, reconciler, predicate=predicate) as controller:
+        async with run_controller(world, reconciler, predicate=predicate) as controller:
             await quiet(controller)
             assert reconciler.keys == ["default/a"]
             state = trigger(controller, 0)
@@ -73,7 +73,7 @@ class TestPrimary:
             assert "1 failed, last: KeyError('labels')" in str(state)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_change_passes_if_the_predicate_raises_a_cancelled_error(world: Simulation) -> None:
         create(world, "a")
 
@@ -81,18 +81,18 @@ class TestPrimary:
             raise asyncio.CancelledError
 
         reconciler = Reconciler()
-        async with operating(world, reconciler, predicate=predicate) as controller:
+        async with run_controller(world, reconciler, predicate=predicate) as controller:
             await quiet(controller)
             assert reconciler.keys == ["default/a"]
             assert trigger(controller, 0).failed == 1
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_fresh_changes_go_before_the_initial_list(world: Simulation) -> None:
         for number in range(30):
             create(world, f"initial-{number}")
         reconciler = Reconciler(lambda request: asyncio.sleep(1))
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await asyncio.sleep(5)
             assert controller.queue.state.depths.keys() == {LOW_PRIORITY}
             create(world, "fresh")
@@ -103,11 +103,11 @@ class TestPrimary:
             assert len(reconciler.seen) == 31
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_missed_deletion_triggers_a_reconcile(world: Simulation) -> None:
         create(world, "a")
         reconciler = Reconciler()
-        async with operating(world, reconciler) as controller:
+        async with run_controller(world, reconciler) as controller:
             await quiet(controller)
             world.network.silence()
             world.server.delete("v1", "configmaps", "a")
@@ -117,11 +117,11 @@ class TestPrimary:
             assert controller.state.failed == 0
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_object_recreated_during_a_gap_is_reconciled(world: Simulation) -> None:
         create(world, "a", data={"k": "1"})
         reconciler = Reconciler()
-        async with operating(world, reconciler, predicate=FieldsChanged("data.k")) as controller:
+        async with run_controller(world, reconciler, predicate=FieldsChanged("data.k")) as controller:
             await quiet(controller)
             world.network.silence()
             world.server.delete("v1", "configmaps", "a")
@@ -131,7 +131,7 @@ class TestPrimary:
             await world.eventually(lambda: reconciler.seen[-1] == ("default/a", version))
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_deletion_of_an_object_with_unknown_state_triggers_a_reconcile(world: Simulation) -> None:
         reconciler = Reconciler()
         manager = Manager(world.client)
@@ -172,7 +172,7 @@ class Endless:
 
 class TestWatch:
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_update_maps_the_old_and_the_new_object(world: Simulation) -> None:
         for map_func in (by_label, by_label_later):
             reconciler = Reconciler()
@@ -194,7 +194,7 @@ class TestWatch:
                 assert reconciler.seen[-1] == ("default/b", None)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_map_function_may_return_a_request_or_none_and_errors_are_counted(
         world: Simulation,
     ) -> None:
@@ -231,7 +231,7 @@ class TestWatch:
             assert "KeyError" in repr(state.last_error)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_map_function_that_raises_a_cancelled_error_for_the_old_object_maps_the_new(
         world: Simulation,
     ) -> None:
@@ -254,7 +254,7 @@ class TestWatch:
             assert trigger(controller, 1).failed == 2
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_async_map_function_that_raises_does_not_stop_the_controller(world: Simulation) -> None:
         async def map_func(obj: KubeObject) -> list[Request[Any]]:
             await asyncio.sleep(0.1)
@@ -276,7 +276,7 @@ class TestWatch:
             assert trigger(controller, 1).failed == 2
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_async_map_function_ends_with_the_manager(world: Simulation) -> None:
         mapped = Endless()
         manager = Manager(world.client)
@@ -289,7 +289,7 @@ class TestWatch:
         assert trigger(controller, 1).failed == 0
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_async_map_function_of_an_unmanaged_informer_ends_with_the_manager(
         world: Simulation,
     ) -> None:
@@ -313,7 +313,7 @@ class TestWatch:
     ) -> None:
         """It may also await a task or a group that ignores its cancellation."""
 
-        @simulated
+        @simulate_scenario
         async def scenario(world: Simulation) -> None:
             stubborn = StubbornReconcile()
 
@@ -346,14 +346,14 @@ class TestWatch:
             )
             assert " ERROR <Controller tests>: " in mine
             assert mine.endswith("map_func at default/a")
-            assert [each.endswith(": secrets") for each in others] == [True] * is_shared
+            assert [other.endswith(": secrets") for other in others] == [True] * is_shared
 
         scenario()
 
     @staticmethod
     @pytest.mark.parametrize("whose", ["the manager's", "a factory's", "run by hand"])
     def test_map_function_that_cleans_up_is_cancelled_once(whose: str) -> None:
-        @simulated
+        @simulate_scenario
         async def scenario(world: Simulation) -> None:
             cleaned: list[str] = []
 
@@ -380,7 +380,7 @@ class TestWatch:
         scenario()
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_map_function_with_a_timeout_that_is_ignored_continues(world: Simulation) -> None:
         async def map_func(obj: KubeObject) -> Request[Any]:
             with suppress(TimeoutError):
@@ -403,7 +403,7 @@ class TestWatch:
         assert reconciler.keys == ["default/a", "default/b"]
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_all_stubborn_functions_share_the_same_ten_seconds(world: Simulation) -> None:
         stubborn = StubbornReconcile()
 
@@ -435,11 +435,11 @@ class TestWatch:
         assert took == pytest.approx(10, abs=0.1)
         logged = [str(entry) for entry in world.history if "not waiting for them any longer" in str(entry)]
         for number in range(3):
-            (each,) = [entry for entry in logged if f"<Controller tests{number}>" in entry]
-            assert "source, secrets, by " in each
+            (line,) = [entry for entry in logged if f"<Controller tests{number}>" in entry]
+            assert "source, secrets, by " in line
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_abandoned_map_function_hides_no_failure_of_another_informer(world: Simulation) -> None:
         stubborn = StubbornReconcile()
 
@@ -460,7 +460,7 @@ class TestWatch:
         await asyncio.sleep(1)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_informer_that_fails_during_its_first_list_ends_the_manager_with_its_error(
         world: Simulation,
     ) -> None:
@@ -478,7 +478,7 @@ class TestWatch:
     @staticmethod
     @pytest.mark.parametrize("swallows", [False, True])
     def test_map_function_cancelled_at_the_old_object_skips_the_new_one(swallows: bool) -> None:
-        @simulated
+        @simulate_scenario
         async def scenario(world: Simulation) -> None:
             asked: list[str | None] = []
 
@@ -523,13 +523,13 @@ def test_a_request_for_a_namespace_that_is_not_read_is_refused_once(
             await quiet(controller, 60)
         assert reconcile.keys == ["default/b"]
         assert (controller.state.terminal, controller.state.failing) == (1, 0)
-        (line,) = [each.message for each in caplog.records if "other/a" in each.message]
+        (line,) = [record.message for record in caplog.records if "other/a" in record.message]
         assert "configmaps in default does not read the namespace 'other'" in line
 
     simulate(scenario, seed=1)
 
 
-@simulated
+@simulate_scenario
 async def test_a_request_of_the_wrong_scope_is_refused_once(world: Simulation) -> None:
     reconcile = Reconciler()
     manager = Manager(world.client)
@@ -542,7 +542,7 @@ async def test_a_request_of_the_wrong_scope_is_refused_once(world: Simulation) -
     assert "configmaps are namespaced" in str(controller.state.last_error)
 
 
-@simulated
+@simulate_scenario
 async def test_trigger_belongs_to_one_controller(world: Simulation) -> None:
     manager = Manager(world.client)
     maps = manager.for_resource("v1", "configmaps")
@@ -552,7 +552,7 @@ async def test_trigger_belongs_to_one_controller(world: Simulation) -> None:
         Controller("two", Reconciler(), maps, owns=[owns])
 
 
-@simulated
+@simulate_scenario
 async def test_generation_changed_ignores_status_updates(world: Simulation) -> None:
     """A controller's writes to the status trigger no reconcile."""
     world.server.create("apps/v1", "deployments", {

@@ -41,7 +41,7 @@ async def test_indexes_and_object_types_of_owned_watched_and_primary_kinds() -> 
     def same_colour(secret: Secret, context: Context) -> list[Request[KubeObject]]:
         colour = secret.data.get("colour", "none")
         index = context.resource(CONFIGMAPS).informer.indexer
-        return [Request.of(each) for each in index.by_index("colour", colour)]
+        return [Request.of(obj) for obj in index.by_index("colour", colour)]
 
     @operator.controller(CONFIGMAPS, owns=[Owned(SECRETS)], watches=[Watched(SECRETS, same_colour)])
     async def reconcile(request: Request[KubeObject], context: Context) -> None:
@@ -50,8 +50,8 @@ async def test_indexes_and_object_types_of_owned_watched_and_primary_kinds() -> 
             return
         secrets = context.resource(SECRETS)
         assert_type(secrets, CachedResource[Secret])
-        found = await secrets.by_index("colour", "Ymx1ZQ==")
-        names = {each.metadata.name for each in found}
+        blue_secrets = await secrets.by_index("colour", "Ymx1ZQ==")
+        names = {secret.metadata.name for secret in blue_secrets}
         if names and obj.name not in names:
             metadata = {
                 "name": obj.name,
@@ -75,17 +75,17 @@ class Site(CustomResource, group="example.com", version="v1"):
 
 async def test_a_kind_without_a_type_and_its_name_are_the_same_cache() -> None:
     operator = Operator("same", events=False, uses=[Uses(Kind("pods", indexers={"node": "spec.nodeName"}))])
-    found: list[Context] = []
+    contexts: list[Context] = []
 
     @operator.controller("configmaps", watches=[Watched(Kind("pods"), lambda pod: None)])
     async def reconcile(request: Request[KubeObject], context: Context) -> None:
-        found.append(context)
+        contexts.append(context)
 
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         async with operator.running(client):
-            await eventually(lambda: found)
-            assert await found[0].resource("pods").by_index("node", "node-1") == []
+            await eventually(lambda: contexts)
+            assert await contexts[0].resource("pods").by_index("node", "node-1") == []
 
 
 async def test_a_discovered_kind_may_have_a_type() -> None:
@@ -112,7 +112,7 @@ OWN_SECRETS = Kind("secrets", Secret, label_selector="app=web", field_selector="
 
 async def test_a_kind_with_selectors_caches_what_they_select() -> None:
     operator = Operator("selecting", events=False)
-    found: list[tuple[str, set[str]]] = []
+    reconciled: list[tuple[str, set[str]]] = []
 
     def the_map(secret: Secret) -> list[Request[KubeObject]]:
         return [Request("default", "map")]
@@ -123,17 +123,17 @@ async def test_a_kind_with_selectors_caches_what_they_select() -> None:
         with pytest.raises(ConfigError, match="'secrets' with another object type or other selectors"):
             context.resource("secrets")
         assert (await context.uncached(OWN_SECRETS).get("default/other")).metadata.name == "other"
-        found.append((request.name, {each.metadata.name for each in secrets}))
+        reconciled.append((request.name, {secret.metadata.name for secret in secrets}))
 
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "secrets", {"metadata": {"name": "own", "labels": {"app": "web"}}})
         server.create("v1", "secrets", {"metadata": {"name": "other"}})
         async with operator.running(client):
-            await eventually(lambda: ("map", {"own"}) in found)
+            await eventually(lambda: ("map", {"own"}) in reconciled)
             server.patch("v1", "secrets", "other", {"data": {"colour": "Ymx1ZQ=="}})
             server.create("v1", "secrets", {"metadata": {"name": "more", "labels": {"app": "web"}}})
-            await eventually(lambda: ("map", {"own", "more"}) in found)
-        requests = [name for name, _ in found]
+            await eventually(lambda: ("map", {"own", "more"}) in reconciled)
+        requests = [name for name, _ in reconciled]
         assert requests.count("map") == 2, "a secret without the label triggers nothing"
 
 

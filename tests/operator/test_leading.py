@@ -15,22 +15,22 @@ from aioinformer.errors import AlreadyStartedError
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, informer_triggers
 from aioinformer.testing import ResourceType, Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
-from .worlds import Reconciler, StubbornReconcile, create, elector, ending_with, managed
+from .worlds import Reconciler, StubbornReconcile, create, elector, make_managed, return_or_raise
 
 
 def holder(world: Simulation) -> str:
     """Return the Lease's holder; "" if it has none."""
-    found: str = world.server.get("coordination.k8s.io/v1", "leases", "operator")["spec"]["holderIdentity"]
-    return found
+    identity: str = world.server.get("coordination.k8s.io/v1", "leases", "operator")["spec"]["holderIdentity"]
+    return identity
 
 
-@simulated
+@simulate_scenario
 async def test_standby_keeps_its_caches_synced_and_queues_changes(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler()
-    manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
+    manager, controller = make_managed(world.client, reconciler, leader_election=elector(world.client))
     async with elector(world.new_client()):
         running = manager.begin()
         await asyncio.sleep(60)
@@ -56,11 +56,11 @@ def test_deletions_do_not_pile_up_on_standby(monkeypatch: pytest.MonkeyPatch) ->
     """A replica may stand by for weeks while jobs come and go; it still queues the newest deletions."""
     monkeypatch.setattr(informer_triggers, "MOST_GONE", 10)
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         create(world, "stays")
         reconciler = Reconciler()
-        manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
+        manager, controller = make_managed(world.client, reconciler, leader_election=elector(world.client))
         async with elector(world.new_client()):
             running = manager.begin()
             await world.eventually(controller.informer.has_synced)
@@ -83,9 +83,9 @@ def test_deletions_do_not_pile_up_on_standby(monkeypatch: pytest.MonkeyPatch) ->
     scenario()
 
 
-@simulated
+@simulate_scenario
 async def test_state_names_unsynced_caches(world: Simulation) -> None:
-    manager, _ = managed(world.client, Reconciler(), leader_election=elector(world.client))
+    manager, _ = make_managed(world.client, Reconciler(), leader_election=elector(world.client))
     manager.for_resource("example.com/v1", "backups")
     async with manager:
         await asyncio.sleep(60)
@@ -94,9 +94,9 @@ async def test_state_names_unsynced_caches(world: Simulation) -> None:
         await world.eventually(lambda: str(manager.state).startswith("leading\n"), every=0.1)
 
 
-@simulated
+@simulate_scenario
 async def test_state_says_why_the_lease_cannot_be_acquired(world: Simulation) -> None:
-    manager, _ = managed(world.client, Reconciler(), leader_election=elector(world.client))
+    manager, _ = make_managed(world.client, Reconciler(), leader_election=elector(world.client))
     forbidden = world.server.forbid("get", "leases")
     async with manager:
         await asyncio.sleep(60)
@@ -108,7 +108,7 @@ async def test_state_says_why_the_lease_cannot_be_acquired(world: Simulation) ->
         await world.eventually(lambda: str(manager.state).startswith("leading\n"), every=0.1)
 
 
-@simulated
+@simulate_scenario
 async def test_lost_leadership_stops_reconciles_and_can_be_regained(world: Simulation) -> None:
     create(world, "a")
     ended: list[float] = []
@@ -121,7 +121,7 @@ async def test_lost_leadership_stops_reconciles_and_can_be_regained(world: Simul
                 ended.append(world.now)
 
     reconciler, election = Reconciler(act), elector(world.client)
-    manager, controller = managed(world.client, reconciler, leader_election=election)
+    manager, controller = make_managed(world.client, reconciler, leader_election=election)
     async with manager:
         await asyncio.sleep(5)
         assert reconciler.keys == ["default/a"]
@@ -137,7 +137,7 @@ async def test_lost_leadership_stops_reconciles_and_can_be_regained(world: Simul
         assert controller.state.failed == 0
 
 
-@simulated
+@simulate_scenario
 async def test_no_reconcile_starts_after_lost_leadership_even_if_cancellation_was_swallowed(
     world: Simulation,
 ) -> None:
@@ -150,7 +150,7 @@ async def test_no_reconcile_starts_after_lost_leadership_even_if_cancellation_wa
             await asyncio.sleep(3600)
 
     election = elector(world.client)
-    manager, controller = managed(world.client, Reconciler(act), leader_election=election)
+    manager, controller = make_managed(world.client, Reconciler(act), leader_election=election)
     for name in "abc":
         create(world, name)
     async with manager:
@@ -168,7 +168,7 @@ async def test_no_reconcile_starts_after_lost_leadership_even_if_cancellation_wa
 def test_no_reconcile_starts_after_a_blocked_event_loop_lost_the_lease(is_async: bool) -> None:
     """The clock shows that another candidate may lead, before the cancellation arrives."""
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         led: list[bool] = []
 
@@ -192,7 +192,7 @@ def test_no_reconcile_starts_after_a_blocked_event_loop_lost_the_lease(is_async:
     scenario()
 
 
-@simulated
+@simulate_scenario
 async def test_election_that_is_not_leading_is_checked_again(world: Simulation) -> None:
     """A user's election that does not cancel the work."""
 
@@ -205,7 +205,7 @@ async def test_election_that_is_not_leading_is_checked_again(world: Simulation) 
     election = Hesitant()
     create(world, "a")
     reconciler = Reconciler()
-    manager, controller = managed(world.client, reconciler, leader_election=election)
+    manager, controller = make_managed(world.client, reconciler, leader_election=election)
     async with manager:
         await asyncio.sleep(60)
         assert (reconciler.keys, controller.queue.state.depth, controller.state.workers) == ([], 1, 1)
@@ -222,7 +222,7 @@ async def test_election_that_is_not_leading_is_checked_again(world: Simulation) 
 
 @pytest.mark.parametrize("made_of_it", [None, Result(requeue_after=3600), ValueError("cut off")], ids=repr)
 def test_interrupted_reconcile_is_queued_again_whatever_it_returned(made_of_it: Any) -> None:
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         create(world, "a")
 
@@ -231,10 +231,10 @@ def test_interrupted_reconcile_is_queued_again_whatever_it_returned(made_of_it: 
                 return None
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(3600)
-            return ending_with(made_of_it)
+            return return_or_raise(made_of_it)
 
         reconciler = Reconciler(act)
-        manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
+        manager, controller = make_managed(world.client, reconciler, leader_election=elector(world.client))
         async with manager:
             await asyncio.sleep(5)
             world.server.faults.fail(503, times=None, resource="leases")
@@ -247,14 +247,14 @@ def test_interrupted_reconcile_is_queued_again_whatever_it_returned(made_of_it: 
         logged = [str(entry) for entry in world.history if "default/a was cancelled" in str(entry)]
         assert len(logged) == isinstance(made_of_it, Exception)
         assert all(
-            " WARNING " in each and each.endswith("raised ValueError: cut off; it is queued again")
-            for each in logged
+            " WARNING " in entry and entry.endswith("raised ValueError: cut off; it is queued again")
+            for entry in logged
         )
 
     scenario()
 
 
-@simulated
+@simulate_scenario
 async def test_reconcile_that_outlives_the_leadership_is_not_replaced(world: Simulation) -> None:
     create(world, "a")
     stubborn = StubbornReconcile()
@@ -283,7 +283,7 @@ async def test_reconcile_that_outlives_the_leadership_is_not_replaced(world: Sim
         assert manager.healthy()
 
 
-@simulated
+@simulate_scenario
 async def test_swallowed_cancellation_is_repeated(world: Simulation) -> None:
     async def act(request: Request[KubeObject]) -> None:
         with suppress(asyncio.CancelledError):  # as asyncio.wait_for of Python 3.11 does sometimes
@@ -291,7 +291,7 @@ async def test_swallowed_cancellation_is_repeated(world: Simulation) -> None:
         await asyncio.sleep(3600)
 
     create(world, "a")
-    manager, controller = managed(world.client, Reconciler(act), leader_election=elector(world.client))
+    manager, controller = make_managed(world.client, Reconciler(act), leader_election=elector(world.client))
     async with manager:
         await asyncio.sleep(5)
         world.server.faults.fail(503, times=None, resource="leases")
@@ -300,7 +300,7 @@ async def test_swallowed_cancellation_is_repeated(world: Simulation) -> None:
         assert manager.healthy()
 
 
-@simulated
+@simulate_scenario
 async def test_manager_keeps_the_lease_until_its_reconciles_have_ended(world: Simulation) -> None:
     create(world, "a")
     led: list[bool] = []
@@ -310,14 +310,14 @@ async def test_manager_keeps_the_lease_until_its_reconciles_have_ended(world: Si
         led.append(election.is_leader)
 
     election = elector(world.client)
-    manager, _ = managed(world.client, Reconciler(act), leader_election=election)
+    manager, _ = make_managed(world.client, Reconciler(act), leader_election=election)
     async with manager:
         await asyncio.sleep(5)
     assert led == [True]
     assert holder(world) == "", "it is given back"
 
 
-@simulated
+@simulate_scenario
 async def test_manager_ends_before_a_pod_is_killed(world: Simulation) -> None:
     """A pod is killed after 30 s by default; cancelled reconciles clean up and the lease is released before that."""
     create(world, "a")
@@ -328,11 +328,11 @@ async def test_manager_ends_before_a_pod_is_killed(world: Simulation) -> None:
         finally:
             await asyncio.sleep(8)
 
-    manager, _ = managed(world.client, Reconciler(act), leader_election=elector(world.client))
+    manager, _ = make_managed(world.client, Reconciler(act), leader_election=elector(world.client))
     async with manager:
         await asyncio.sleep(5)
-        told = world.now
-    assert 20 < world.now - told < 30
+        reported_at = world.now
+    assert 20 < world.now - reported_at < 30
     assert holder(world) == ""
 
 
@@ -340,7 +340,7 @@ async def test_manager_ends_before_a_pod_is_killed(world: Simulation) -> None:
 def test_lease_is_not_given_back_while_a_reconcile_runs(timeout: float | None) -> None:
     """A reconcile that ignores its cancellation: no other replica works before the lease has expired."""
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         create(world, "a")
         stubborn, election = StubbornReconcile(), elector(world.client)
@@ -380,11 +380,11 @@ class Wrapped:
         self.left_behind.append(left_behind)
 
 
-@simulated
+@simulate_scenario
 async def test_custom_election_is_called_with_reconciles_that_still_run(world: Simulation) -> None:
     create(world, "a")
     stubborn, election = StubbornReconcile(), Wrapped(elector(world.client))
-    manager, _ = managed(world.client, Reconciler(stubborn), leader_election=election, grace_period=1)
+    manager, _ = make_managed(world.client, Reconciler(stubborn), leader_election=election, grace_period=1)
     async with manager:
         await asyncio.sleep(100)
     assert election.left_behind == ["tests at default/a"]
@@ -392,12 +392,12 @@ async def test_custom_election_is_called_with_reconciles_that_still_run(world: S
     await asyncio.sleep(2)
 
 
-@simulated
+@simulate_scenario
 async def test_lease_is_given_back_after_abandoned_reconciles_have_ended(world: Simulation) -> None:
     """A reconcile outlived an earlier leadership, and ends during the next one."""
     create(world, "a")
     stubborn, election = StubbornReconcile(), elector(world.client)
-    manager, controller = managed(world.client, Reconciler(stubborn), leader_election=election)
+    manager, controller = make_managed(world.client, Reconciler(stubborn), leader_election=election)
     async with manager:
         await asyncio.sleep(5)
         world.server.faults.fail(503, times=None, resource="leases")
@@ -410,10 +410,10 @@ async def test_lease_is_given_back_after_abandoned_reconciles_have_ended(world: 
     assert holder(world) == ""
 
 
-@simulated
+@simulate_scenario
 async def test_each_replica_needs_its_own_elector(world: Simulation) -> None:
     election = elector(world.client)
-    first, second = (managed(world.client, Reconciler(), leader_election=election)[0] for _ in range(2))
+    first, second = (make_managed(world.client, Reconciler(), leader_election=election)[0] for _ in range(2))
     async with first:
         await world.eventually(lambda: first.state.leading)
         assert second.state.leading is False, "it has not even begun"
@@ -425,7 +425,7 @@ async def test_each_replica_needs_its_own_elector(world: Simulation) -> None:
         assert 'leader_election_master_status{name="operator"} 1' in first.metrics()
 
 
-@simulated
+@simulate_scenario
 async def test_one_of_two_managers_reconciles(world: Simulation) -> None:
     at_work: list[str] = []
 
@@ -443,7 +443,7 @@ async def test_one_of_two_managers_reconciles(world: Simulation) -> None:
     clients = [world.client, world.new_client()]
     reconcilers = [act("first"), act("second")]
     managers = [
-        managed(client, reconciler, leader_election=elector(client))[0]
+        make_managed(client, reconciler, leader_election=elector(client))[0]
         for client, reconciler in zip(clients, reconcilers, strict=True)
     ]
     running = [manager.begin() for manager in managers]

@@ -32,10 +32,10 @@ from aioinformer._core.tasks import finish
 from aioinformer.errors import AlreadyStartedError, ClientClosedError
 from aioinformer.operator import Controller, Manager, Request, Result, Watch
 from aioinformer.testing import APIServer, Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from ..steps import until
-from .worlds import Reconciler, create, elector, managed, run_until_a_worker_dies
+from .worlds import Reconciler, create, elector, make_managed, run_until_a_worker_dies
 
 
 def warnings_of(world: Simulation) -> list[str]:
@@ -44,7 +44,7 @@ def warnings_of(world: Simulation) -> list[str]:
 
 class TestLifecycle:
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_controllers_share_informers(world: Simulation) -> None:
         create(world, "a")
         manager = Manager(world.client)
@@ -58,7 +58,7 @@ class TestLifecycle:
         assert [reconciler.keys for reconciler in reconcilers] == [["default/a"]] * 2
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_collection_that_cannot_be_listed_delays_only_its_controller(world: Simulation) -> None:
         """For example, its conversion webhook is unavailable."""
         create(world, "a")
@@ -85,9 +85,9 @@ class TestLifecycle:
             assert str(manager.state).startswith("waiting for the first list to go through secrets, owned\n")
             assert manager.healthy()
             assert "secrets has not synced" in str(manager.ready())
-            (told,) = [str(entry) for entry in world.history if " ERROR " in str(entry)]
-            assert "500 InternalError" in told
-            assert "Other controllers start now; this controller starts when they have synced" in told
+            (line,) = [str(entry) for entry in world.history if " ERROR " in str(entry)]
+            assert "500 InternalError" in line
+            assert "Other controllers start now; this controller starts when they have synced" in line
             away.remove()
             await asyncio.sleep(60)
             assert broken.keys == ["default/a"]
@@ -96,7 +96,7 @@ class TestLifecycle:
             assert str(manager.state).startswith("INFORMER")
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_caches_that_another_controller_needs_are_waited_for(world: Simulation) -> None:
         create(world, "a")
         manager = Manager(world.client, leader_election=elector(world.client))
@@ -111,15 +111,15 @@ class TestLifecycle:
         world.server.faults.fail(503, times=None, resource="secrets")
         async with manager:
             await asyncio.sleep(19)
-            assert [each.keys for each in reconcilers] == [[]] * 3
-            errors = [each.sync_error is not None for each in manager.state.controllers]
+            assert [reconciler.keys for reconciler in reconcilers] == [[]] * 3
+            errors = [state.sync_error is not None for state in manager.state.controllers]
             assert errors == [False, True, False]
             await asyncio.sleep(2)
-            assert [each.keys for each in reconcilers] == [["default/a"], [], []]
+            assert [reconciler.keys for reconciler in reconcilers] == [["default/a"], [], []]
             assert str(manager.state).startswith("leading; waiting for the first list to go through secrets")
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_no_reconcile_starts_before_all_caches_have_synced(world: Simulation) -> None:
         """A reconciler that counts objects in another cache must not count zero."""
         create(world, "a")
@@ -145,7 +145,7 @@ class TestLifecycle:
             assert manager.ready()
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_no_reconcile_starts_before_triggers_have_processed_the_first_lists(
         world: Simulation,
     ) -> None:
@@ -175,7 +175,7 @@ class TestLifecycle:
             assert (at_reconcile, controller.state.working, manager.state.leading) == ([], False, True)
             assert others == ["a"]
             name = controller.state.triggers[1].name
-            assert [each.synced for each in controller.state.triggers] == [True, False]
+            assert [trigger.synced for trigger in controller.state.triggers] == [True, False]
             assert str(manager.state).startswith(
                 f"leading; waiting for the first list to go through {name}\n"
             )
@@ -187,27 +187,29 @@ class TestLifecycle:
             assert str(manager.state).startswith("leading\n")
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_cluster_scoped_kinds_beside_a_manager_with_a_namespace(world: Simulation) -> None:
         create(world, "a")
         world.server.create("v1", "namespaces", {"metadata": {"name": "red"}})
         world.server.create("v1", "configmaps", {"metadata": {"name": "b", "namespace": "red"}})
         manager = Manager(world.client, namespace="default")
         namespaces = manager.resource("v1", "namespaces")
-        maps, everywhere = (manager.resource("v1", "configmaps", namespace=each) for each in (None, ""))
+        maps, everywhere = (
+            manager.resource("v1", "configmaps", namespace=namespace) for namespace in (None, "")
+        )
         async with manager:
-            assert "red" in [each.key for each in await namespaces.list()]
+            assert "red" in [namespace.key for namespace in await namespaces.list()]
             assert (await namespaces.patch("red", {"metadata": {"labels": {"a": "b"}}})).name == "red"
             assert (await namespaces.get("red"))["metadata"]["labels"]["a"] == "b"
-            assert [each.key for each in await maps.list()] == ["default/a"]
-            assert sorted(each.key for each in await everywhere.list()) == ["default/a", "red/b"]
+            assert [config_map.key for config_map in await maps.list()] == ["default/a"]
+            assert sorted(obj.key for obj in await everywhere.list()) == ["default/a", "red/b"]
         with pytest.raises(ConfigError, match="are cluster-scoped"):
             manager.resource("v1", "namespaces", namespace="red")
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_manager_runs_once(world: Simulation) -> None:
-        manager, _ = managed(world.client, Reconciler())
+        manager, _ = make_managed(world.client, Reconciler())
         async with manager:
             with pytest.raises(AlreadyStartedError):
                 await manager.run()
@@ -217,9 +219,9 @@ class TestLifecycle:
             manager.begin()
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_second_start_does_not_affect_the_first(world: Simulation) -> None:
-        manager, _ = managed(world.client, reconciler := Reconciler())
+        manager, _ = make_managed(world.client, reconciler := Reconciler())
         running = asyncio.create_task(manager.run())
         await asyncio.sleep(5)
         with pytest.raises(AlreadyStartedError):
@@ -232,7 +234,7 @@ class TestLifecycle:
         await finish(running)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_manager_without_controllers_keeps_its_caches(world: Simulation) -> None:
         create(world, "a")
         manager = Manager(world.client)
@@ -244,10 +246,10 @@ class TestLifecycle:
             assert maps.store.list_keys() == ["default/a"]
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_second_cancellation_does_not_wait_for_reconciles(world: Simulation) -> None:
         create(world, "a")
-        manager, _ = managed(world.client, Reconciler(lambda request: asyncio.sleep(3600)))
+        manager, _ = make_managed(world.client, Reconciler(lambda request: asyncio.sleep(3600)))
         running = asyncio.create_task(manager.run())
         await asyncio.sleep(5)
         began = world.now
@@ -259,9 +261,9 @@ class TestLifecycle:
         assert (running.cancelled(), world.now - began) == (True, 3)
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_failed_informer_ends_the_manager(world: Simulation) -> None:
-        manager, _ = managed(client := world.new_client(), Reconciler())
+        manager, _ = make_managed(client := world.new_client(), Reconciler())
         running = asyncio.create_task(manager.run())
         await asyncio.sleep(1)
         await client.close()
@@ -270,11 +272,11 @@ class TestLifecycle:
         assert "has ended: ClientClosedError" in str(manager.healthy())
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_informer_that_fails_before_it_has_synced_ends_the_manager_with_its_error(
         world: Simulation,
     ) -> None:
-        manager, _ = managed(client := world.new_client(), Reconciler())
+        manager, _ = make_managed(client := world.new_client(), Reconciler())
         world.server.faults.fail(503, times=None, resource="configmaps")
         running = asyncio.create_task(manager.run())
         await asyncio.sleep(5)
@@ -283,10 +285,10 @@ class TestLifecycle:
             await running
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_except_star_handles_all_of_several_failures(world: Simulation) -> None:
         """The example of docs/operators.md."""
-        manager, _ = managed(client := world.new_client(), Reconciler())
+        manager, _ = make_managed(client := world.new_client(), Reconciler())
         manager.for_resource("v1", "secrets")
         world.server.faults.fail(503, times=None)
         running = asyncio.create_task(manager.run())
@@ -300,7 +302,7 @@ class TestLifecycle:
         assert len(caught) == 1
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_manager_cancelled_after_a_failure_raises_the_failure(world: Simulation) -> None:
         async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
             try:
@@ -320,19 +322,19 @@ class TestLifecycle:
             await running
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_several_failures_are_raised_as_a_group(world: Simulation) -> None:
-        manager, _ = managed(client := world.new_client(), Reconciler())
+        manager, _ = make_managed(client := world.new_client(), Reconciler())
         manager.for_resource("v1", "secrets")
         running = asyncio.create_task(manager.run())
         await asyncio.sleep(1)
         await client.close()
         with pytest.raises(BaseExceptionGroup, match="informers failed") as caught:
             await running
-        assert [type(each) for each in caught.value.exceptions] == [ClientClosedError] * 2
+        assert [type(error) for error in caught.value.exceptions] == [ClientClosedError] * 2
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_informer_stopped_before_it_has_synced_ends_the_manager(world: Simulation) -> None:
         client = world.new_client()
         theirs = SharedIndexInformer(ListWatch.for_resource(client, "v1", "secrets"), KubeObject)
@@ -346,7 +348,7 @@ class TestLifecycle:
             await running
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_informer_that_is_never_started_is_logged_once(world: Simulation) -> None:
         create(world, "a")
         manager = Manager(world.client)
@@ -363,13 +365,13 @@ class TestLifecycle:
                 await world.eventually(lambda: reconciler.keys == ["default/a"])
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_slow_informer_is_not_reported_as_not_started(world: Simulation) -> None:
-        manager, _ = managed(world.client, Reconciler())
+        manager, _ = make_managed(world.client, Reconciler())
         world.server.faults.fail(503, times=None, resource="configmaps")
         async with manager:
             await asyncio.sleep(60)
-            assert not [each for each in warnings_of(world) if "never started" in each]
+            assert not [warning for warning in warnings_of(world) if "never started" in warning]
 
     def test_invalid_arguments_are_refused(self) -> None:
         client = Client.from_url("http://127.0.0.1:1")
@@ -379,17 +381,17 @@ class TestLifecycle:
             Manager(client, on_trace=7)  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match="stalled_after"):
             Manager(client, stalled_after=float("nan"))
-        manager, controller = managed(client, Reconciler())
+        manager, controller = make_managed(client, Reconciler())
         with pytest.raises(ConfigError, match="named tests exists already"):
             manager.add(Controller("tests", Reconciler(), controller.informer))
 
 
 class TestState:
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_tables_json_and_metrics(world: Simulation) -> None:
         create(world, "a")
-        manager, _ = managed(world.client, Reconciler(lambda request: Result(requeue_after=60)))
+        manager, _ = make_managed(world.client, Reconciler(lambda request: Result(requeue_after=60)))
         async with manager:
             await asyncio.sleep(1)
             state = manager.state
@@ -398,7 +400,8 @@ class TestState:
             assert lines[1].split()[:4] == ["configmaps", "yes", "1", "watching"]
             (informer,) = state.informers
             dropping = replace(
-                informer, reflectors=tuple(replace(each, rejected=3) for each in informer.reflectors)
+                informer,
+                reflectors=tuple(replace(reflector, rejected=3) for reflector in informer.reflectors),
             )
             assert "  1, 3 dropped  watching" in str(replace(state, informers=(dropping,)))
             assert lines[-1].split()[:8] == ["tests", "1/1", "0", "1", "0", "1", "0", "0"]
@@ -423,9 +426,9 @@ class TestState:
             assert typed == [line.split()[2] for line in metrics if line.startswith("# HELP")]
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_informers_of_the_same_name_get_distinct_names(world: Simulation) -> None:
-        manager, controller = managed(world.client, Reconciler())
+        manager, controller = make_managed(world.client, Reconciler())
         other = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "configmaps"), KubeObject)
         assert other.name == controller.informer.name
         manager.add(Controller("others", Reconciler(), other))
@@ -434,7 +437,7 @@ class TestState:
         assert [name for name in names if f'synced{{informer="{name}"}}' in manager.metrics()] == names
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_names_of_controllers_informers_stay_stable(
         world: Simulation,
     ) -> None:
@@ -449,12 +452,12 @@ class TestState:
             later = manager.for_resource("v1", "configmaps")
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_informer_removed_while_metrics_are_read_is_released(
         world: Simulation,
     ) -> None:
         """For example, by a thread that answers Prometheus."""
-        manager, controller = managed(world.client, Reconciler())
+        manager, controller = make_managed(world.client, Reconciler())
         gone = weakref.ref(manager.for_resource("v1", "secrets"))
         names = (sample.labels.get("informer") for sample in manager.samples())
         assert controller.informer.name in names
@@ -464,14 +467,14 @@ class TestState:
         assert gone() is None
 
     @staticmethod
-    @simulated
+    @simulate_scenario
     async def test_table_shows_failures(world: Simulation) -> None:
         create(world, "a")
 
         def act(request: Request[KubeObject]) -> None:
             raise ValueError("no such\nthing " * 20)
 
-        manager, _ = managed(world.client, Reconciler(act))
+        manager, _ = make_managed(world.client, Reconciler(act))
         async with manager:
             await asyncio.sleep(1)
             last = str(manager.state).splitlines()[-1]
@@ -501,7 +504,7 @@ def app_of(manager: Manager) -> FastAPI:
 async def test_manager_in_a_fastapi_lifespan(server: APIServer) -> None:
     reconciler = Reconciler()
     async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, reconciler)
+        manager, _ = make_managed(client, reconciler)
         app = app_of(manager)
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         async with (
@@ -518,7 +521,7 @@ async def test_manager_in_an_aiohttp_app(server: APIServer) -> None:
     """aiohttp enters and leaves cleanup contexts in different tasks."""
     reconciler = Reconciler()
     async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, reconciler)
+        manager, _ = make_managed(client, reconciler)
 
         async def running(app: web.Application) -> AsyncIterator[None]:
             async with manager:
@@ -534,7 +537,7 @@ async def test_manager_in_an_aiohttp_app(server: APIServer) -> None:
 
 async def test_manager_is_entered_and_left_in_different_tasks(server: APIServer) -> None:
     async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, Reconciler())
+        manager, _ = make_managed(client, Reconciler())
         await asyncio.create_task(manager.__aenter__())
         await until(manager.ready)
         await asyncio.create_task(manager.__aexit__(None, None, None))
@@ -566,7 +569,7 @@ async def test_signal_ends_the_manager_gracefully(server: APIServer) -> None:
         ended.append(request.name)
 
     async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, act)
+        manager, _ = make_managed(client, act)
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         await manager.run_until_signal()
         task = asyncio.current_task()
@@ -589,7 +592,7 @@ async def test_second_signal_cancels_reconciles(server: APIServer) -> None:
             ended.append(request.name)
 
     async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, act)
+        manager, _ = make_managed(client, act)
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         await manager.run_until_signal([signal.SIGUSR1])
     assert ended == ["a"]
@@ -607,12 +610,12 @@ async def test_previous_signal_handlers_are_restored(server: APIServer) -> None:
 
     try:
         async with Client.from_url(server.url) as client:
-            manager, _ = managed(client, act)
+            manager, _ = make_managed(client, act)
             server.create("v1", "configmaps", {"metadata": {"name": "a"}})
             await manager.run_until_signal([signal.SIGUSR1, signal.SIGUSR2])
         assert mine == []
-        for each in (signal.SIGUSR1, signal.SIGUSR2):
-            os.kill(os.getpid(), each)
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            os.kill(os.getpid(), number)
         await until(lambda: len(mine) == 2)
     finally:
         loop.remove_signal_handler(signal.SIGUSR2)
@@ -622,7 +625,7 @@ async def test_previous_signal_handlers_are_restored(server: APIServer) -> None:
 async def test_signals_need_the_main_thread(server: APIServer) -> None:
     async def work() -> None:
         async with Client.from_url(server.url) as client:
-            manager, _ = managed(client, Reconciler())
+            manager, _ = make_managed(client, Reconciler())
             with pytest.raises(
                 ConfigError, match=r"only the main thread can handle signals.*await run\(\) here"
             ):
@@ -635,18 +638,18 @@ async def test_signals_need_the_main_thread(server: APIServer) -> None:
 
 async def test_invalid_signals_leave_no_handler(server: APIServer) -> None:
     async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, Reconciler())
+        manager, _ = make_managed(client, Reconciler())
         with pytest.raises((RuntimeError, OSError, ValueError)):
             await manager.run_until_signal([signal.SIGTERM, signal.SIGKILL])
         assert not asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
 @asynccontextmanager
-async def running_until_signal(server: APIServer) -> AsyncIterator[tuple[Manager, asyncio.Task[None]]]:
+async def run_until_signal(server: APIServer) -> AsyncIterator[tuple[Manager, asyncio.Task[None]]]:
     """A manager that has reconciled something, and the task that runs it."""
     reconciler = Reconciler()
     async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, reconciler)
+        manager, _ = make_managed(client, reconciler)
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         running = asyncio.create_task(manager.run_until_signal())
         await until(lambda: reconciler.keys)
@@ -654,7 +657,7 @@ async def running_until_signal(server: APIServer) -> AsyncIterator[tuple[Manager
 
 
 async def test_cancellation_beside_a_signal_is_raised(server: APIServer) -> None:
-    async with running_until_signal(server) as (_, running):
+    async with run_until_signal(server) as (_, running):
         running.cancel()
         await asyncio.wait({running})
         assert running.cancelled()
@@ -662,7 +665,7 @@ async def test_cancellation_beside_a_signal_is_raised(server: APIServer) -> None
 
 
 async def test_cancellation_without_a_signal_is_raised(server: APIServer) -> None:
-    async with running_until_signal(server) as (manager, running):
+    async with run_until_signal(server) as (manager, running):
         (reading,) = (task for task in asyncio.all_tasks() if task.get_name() == f"{manager!r} reading")
         reading.cancel()
         await asyncio.wait({running})
@@ -672,7 +675,7 @@ async def test_cancellation_without_a_signal_is_raised(server: APIServer) -> Non
 async def test_state_may_be_read_in_any_thread(server: APIServer) -> None:
     """For example, in a thread that answers Prometheus."""
     async with Client.from_url(server.url) as client:
-        manager, controller = managed(
+        manager, controller = make_managed(
             client,
             Reconciler(lambda request: asyncio.sleep(3600)),
             grace_period=0.0,

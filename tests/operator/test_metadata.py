@@ -156,22 +156,22 @@ def with_predicate(predicate: Any) -> Callable[[Manager, type[Any]], object]:
     return lambda manager, kind: Owns(manager.for_resource("v1", "configmaps", kind), predicate)
 
 
-def watching(manager: Manager, kind: type[Any]) -> object:
+def add_watch(manager: Manager, kind: type[Any]) -> object:
     maps = manager.for_resource("v1", "configmaps", kind)
     return Watch(maps, lambda obj: None, LabelsChanged())
 
 
-def owning(manager: Manager, kind: type[Any]) -> object:
+def add_owner(manager: Manager, kind: type[Any]) -> object:
     primary = manager.for_resource("v1", "configmaps")
     return Controller("x", reconcile, primary, owns=[manager.for_resource("v1", "secrets", kind)])
 
 
-def filtering(manager: Manager, kind: type[Any]) -> object:
+def add_filter(manager: Manager, kind: type[Any]) -> object:
     maps = manager.for_resource("v1", "configmaps", kind)
     return Controller("x", reconcile, maps, predicate=GenerationChanged())
 
 
-def cleaning(manager: Manager, kind: type[Any]) -> object:
+def add_cleanup(manager: Manager, kind: type[Any]) -> object:
     maps = manager.resource("v1", "configmaps", kind)
     return Controller("x", reconcile, maps, finalizer="example.com/a", cleanup=reconcile)
 
@@ -180,13 +180,13 @@ def cleaning(manager: Manager, kind: type[Any]) -> object:
 @pytest.mark.parametrize(
     ("use", "lacks"),
     [
-        (filtering, r"lacks generation, which the predicate GenerationChanged\(\) reads"),
+        (add_filter, r"lacks generation, which the predicate GenerationChanged\(\) reads"),
         (
-            cleaning,
+            add_cleanup,
             "lacks deletionTimestamp, which the finalizer example.com/a of x reads: declare `deletion_ti",
         ),
-        (owning, "lacks ownerReferences, which Owns reads: declare `owner_references: list"),
-        (watching, r"lacks labels, which the predicate LabelsChanged\(\) reads"),
+        (add_owner, "lacks ownerReferences, which Owns reads: declare `owner_references: list"),
+        (add_watch, r"lacks labels, which the predicate LabelsChanged\(\) reads"),
         (with_predicate(LabelsMatch("a=b")), "lacks labels"),
         (with_predicate(AnnotationsChanged()), "lacks annotations"),
         (with_predicate(~Deleting()), "lacks deletionTimestamp"),
@@ -202,7 +202,7 @@ def test_struct_without_a_needed_field_is_refused(use: Any, lacks: str, metadata
 
 def test_all_missing_fields_are_named_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
-        cleaning(Manager(Client.from_url("http://127.0.0.1:1")), Thing[Scant])
+        add_cleanup(Manager(Client.from_url("http://127.0.0.1:1")), Thing[Scant])
     for name in ("deletionTimestamp", "uid", "generation", "labels", "annotations", "ownerReferences"):
         assert name in str(caught.value)
 
@@ -220,9 +220,9 @@ def test_missing_field_of_a_path_is_named(predicate: Any) -> None:
 @pytest.mark.parametrize(
     ("use", "metadata", "lacks"),
     [
-        (cleaning, Misnamed, "lacks deletionTimestamp"),
+        (add_cleanup, Misnamed, "lacks deletionTimestamp"),
         (with_predicate(FinalizersChanged()), Bare, "lacks finalizers"),
-        (owning, OfScantOwners, "owner_references lacks controller, which Owns reads"),
+        (add_owner, OfScantOwners, "owner_references lacks controller, which Owns reads"),
     ],
 )
 def test_field_of_another_name_or_an_incomplete_reference_is_named(
@@ -237,6 +237,6 @@ def test_types_that_keep_all_fields_and_unread_fields_are_accepted(metadata: Any
     manager = Manager(Client.from_url("http://127.0.0.1:1"))
     filter_of = with_predicate(~Deleting() & anything)
     assert filter_of(manager, Thing[metadata])
-    assert owning(manager, Thing[metadata])
-    assert filtering(manager, KubeObject)
-    assert cleaning(manager, dict)
+    assert add_owner(manager, Thing[metadata])
+    assert add_filter(manager, KubeObject)
+    assert add_cleanup(manager, dict)

@@ -125,7 +125,7 @@ async def test_a_reconciler_may_leave_out_the_context_and_be_plain() -> None:
         assert server.count("list") + server.count("watch") == 1, "both share an informer"
 
 
-def decorated(function: Callable[..., Any]) -> Any:
+def decorate(function: Callable[..., Any]) -> Any:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
@@ -143,11 +143,11 @@ async def test_the_context_takes_no_argument_that_has_a_default() -> None:
     def optional(request: Request[KubeObject], context: Context | None = None) -> None:
         seen.append(("optional", context is not None))
 
-    @decorated
+    @decorate
     def short(request: Request[KubeObject]) -> None:
         seen.append(("short", None))
 
-    @decorated
+    @decorate
     def long(request: Request[KubeObject], context: Context) -> None:
         seen.append(("long", context.name))
 
@@ -171,7 +171,10 @@ async def test_a_map_function_may_read_the_caches() -> None:
     seen: list[str] = []
 
     async def followers(secret: KubeObject, context: Context) -> list[Request[Any]]:
-        return [Request.of(each) for each in await context.resource("configmaps").list(secret.namespace)]
+        return [
+            Request.of(config_map)
+            for config_map in await context.resource("configmaps").list(secret.namespace)
+        ]
 
     @operator.controller(
         "configmaps", predicate=lambda change: False, watches=[Watched("secrets", followers)]
@@ -207,18 +210,18 @@ async def test_cleanup_gets_the_context() -> None:
 
 async def test_resources_that_are_not_declared_are_refused() -> None:
     operator = Operator("strict", uses=[Uses("nodes", ("get",)), Uses("secrets")], events=False)
-    found: list[Context] = []
+    contexts: list[Context] = []
 
     @operator.controller("configmaps")
     async def reconcile(request: Request[KubeObject], context: Context) -> None:
-        found.append(context)
+        contexts.append(context)
 
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         server.create("v1", "nodes", {"metadata": {"name": "n"}})
         async with operator.running(client):
-            await eventually(lambda: found)
-            context = found[0]
+            await eventually(lambda: contexts)
+            context = contexts[0]
             assert (await context.uncached("nodes").get("n")).name == "n"
             assert await context.resource("secrets").list() == []
             assert await context.uncached("configmaps").list("none") == []
@@ -290,7 +293,7 @@ async def test_custom_resources_may_be_named_by_plural_and_group() -> None:
     async def reconcile(request: Request[KubeObject]) -> None:
         seen.append(request.key)
 
-    assert [str(each) for each in operator.rights(leader_election=False)] == [
+    assert [str(right) for right in operator.rights(leader_election=False)] == [
         "get, list, watch farms.example.com",
     ]
     async with APIServer() as server, Client.from_url(server.url) as client:
@@ -310,7 +313,7 @@ def test_versions_of_a_kind_make_one_definition() -> None:
 
     operator.controller(SiteWithStatus, uses=[Uses(Site, ("get",))])(reconcile)
     assert operator.custom_resources() == [(Site, SiteWithStatus)], "the last one is stored"
-    assert [str(each) for each in operator.rights(leader_election=False)] == [
+    assert [str(right) for right in operator.rights(leader_election=False)] == [
         "get, list, watch sites.example.com",
         "update, patch sites/status.example.com",
     ]
@@ -327,7 +330,7 @@ def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
         )
     text = str(caught.value)
     assert text.startswith("wrong: the controller sites has 6 mistakes:\n")
-    for each in (
+    for word in (
         "reconcile is called with (request)",
         "'confgmaps'",
         "'secets'",
@@ -335,7 +338,7 @@ def test_all_mistakes_of_a_declaration_are_reported_at_once() -> None:
         "cleanup",
         "like",
     ):
-        assert each in text
+        assert word in text
     with pytest.raises(ConfigError, match="name must be a name"):
         Operator("Not A Name")
     with pytest.raises(ConfigError, match=r"pods: verbs must be a tuple such as .*, not 'get'"):
@@ -434,7 +437,7 @@ def test_rights_follow_from_the_declarations() -> None:
     async def reconcile(request: Request[KubeObject]) -> Result | None:
         return None
 
-    assert [str(each) for each in operator.rights()] == [
+    assert [str(right) for right in operator.rights()] == [
         "get, list, watch nodes",
         "create pods/eviction",
         "get, list, watch, create, update, patch, delete secrets",
@@ -445,8 +448,8 @@ def test_rights_follow_from_the_declarations() -> None:
         "get, create, update leases.coordination.k8s.io",
         "create, patch events.events.k8s.io",
     ]
-    assert not any(each.plural == "leases" for each in operator.rights(leader_election=False))
-    assert [each.plural for each in operator.rights() if not each.namespaced] == ["nodes"]
+    assert not any(right.plural == "leases" for right in operator.rights(leader_election=False))
+    assert [right.plural for right in operator.rights() if not right.namespaced] == ["nodes"]
 
 
 def check_types(context: Context, operator: Operator) -> None:

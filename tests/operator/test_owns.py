@@ -13,7 +13,7 @@ import pytest
 
 from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, informer_triggers
 from aioinformer.testing import Simulation, simulate
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .worlds import CONTAINERS, Reconciler, change, create, quiet, trigger
 
@@ -26,7 +26,7 @@ WHAT_TRIGGERS_KEEP = [
 OF_UPDATES = When(lambda change: change.is_update)
 
 
-def owned_by(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
+def child_of(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
     reference = {
         "apiVersion": "v1",
         "kind": owner["kind"],
@@ -42,19 +42,19 @@ def has_seen(controller: Controller[Any], pods: int) -> bool:
 
 
 @contextmanager
-def lagging(world: Simulation, plural: str) -> Iterator[None]:
+def hold_watches(world: Simulation, plural: str) -> Iterator[None]:
     """While inside, watches of a collection deliver nothing."""
     forbidden = [world.server.forbid(verb, plural) for verb in ("list", "watch")]
     world.network.cut()
     try:
         yield
     finally:
-        for each in forbidden:
-            each.remove()
+        for fault in forbidden:
+            fault.remove()
 
 
 @asynccontextmanager
-async def owning(
+async def run_owner(
     world: Simulation,
     predicate: Predicate | None = None,
     *,
@@ -75,15 +75,15 @@ async def owning(
         yield reconciler, controller
 
 
-@simulated
+@simulate_scenario
 async def test_change_of_an_owned_object_reconciles_its_owner(world: Simulation) -> None:
     owner = create(world, "owner")
     other = create(world, "other")
-    async with owning(world) as (reconciler, controller):
-        create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
-        create(world, "not-the-controller", "pods", **{**CONTAINERS, **owned_by(other, controller=False)})
-        create(world, "another-kind", "pods", **{**CONTAINERS, **owned_by(other, kind="Secret")})
-        create(world, "another-group", "pods", **{**CONTAINERS, **owned_by(other, apiVersion="x.io/v1")})
+    async with run_owner(world) as (reconciler, controller):
+        create(world, "mine", "pods", **{**CONTAINERS, **child_of(owner)})
+        create(world, "not-the-controller", "pods", **{**CONTAINERS, **child_of(other, controller=False)})
+        create(world, "another-kind", "pods", **{**CONTAINERS, **child_of(other, kind="Secret")})
+        create(world, "another-group", "pods", **{**CONTAINERS, **child_of(other, apiVersion="x.io/v1")})
         create(world, "nobodys", "pods", **CONTAINERS)
         await quiet(controller)
         assert reconciler.keys == ["default/owner"]
@@ -96,12 +96,12 @@ async def test_change_of_an_owned_object_reconciles_its_owner(world: Simulation)
         assert trigger(controller, 1).name.endswith("owned")
 
 
-@simulated
+@simulate_scenario
 async def test_changes_before_the_owners_are_cached_are_not_lost(world: Simulation) -> None:
     owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
     create(world, "namesake")
-    create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
-    create(world, "another-kind", "pods", **{**CONTAINERS, **owned_by(namesake)})
+    create(world, "mine", "pods", **{**CONTAINERS, **child_of(owner)})
+    create(world, "another-kind", "pods", **{**CONTAINERS, **child_of(namesake)})
     reconciler = Reconciler()
     manager = Manager(world.client)
     maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
@@ -112,8 +112,8 @@ async def test_changes_before_the_owners_are_cached_are_not_lost(world: Simulati
         change(world, "mine", "pods", metadata={"labels": {"a": "b"}})
         await asyncio.sleep(5)
         assert (reconciler.keys, trigger(controller, 1).seen) == ([], 3)
-        for each in forbidden:
-            each.remove()
+        for fault in forbidden:
+            fault.remove()
         await world.eventually(lambda: controller.state.reconciles)
         await quiet(controller)
         assert reconciler.keys == ["default/owner"]
@@ -123,15 +123,15 @@ async def test_changes_before_the_owners_are_cached_are_not_lost(world: Simulati
 def test_changes_before_an_owner_is_cached_are_not_lost(metadata_only: bool) -> None:
     """Even after the first list: the watch of the owners may be behind."""
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
-        async with owning(world, OF_UPDATES, metadata_only=metadata_only) as (reconciler, controller):
-            with lagging(world, "configmaps"):
+        async with run_owner(world, OF_UPDATES, metadata_only=metadata_only) as (reconciler, controller):
+            with hold_watches(world, "configmaps"):
                 owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
                 create(world, "namesake")
-                create(world, "mine", "pods", **CONTAINERS, **owned_by(owner))
+                create(world, "mine", "pods", **CONTAINERS, **child_of(owner))
                 if not metadata_only:  # metadata has no kind
-                    create(world, "another-kind", "pods", **CONTAINERS, **owned_by(namesake))
+                    create(world, "another-kind", "pods", **CONTAINERS, **child_of(namesake))
                 await world.eventually(lambda: trigger(controller, 1).seen == 2 - metadata_only)
                 assert reconciler.keys == []
             await world.eventually(lambda: trigger(controller, 0).seen == 2)
@@ -144,13 +144,13 @@ def test_changes_before_an_owner_is_cached_are_not_lost(metadata_only: bool) -> 
 def test_number_of_awaited_owners_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informer_triggers, "MOST_AWAITED", 4)  # keys; an owner may have two
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         names = ["first", "second", "third"]
-        async with owning(world, OF_UPDATES) as (reconciler, controller):
-            with lagging(world, "configmaps"):
+        async with run_owner(world, OF_UPDATES) as (reconciler, controller):
+            with hold_watches(world, "configmaps"):
                 for name in names:
-                    create(world, name, "pods", **CONTAINERS, **owned_by(create(world, name)))
+                    create(world, name, "pods", **CONTAINERS, **child_of(create(world, name)))
                     await quiet(controller, 60)
                 assert trigger(controller, 1).seen == 3
             await world.eventually(lambda: trigger(controller, 0).seen == 3)
@@ -163,11 +163,11 @@ def test_number_of_awaited_owners_is_limited(monkeypatch: pytest.MonkeyPatch) ->
 def test_awaited_owners_are_never_dropped_before_the_first_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informer_triggers, "MOST_AWAITED", 4)  # keys; an owner may have two
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         names = ["first", "second", "third"]
         for name in names:
-            create(world, name, "pods", **CONTAINERS, **owned_by(create(world, name)))
+            create(world, name, "pods", **CONTAINERS, **child_of(create(world, name)))
         reconciler = Reconciler()
         manager = Manager(world.client)
         maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
@@ -175,8 +175,8 @@ def test_awaited_owners_are_never_dropped_before_the_first_list(monkeypatch: pyt
         forbidden = world.server.forbid("list", "configmaps"), world.server.forbid("watch", "configmaps")
         async with manager:
             await world.eventually(lambda: trigger(controller, 1).seen == 3)
-            for each in forbidden:
-                each.remove()
+            for fault in forbidden:
+                fault.remove()
             await world.eventually(lambda: trigger(controller, 0).seen == 3)
             await quiet(controller)
         assert sorted(reconciler.keys) == [f"default/{name}" for name in names]
@@ -207,39 +207,39 @@ def test_owners_that_never_exist_take_no_memory(
             create(world, "first")
         create(world, "mine", "pods", metadata={"finalizers": ["example.com/stays"]}, **CONTAINERS)
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "u"}
-        async with owning(world, controller_only=False) as (reconciler, controller):
+        async with run_owner(world, controller_only=False) as (reconciler, controller):
             tracemalloc.start()
             try:
-                for told, lie in enumerate(lies, start=2):
-                    references = [reference | each for each in lie]
+                for count, lie in enumerate(lies, start=2):
+                    references = [reference | false_owner for false_owner in lie]
                     change(world, "mine", "pods", metadata={"ownerReferences": references})
-                    await world.eventually(partial(has_seen, controller, told))
+                    await world.eventually(partial(has_seen, controller, count))
                 await quiet(controller)
                 kept = tracemalloc.take_snapshot().filter_traces(WHAT_TRIGGERS_KEEP).statistics("filename")
             finally:
                 tracemalloc.stop()
-            assert sum(each.size for each in kept) < 6_000_000
+            assert sum(cache.size for cache in kept) < 6_000_000
             assert reconciler.keys == []
 
     simulate(scenario, seed=0, shrink=False)
 
 
-@simulated
+@simulate_scenario
 async def test_owner_is_found_by_metadata_only(world: Simulation) -> None:
     owner = create(world, "owner")
-    async with owning(world, metadata_only=True) as (reconciler, controller):
-        create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
+    async with run_owner(world, metadata_only=True) as (reconciler, controller):
+        create(world, "mine", "pods", **{**CONTAINERS, **child_of(owner)})
         await quiet(controller)
         assert reconciler.keys == ["default/owner"]
 
 
-@simulated
+@simulate_scenario
 async def test_recreated_owner_is_reconciled_for_objects_of_its_predecessor(world: Simulation) -> None:
     owner = create(world, "owner")
-    owned = owned_by(owner)
+    owned = child_of(owner)
     owned["metadata"]["finalizers"] = ["example.com/stays"]
     create(world, "mine", "pods", **CONTAINERS, **owned)
-    async with owning(world) as (reconciler, controller):
+    async with run_owner(world) as (reconciler, controller):
         world.server.delete("v1", "configmaps", "owner")
         create(world, "owner")
         await quiet(controller, 10)
@@ -250,7 +250,7 @@ async def test_recreated_owner_is_reconciled_for_objects_of_its_predecessor(worl
         assert reconciler.keys == ["default/owner"]
 
 
-@simulated
+@simulate_scenario
 async def test_cluster_scoped_owners_and_owners_that_are_not_controllers(world: Simulation) -> None:
     node = world.server.create("v1", "nodes", {"metadata": {"name": "node-1"}})
     reconciler = Reconciler()
@@ -262,7 +262,7 @@ async def test_cluster_scoped_owners_and_owners_that_are_not_controllers(world: 
     async with manager:
         await quiet(controller)
         reconciler.seen.clear()
-        owned = owned_by(node, controller=False)
+        owned = child_of(node, controller=False)
         create(world, "unlabelled", "pods", **CONTAINERS, **owned)
         owned["metadata"]["labels"] = {"app": "web"}
         create(world, "labelled", "pods", **CONTAINERS, **owned)

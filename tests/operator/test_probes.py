@@ -12,15 +12,15 @@ from aioinformer import ConfigError, KubeObject, ListWatch, SharedIndexInformer,
 from aioinformer.cache import Phase
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from .test_manager import warnings_of
-from .worlds import Reconciler, StubbornReconcile, create, managed, quiet, run_until_a_worker_dies
+from .worlds import Reconciler, StubbornReconcile, create, make_managed, quiet, run_until_a_worker_dies
 
 
-@simulated
+@simulate_scenario
 async def test_probes_before_and_after_a_run(world: Simulation) -> None:
-    manager, _ = managed(world.client, Reconciler())
+    manager, _ = make_managed(world.client, Reconciler())
     assert str(manager.healthy()) == "the manager has not started"
     async with manager:
         assert manager.healthy().reasons == ()
@@ -30,17 +30,17 @@ async def test_probes_before_and_after_a_run(world: Simulation) -> None:
     assert str(manager.healthy()) == "the manager has ended"
 
 
-@simulated
+@simulate_scenario
 async def test_manager_left_before_its_first_step_has_ended(world: Simulation) -> None:
-    manager, _ = managed(world.client, Reconciler())
+    manager, _ = make_managed(world.client, Reconciler())
     async with manager:
         pass
     assert str(manager.healthy()) == "the manager has ended"
 
 
-@simulated
+@simulate_scenario
 async def test_stalled_watch_is_not_live(world: Simulation) -> None:
-    manager, _ = managed(world.client, Reconciler(), stalled_after=120.0, max_silence=600)
+    manager, _ = make_managed(world.client, Reconciler(), stalled_after=120.0, max_silence=600)
     async with manager:
         await asyncio.sleep(1)
         world.network.silence()
@@ -56,7 +56,7 @@ async def test_stalled_watch_is_not_live(world: Simulation) -> None:
 
 async def stays_live(world: Simulation, **options: Any) -> None:
     world.server.faults.lose_bookmarks()
-    manager, controller = managed(world.client, Reconciler(), **options)
+    manager, controller = make_managed(world.client, Reconciler(), **options)
     async with manager:
         for _ in range(1000):
             await asyncio.sleep(10)
@@ -65,21 +65,21 @@ async def stays_live(world: Simulation, **options: Any) -> None:
         assert controller.informer.state.phase is Phase.WATCHING
 
 
-@simulated
+@simulate_scenario
 async def test_quiet_collection_is_live(world: Simulation) -> None:
     await stays_live(world)
 
 
-@simulated
+@simulate_scenario
 async def test_long_watches_of_a_quiet_collection_are_live(world: Simulation) -> None:
     await stays_live(world, min_watch_timeout=600.0)
 
 
-@simulated
+@simulate_scenario
 async def test_unreachable_server_keeps_liveness_but_not_readiness(
     world: Simulation,
 ) -> None:
-    manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
+    manager, _ = make_managed(world.client, Reconciler(), stalled_after=120.0)
     async with manager:
         await asyncio.sleep(1)
         world.server.faults.fail(503, times=None)
@@ -93,7 +93,7 @@ async def test_unreachable_server_keeps_liveness_but_not_readiness(
         await world.eventually(manager.ready)
 
 
-@simulated
+@simulate_scenario
 async def test_reconcile_that_ignores_cancellation_is_not_live(world: Simulation) -> None:
     create(world, "a")
     stubborn = StubbornReconcile()
@@ -111,7 +111,7 @@ async def test_reconcile_that_ignores_cancellation_is_not_live(world: Simulation
         assert manager.healthy()
 
 
-@simulated
+@simulate_scenario
 async def test_stuck_reconcile_gets_no_grace_period(world: Simulation) -> None:
     create(world, "a")
     stubborn = StubbornReconcile()
@@ -125,14 +125,14 @@ async def test_stuck_reconcile_gets_no_grace_period(world: Simulation) -> None:
     await asyncio.sleep(10)
 
 
-@simulated
+@simulate_scenario
 async def test_failing_reconciler_is_live(world: Simulation) -> None:
     create(world, "a")
 
     def act(request: Request[KubeObject]) -> None:
         raise ValueError
 
-    manager, controller = managed(world.client, Reconciler(act))
+    manager, controller = make_managed(world.client, Reconciler(act))
     async with manager:
         await asyncio.sleep(60)
         assert manager.healthy()
@@ -140,7 +140,7 @@ async def test_failing_reconciler_is_live(world: Simulation) -> None:
         assert controller.state.failing == 1
 
 
-@simulated
+@simulate_scenario
 async def test_failed_worker_is_not_live(world: Simulation) -> None:
     async def act(request: Request[KubeObject]) -> None:
         while not died:
@@ -149,7 +149,7 @@ async def test_failed_worker_is_not_live(world: Simulation) -> None:
 
     died = False
     create(world, "a")
-    manager, _ = managed(world.client, Reconciler(act), grace_period=0.0)
+    manager, _ = make_managed(world.client, Reconciler(act), grace_period=0.0)
     idle = Controller("idle", Reconciler(), manager.for_resource("v1", "secrets"))
     manager.add(idle)
     running = await run_until_a_worker_dies(manager, idle)
@@ -161,7 +161,7 @@ async def test_failed_worker_is_not_live(world: Simulation) -> None:
     assert "has ended: StoppedError" in str(manager.healthy())
 
 
-@simulated
+@simulate_scenario
 async def test_stopped_unmanaged_informer_is_not_live(world: Simulation) -> None:
     manager = Manager(world.client)
     pods = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "pods"), KubeObject)
@@ -174,11 +174,11 @@ async def test_stopped_unmanaged_informer_is_not_live(world: Simulation) -> None
         assert str(manager.healthy()) == "pods has stopped"
 
 
-@simulated
+@simulate_scenario
 async def test_removed_informer_is_not_waited_for(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler()
-    manager, controller = managed(world.client, reconciler)
+    manager, controller = make_managed(world.client, reconciler)
     caves = manager.for_resource("example.com/v1", "caves")
     async with manager:
         await asyncio.sleep(5)
@@ -195,7 +195,7 @@ async def test_removed_informer_is_not_waited_for(world: Simulation) -> None:
             await manager.remove(controller.informer)
 
 
-@simulated
+@simulate_scenario
 async def test_manager_without_controllers_logs_a_warning(world: Simulation) -> None:
     manager = Manager(world.client)
     Controller("tests", Reconciler(), manager.for_resource("v1", "configmaps"))

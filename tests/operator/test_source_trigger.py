@@ -14,10 +14,10 @@ from aioinformer.operator import Controller, Manager, Request, TriggerState
 from aioinformer.operator.source_trigger import SourceTrigger
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import WorkQueue
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from ..virtual_time import virtual_time
-from .worlds import Reconciler, elector, feeding, operating, quiet
+from .worlds import Reconciler, elector, feed_queue, quiet, run_controller
 
 
 def lister_watcher_of(controller: Controller[Any], number: int = 0) -> TriggerState:
@@ -47,7 +47,7 @@ async def swallows_it() -> AsyncIterator[Request[Any]]:
         yield Request("default", "a")
 
 
-@simulated
+@simulate_scenario
 async def test_requests_of_sources_are_reconciled(world: Simulation) -> None:
     async def ticks() -> AsyncIterator[Request[Any]]:
         for number in range(3):
@@ -55,7 +55,7 @@ async def test_requests_of_sources_are_reconciled(world: Simulation) -> None:
             yield Request("default", str(number))
 
     reconciler = Reconciler()
-    async with operating(world, reconciler, sources=[ticks()]) as controller:
+    async with run_controller(world, reconciler, sources=[ticks()]) as controller:
         await quiet(controller, 25)
         assert reconciler.keys == ["default/0", "default/1"]
         assert lister_watcher_of(controller).running
@@ -65,7 +65,7 @@ async def test_requests_of_sources_are_reconciled(world: Simulation) -> None:
         assert str(state).endswith("ended")
 
 
-@simulated
+@simulate_scenario
 async def test_failed_source_is_restarted_if_it_is_a_function(world: Simulation) -> None:
     begun: list[float] = []
 
@@ -75,7 +75,7 @@ async def test_failed_source_is_restarted_if_it_is_a_function(world: Simulation)
         raise ConnectionError("lost")
 
     reconciler = Reconciler()
-    async with operating(world, reconciler, sources=[source, source()]) as controller:
+    async with run_controller(world, reconciler, sources=[source, source()]) as controller:
         await asyncio.sleep(3600)
         restarting, failed = lister_watcher_of(controller), lister_watcher_of(controller, 1)
         assert (failed.seen, failed.failed, failed.running) == (1, 1, False)
@@ -84,7 +84,7 @@ async def test_failed_source_is_restarted_if_it_is_a_function(world: Simulation)
         assert restarting.seen == restarting.failed
 
 
-@simulated
+@simulate_scenario
 async def test_restart_delay_is_reset_after_a_long_run(world: Simulation) -> None:
     begun: list[float] = []
 
@@ -97,20 +97,20 @@ async def test_restart_delay_is_reset_after_a_long_run(world: Simulation) -> Non
             raise ConnectionError("lost")
         yield Request("default", "a")
 
-    async with operating(world, Reconciler(), sources=[source]):
+    async with run_controller(world, Reconciler(), sources=[source]):
         await asyncio.sleep(700)
     pauses = [later - earlier for earlier, later in pairwise(begun)]
     assert pauses[:6] == pytest.approx([1, 2, 4, 8, 601, 2], abs=0.01)
 
 
-@simulated
+@simulate_scenario
 async def test_invalid_request_is_counted_as_a_failure(world: Simulation) -> None:
     async def source() -> AsyncIterator[Any]:
         yield "default/a"
         yield Request("default", "b")
 
     reconciler = Reconciler()
-    async with operating(world, reconciler, sources=[source]) as controller:
+    async with run_controller(world, reconciler, sources=[source]) as controller:
         await quiet(controller)
         assert reconciler.keys == ["default/b"]
         state = lister_watcher_of(controller)
@@ -119,21 +119,21 @@ async def test_invalid_request_is_counted_as_a_failure(world: Simulation) -> Non
 
 
 async def test_source_that_never_waits_does_not_block_the_event_loop() -> None:
-    many, told = 200_000, asyncio.Event()
+    many, stopped = 200_000, asyncio.Event()
 
     async def source() -> AsyncIterator[Request[Any]]:
         for _ in range(many):
-            if told.is_set():
+            if stopped.is_set():
                 return
             yield Request("default", "a")
 
     trigger, queue = SourceTrigger(source), WorkQueue[str]()
-    asyncio.get_running_loop().call_soon(told.set)
+    asyncio.get_running_loop().call_soon(stopped.set)
     await trigger.run(queue)
     assert trigger.seen < many
 
 
-@simulated
+@simulate_scenario
 async def test_sources_are_closed_at_the_end(world: Simulation) -> None:
     closed: list[str] = []
 
@@ -144,7 +144,7 @@ async def test_sources_are_closed_at_the_end(world: Simulation) -> None:
         finally:
             closed.append("closed")
 
-    async with operating(world, Reconciler(), sources=[source]):
+    async with run_controller(world, Reconciler(), sources=[source]):
         await asyncio.sleep(1)
     assert closed == ["closed"]
 
@@ -162,7 +162,7 @@ async def test_cancelled_source_is_not_restarted(source: Callable[[], AsyncItera
     assert not trigger.is_running
 
 
-@simulated
+@simulate_scenario
 async def test_source_cancelled_before_its_first_step_yields_nothing(world: Simulation) -> None:
     async def source() -> AsyncIterator[Request[Any]]:
         yield Request("default", "a")
@@ -170,7 +170,7 @@ async def test_source_cancelled_before_its_first_step_yields_nothing(world: Simu
     informer = Manager(world.client).for_resource("v1", "configmaps")
     controller = Controller("tests", Reconciler(), informer, sources=[source])
     assert not lister_watcher_of(controller).running
-    async with feeding(controller):
+    async with feed_queue(controller):
         assert not lister_watcher_of(controller).running
     assert not lister_watcher_of(controller).running  # cancelled before its first step
 
@@ -194,7 +194,7 @@ class Out(BaseException):
 def test_base_exception_of_a_source_ends_the_manager(meanwhile: str) -> None:
     """As from a reconciler, a predicate or a map function."""
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         async def source() -> AsyncIterator[Request[Any]]:
             await asyncio.sleep(10)
@@ -225,7 +225,7 @@ def test_base_exception_of_a_source_ends_the_manager(meanwhile: str) -> None:
     scenario()
 
 
-@simulated
+@simulate_scenario
 async def test_source_that_ignores_cancellation_is_abandoned(world: Simulation) -> None:
     ended: list[float] = []
 
@@ -237,7 +237,7 @@ async def test_source_that_ignores_cancellation_is_abandoned(world: Simulation) 
             await asyncio.sleep(60)  # the peer is silent
             ended.append(world.now)
 
-    async with operating(world, Reconciler(), sources=[source]):
+    async with run_controller(world, Reconciler(), sources=[source]):
         await asyncio.sleep(5)
         began = world.now
     assert world.now - began == pytest.approx(10, abs=0.1)

@@ -13,7 +13,7 @@ from aioinformer import WorkQueue
 from aioinformer.operator import in_thread
 from aioinformer.operator.workers import Workers
 
-from ..steps import running, turns, until
+from ..steps import run_during, turns, until
 
 
 class Blocking:
@@ -109,7 +109,7 @@ async def test_object_is_not_reconciled_beside_a_thread_past_its_timeout() -> No
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     workers = Workers("tests", queue, lambda key: in_thread(blocking), 2, 0.01)
-    async with running(workers.run()):
+    async with run_during(workers.run()):
         await until(lambda: workers.runs.state and workers.runs.state[0].overdue)
         queue.add("a")
         await turns(20)

@@ -10,16 +10,16 @@ import pytest
 from aioinformer import KubeObject
 from aioinformer.operator import ReconcileTimeout, Request, Result
 from aioinformer.testing import Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
-from .worlds import Reconciler, StubbornReconcile, change, create, ending_with, operating, quiet
+from .worlds import Reconciler, StubbornReconcile, change, create, quiet, return_or_raise, run_controller
 
 
-@simulated
+@simulate_scenario
 async def test_hanging_reconcile_is_cancelled_and_retried(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler(lambda request: asyncio.sleep(3600) if len(reconciler.seen) < 3 else None)
-    async with operating(world, reconciler, timeout=60) as controller:
+    async with run_controller(world, reconciler, timeout=60) as controller:
         await asyncio.sleep(50)
         (run,) = controller.state.running
         assert (run.key, run.overdue) == ("default/a", False)
@@ -31,7 +31,7 @@ async def test_hanging_reconcile_is_cancelled_and_retried(world: Simulation) -> 
         assert str(state.last_error) == "tests: default/a took longer than 60 s"
 
 
-@simulated
+@simulate_scenario
 async def test_each_reconcile_has_its_own_deadline(world: Simulation) -> None:
     ended: dict[str, float] = {}
 
@@ -43,7 +43,7 @@ async def test_each_reconcile_has_its_own_deadline(world: Simulation) -> None:
             ended.setdefault(request.name, world.now - began)
 
     reconciler = Reconciler(act)
-    async with operating(world, reconciler, timeout=60, concurrency=2):
+    async with run_controller(world, reconciler, timeout=60, concurrency=2):
         create(world, "quick")
         await asyncio.sleep(30)
         create(world, "slow")
@@ -57,7 +57,7 @@ async def test_each_reconcile_has_its_own_deadline(world: Simulation) -> None:
 def test_timed_out_reconcile_fails_whatever_it_returns(made_of_it: Any) -> None:
     """At once, or after some seconds."""
 
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         create(world, "a")
         seconds = iter([0, 5])
@@ -69,10 +69,10 @@ def test_timed_out_reconcile_fails_whatever_it_returns(made_of_it: Any) -> None:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
                 await asyncio.sleep(cleaning_up)
-            return ending_with(made_of_it)
+            return return_or_raise(made_of_it)
 
         reconciler = Reconciler(act)
-        async with operating(world, reconciler, timeout=60) as controller:
+        async with run_controller(world, reconciler, timeout=60) as controller:
             await quiet(controller, 200)
             state = controller.state
             assert (len(reconciler.seen), state.timed_out, state.failed, state.failing) == (3, 2, 2, 0)
@@ -86,12 +86,12 @@ def test_timed_out_reconcile_fails_whatever_it_returns(made_of_it: Any) -> None:
     scenario()
 
 
-@simulated
+@simulate_scenario
 async def test_reconcile_that_ignores_its_timeout_is_replaced_and_logged(world: Simulation) -> None:
     create(world, "a")
     stubborn = StubbornReconcile()
     reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
-    async with operating(world, reconciler, timeout=60) as controller:
+    async with run_controller(world, reconciler, timeout=60) as controller:
         await asyncio.sleep(65)
         assert str(controller.state.running[0]).endswith("was cancelled")
         create(world, "b")
@@ -109,10 +109,10 @@ async def test_reconcile_that_ignores_its_timeout_is_replaced_and_logged(world: 
         assert (controller.state.stuck, controller.state.workers) == ((), 1)
 
 
-@simulated
+@simulate_scenario
 async def test_reconcile_without_a_timeout_may_take_any_time(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler(lambda request: asyncio.sleep(36_000))
-    async with operating(world, reconciler, timeout=None) as controller:
+    async with run_controller(world, reconciler, timeout=None) as controller:
         await quiet(controller, 40_000)
         assert (controller.state.reconciles, controller.state.failed) == (1, 0)

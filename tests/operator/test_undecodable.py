@@ -12,7 +12,7 @@ from aioinformer import CachedResource, UndecodableObject
 from aioinformer.errors import DecodeError, UndecodableError
 from aioinformer.operator import Controller, LabelsChanged, Manager, Owns, Request, Watch
 from aioinformer.testing import Simulation
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 from ..narrow import Metadata
 from .worlds import Reconciler, change, create, quiet, trigger
@@ -40,25 +40,25 @@ def maps_of(manager: Manager) -> CachedResource[Map]:
     return manager.resource("v1", "configmaps", Map)
 
 
-def recording() -> Any:
+def make_recorder() -> Any:
     """A reconciler of any type of objects."""
     return Reconciler()
 
 
-def failing(controller: Controller[Any]) -> list[tuple[str, str]]:
-    return [(each.key, each.error) for each in controller.failing()]
+def list_failing(controller: Controller[Any]) -> list[tuple[str, str]]:
+    return [(failure.key, failure.error) for failure in controller.failing()]
 
 
-@simulated
+@simulate_scenario
 async def test_undecodable_object_is_a_failing_key_until_it_changes(world: Simulation) -> None:
-    manager, reconciler = Manager(world.client), recording()
+    manager, reconciler = Manager(world.client), make_recorder()
     controller = manager.add(Controller("tests", reconciler, maps_of(manager), predicate=LabelsChanged()))
     create(world, "good", **FITS)
     create(world, "bad", data={"other": "x"})
     async with manager:
         await quiet(controller, 100)
         assert reconciler.keys == ["default/good"]
-        ((key, said),) = failing(controller)
+        ((key, said),) = list_failing(controller)
         assert key == "default/bad"
         assert "not a Map: Object missing required field `node` - at `$.data`" in said
         state = controller.state
@@ -72,32 +72,32 @@ async def test_undecodable_object_is_a_failing_key_until_it_changes(world: Simul
         change(world, "bad", **FITS)  # the predicate passes no change of data, but this one repairs it
         await quiet(controller, 10)
         assert reconciler.keys == ["default/good", "default/bad"]
-        assert failing(controller) == []
+        assert list_failing(controller) == []
         assert not manager.ready().warnings
         change(world, "good", **UNFIT)
         await quiet(controller, 10)
-        assert [key for key, _ in failing(controller)] == ["default/good"]
+        assert [key for key, _ in list_failing(controller)] == ["default/good"]
         world.server.delete("v1", "configmaps", "good", "default")
         await quiet(controller, 10)
         assert reconciler.seen[-1] == ("default/good", None)
-        assert failing(controller) == []
+        assert list_failing(controller) == []
 
 
-@simulated
+@simulate_scenario
 async def test_controller_without_writes_does_not_reconcile_undecodable_objects(world: Simulation) -> None:
-    manager, reconciler = Manager(world.client), recording()
+    manager, reconciler = Manager(world.client), make_recorder()
     controller = manager.add(Controller("tests", reconciler, manager.for_resource("v1", "configmaps", Map)))
     create(world, "bad", data={"other": "x"})
     async with manager:
         await quiet(controller, 10)
         assert reconciler.keys == []
-        assert [key for key, _ in failing(controller)] == ["default/bad"]
+        assert [key for key, _ in list_failing(controller)] == ["default/bad"]
 
 
-@simulated
+@simulate_scenario
 async def test_undecodable_object_is_cleaned_up_and_its_finalizer_removed(world: Simulation) -> None:
     cleaned: list[Any] = []
-    manager, reconciler = Manager(world.client), recording()
+    manager, reconciler = Manager(world.client), make_recorder()
 
     async def cleanup(request: Request[Map]) -> None:
         obj: Any = request.object
@@ -129,11 +129,11 @@ async def test_undecodable_object_is_cleaned_up_and_its_finalizer_removed(world:
         ]
         (left,) = world.server.list("v1", "configmaps")
         assert (left["metadata"]["name"], left["metadata"]["finalizers"]) == ("never", ["example.com/other"])
-        assert failing(controller) == []
+        assert list_failing(controller) == []
         assert set(reconciler.keys) == {"default/a"}
 
 
-@simulated
+@simulate_scenario
 async def test_cleanup_that_reads_the_content_fails_visibly_and_is_retried(world: Simulation) -> None:
     nodes: list[str] = []
     manager = Manager(world.client)
@@ -143,13 +143,13 @@ async def test_cleanup_that_reads_the_content_fails_visibly_and_is_retried(world
         nodes.append(request.object.data.node)
 
     maps = maps_of(manager)
-    controller = manager.add(Controller("tests", recording(), maps, finalizer=FINALIZER, cleanup=cleanup))
+    controller = manager.add(Controller("tests", make_recorder(), maps, finalizer=FINALIZER, cleanup=cleanup))
     create(world, "bad", metadata={"finalizers": [FINALIZER]}, data={"other": "x"})
     async with manager:
         await quiet(controller)
         world.server.delete("v1", "configmaps", "bad", "default")
         await quiet(controller, 60)
-        ((key, said),) = failing(controller)
+        ((key, said),) = list_failing(controller)
         assert key == "default/bad"
         assert "has no attribute 'data'" in said
         assert controller.queue.num_requeues("default/bad") > 5
@@ -157,12 +157,12 @@ async def test_cleanup_that_reads_the_content_fails_visibly_and_is_retried(world
         await quiet(controller, 10)
         assert nodes == ["n1"]
         assert world.server.list("v1", "configmaps") == []
-        assert failing(controller) == []
+        assert list_failing(controller) == []
 
 
-@simulated
+@simulate_scenario
 async def test_owner_of_an_undecodable_object_is_reconciled(world: Simulation) -> None:
-    manager, reconciler = Manager(world.client), recording()
+    manager, reconciler = Manager(world.client), make_recorder()
     owners = manager.for_resource("v1", "secrets")
     owned = manager.for_resource("v1", "configmaps", Map)
     controller = manager.add(Controller("tests", reconciler, owners, owns=[Owns(owned, LabelsChanged())]))
@@ -196,12 +196,12 @@ async def test_owner_of_an_undecodable_object_is_reconciled(world: Simulation) -
         assert trigger(controller, 1).failed == 0
 
 
-@simulated
+@simulate_scenario
 async def test_undecodable_owner_is_found_by_its_owned_objects(world: Simulation) -> None:
     manager = Manager(world.client)
     owners = manager.for_resource("v1", "configmaps", Map)
     controller = manager.add(
-        Controller("tests", recording(), owners, owns=[manager.for_resource("v1", "secrets")])
+        Controller("tests", make_recorder(), owners, owns=[manager.for_resource("v1", "secrets")])
     )
     owner = create(world, "owner", data={"other": "x"})["metadata"]
     async with manager:
@@ -219,7 +219,7 @@ async def test_undecodable_owner_is_found_by_its_owned_objects(world: Simulation
         assert controller.state.failed == failed + 1
 
 
-@simulated
+@simulate_scenario
 async def test_map_function_is_not_called_with_an_undecodable_object_and_that_is_visible(
     world: Simulation,
 ) -> None:
@@ -229,7 +229,7 @@ async def test_map_function_is_not_called_with_an_undecodable_object_and_that_is
         mapped.append(obj)
         return Request("default", obj.data.node)
 
-    manager, reconciler = Manager(world.client), recording()
+    manager, reconciler = Manager(world.client), make_recorder()
     watched = manager.for_resource("v1", "configmaps", Map)
     controller = manager.add(
         Controller(
@@ -258,11 +258,11 @@ async def test_map_function_is_not_called_with_an_undecodable_object_and_that_is
         assert all(type(obj) is Map for obj in mapped)
 
 
-@simulated
+@simulate_scenario
 async def test_writes_whose_answer_does_not_fit_are_awaited_by_reads(world: Simulation) -> None:
     manager = Manager(world.client)
     maps = maps_of(manager)
-    controller = manager.add(Controller("tests", recording(), maps))
+    controller = manager.add(Controller("tests", make_recorder(), maps))
     create(world, "a", data={"other": "x"})
     async with manager:
         await quiet(controller)
@@ -289,7 +289,7 @@ async def test_writes_whose_answer_does_not_fit_are_awaited_by_reads(world: Simu
         assert await maps.delete(dropped) is None
 
 
-@simulated
+@simulate_scenario
 async def test_key_whose_object_is_gone_is_given_up_after_twenty_failures(world: Simulation) -> None:
     def fail(request: Request[Any]) -> None:
         raise OSError("the store is down")
@@ -301,11 +301,11 @@ async def test_key_whose_object_is_gone_is_given_up_after_twenty_failures(world:
         await asyncio.sleep(60)
         before = len(reconciler.seen)
         assert before > 5
-        assert failing(controller)
+        assert list_failing(controller)
         world.server.delete("v1", "configmaps", "a", "default")
         await asyncio.sleep(30_000)
         assert len(reconciler.seen) == before + 20
-        assert failing(controller) == []
+        assert list_failing(controller) == []
         state = controller.state
         assert (state.failing, state.given_up) == (0, 1)
         assert "1 keys given up, whose objects are gone" in str(state)
@@ -314,4 +314,4 @@ async def test_key_whose_object_is_gone_is_given_up_after_twenty_failures(world:
         create(world, "a")
         await asyncio.sleep(60)
         assert len(reconciler.seen) > before + 25
-        assert failing(controller)
+        assert list_failing(controller)

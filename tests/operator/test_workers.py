@@ -16,18 +16,18 @@ from aioinformer.operator import workers as workers_module
 from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import ItemExponentialFailureRateLimiter
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
-from ..steps import running, until
+from ..steps import run_during, until
 from .worlds import (
     Reconciler,
     StubbornReconcile,
     change,
     create,
-    ending_with,
-    feeding,
-    operating,
+    feed_queue,
     quiet,
+    return_or_raise,
+    run_controller,
 )
 
 
@@ -58,7 +58,7 @@ async def test_reconcile_that_blocks_the_event_loop_is_logged(
     for key in ("quick-1", "slow-1", "quick-2", "slow-2", "last"):
         queue.add(key)
     workers = Workers("tests", queue, later if is_async else plain, 1, None)
-    async with running(workers.run()):
+    async with run_during(workers.run()):
         await until(lambda: workers.counts.total >= 5)  # one of them is retried
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
@@ -81,9 +81,9 @@ async def test_repeated_error_is_logged_with_its_traceback_once(
 
     queue.add("a")
     workers = Workers("tests", queue, reconcile, 1, None)
-    async with running(workers.run()):
+    async with run_during(workers.run()):
         await until(lambda: workers.counts.success > 1)
-    failed = [(each.message, each.exc_info is not None) for each in caplog.records]
+    failed = [(record.message, record.exc_info is not None) for record in caplog.records]
     assert failed == [
         ("tests: a failed; retrying in 0.005 s: KeyError: 'b'", True),
         ("tests: a failed, 2 times in a row; retrying in 0.01 s: KeyError: 'c'", False),
@@ -106,7 +106,7 @@ async def test_waiting_reconciles_are_not_logged_as_slow(
     for number in range(10):
         queue.add(str(number))
     workers = Workers("tests", queue, reconcile, 3, None)
-    async with running(workers.run()):
+    async with run_during(workers.run()):
         await until(lambda: workers.counts.total == 10)
     assert caplog.messages == []
 
@@ -126,12 +126,12 @@ async def test_source_that_fails_as_the_leadership_is_lost_is_raised_on_standby(
             await workers.raise_failure()
 
 
-@simulated
+@simulate_scenario
 async def test_other_workers_end_when_a_reconcile_is_abandoned(world: Simulation) -> None:
     reconcile = StubbornReconcile()
     maps = Manager(world.client).for_resource("v1", "configmaps")
     controller = Controller("tests", reconcile, maps)
-    async with maps, feeding(controller):
+    async with maps, feed_queue(controller):
         create(world, "a")
         working = asyncio.create_task(controller.work())
         await world.eventually(lambda: controller.state.running)
@@ -143,7 +143,7 @@ async def test_other_workers_end_when_a_reconcile_is_abandoned(world: Simulation
         await world.eventually(lambda: not controller.state.running)
 
 
-@simulated
+@simulate_scenario
 async def test_retry_after_of_a_server_is_respected(world: Simulation) -> None:
     create(world, "a")
     times: list[float] = []
@@ -165,7 +165,7 @@ async def test_retry_after_of_a_server_is_respected(world: Simulation) -> None:
     assert [", 2 times in a row;" in entry for entry in logged] == [False, True, False]
 
 
-@simulated
+@simulate_scenario
 async def test_retry_after_below_the_backoff_has_no_effect(world: Simulation) -> None:
     create(world, "a")
     times: list[float] = []
@@ -175,13 +175,13 @@ async def test_retry_after_below_the_backoff_has_no_effect(world: Simulation) ->
         if len(times) < 8:
             raise TooManyRequestsError(429, "TooManyRequests", "", {"retryAfterSeconds": 0.001})
 
-    async with operating(world, Reconciler(act)) as controller:
+    async with run_controller(world, Reconciler(act)) as controller:
         await quiet(controller, 10)
         assert len(times) == 8
         assert times[-1] - times[0] < 1
 
 
-@simulated
+@simulate_scenario
 async def test_error_group_counts_as_the_errors_in_it(world: Simulation) -> None:
     create(world, "a")
     behind = VersionTimeout("configmaps", "9", "7", "default/a", 10.0, "watching")
@@ -198,14 +198,14 @@ async def test_error_group_counts_as_the_errors_in_it(world: Simulation) -> None
         times.append(world.now)
         raise ExceptionGroup("several", raised.pop(0))
 
-    async with operating(world, Reconciler(act)) as controller:
+    async with run_controller(world, Reconciler(act)) as controller:
         await quiet(controller, 3600)
         state = controller.state
     assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([1, 7, 0.01], abs=0.1)
     assert (state.failed, state.terminal, repr(state.last_error)) == (4, 1, "TerminalError('no use')")
 
 
-@simulated
+@simulate_scenario
 async def test_failures_of_deleted_objects_are_forgotten(world: Simulation) -> None:
     """Even if a predicate hides the deletion from the reconciler: otherwise endless names would fill the memory."""
 
@@ -215,7 +215,7 @@ async def test_failures_of_deleted_objects_are_forgotten(world: Simulation) -> N
     def is_there(change: Change[KubeObject]) -> bool:
         return change.new is not None
 
-    async with operating(world, Reconciler(act), predicate=is_there) as controller:
+    async with run_controller(world, Reconciler(act), predicate=is_there) as controller:
         for number in range(3):
             failed: list[int] = []
             create(world, f"a{number}")
@@ -231,7 +231,7 @@ async def test_failures_of_deleted_objects_are_forgotten(world: Simulation) -> N
             assert (controller.state.failing, controller.queue.num_requeues(f"default/a{number}")) == (0, 0)
 
 
-@simulated
+@simulate_scenario
 async def test_terminal_error_keeps_the_backoff(world: Simulation) -> None:
     """A later failure of the same key counts as one in a row."""
     create(world, "a")
@@ -243,7 +243,7 @@ async def test_terminal_error_keeps_the_backoff(world: Simulation) -> None:
         if raised:
             raise raised.pop(0)
 
-    async with operating(world, Reconciler(act)) as controller:
+    async with run_controller(world, Reconciler(act)) as controller:
         await quiet(controller, 3600)
         assert (requeues, controller.queue.num_requeues("default/a")) == ([0, 1, 2, 3], 3)
         change(world, "a", data={"k": "1"})
@@ -254,7 +254,7 @@ async def test_terminal_error_keeps_the_backoff(world: Simulation) -> None:
 
 @pytest.mark.parametrize("asks", [Result(requeue=True), Result(requeue_after=1), ValueError("no")], ids=repr)
 def test_requeued_key_keeps_its_priority(asks: Result | Exception) -> None:
-    @simulated
+    @simulate_scenario
     async def scenario(world: Simulation) -> None:
         create(world, "a")
         priorities: list[int] = []
@@ -263,9 +263,9 @@ def test_requeued_key_keeps_its_priority(asks: Result | Exception) -> None:
             priorities.append(controller.queue.priority_of(request.key))
             if len(priorities) != 2:
                 return None
-            return ending_with(asks)
+            return return_or_raise(asks)
 
-        async with operating(world, Reconciler(act)) as controller:
+        async with run_controller(world, Reconciler(act)) as controller:
             await quiet(controller)
             controller.queue.add("default/a", 10)
             await quiet(controller, 10)

@@ -34,7 +34,7 @@ class StubbornReconcile:
                 await asyncio.sleep(1)
 
 
-def ending_with(outcome: T | Exception) -> T:
+def return_or_raise(outcome: T | Exception) -> T:
     """Return a value, or raise it if it is an exception."""
     if isinstance(outcome, Exception):
         raise outcome
@@ -100,14 +100,14 @@ def elector(client: Client) -> LeaderElector:
     return LeaderElector(client, "operator", "default")
 
 
-def managed(client: Client, reconcile: Any, **options: Any) -> tuple[Manager, Controller[KubeObject]]:
+def make_managed(client: Client, reconcile: Any, **options: Any) -> tuple[Manager, Controller[KubeObject]]:
     manager = Manager(client, **options)
     maps = manager.for_resource("v1", "configmaps")
     return manager, manager.add(Controller("tests", reconcile, maps))
 
 
 @asynccontextmanager
-async def operating(
+async def run_controller(
     world: Simulation,
     reconcile: Any,
     *,
@@ -123,14 +123,14 @@ async def operating(
 
 
 @asynccontextmanager
-async def feeding(controller: Controller[Any]) -> AsyncIterator[None]:
+async def feed_queue(controller: Controller[Any]) -> AsyncIterator[None]:
     """Let changes and sources fill a controller's queue, without a manager."""
     controller.require_not_fed()
     controller.feed()
     try:
         yield
     finally:
-        await controller.end_feeding()
+        await controller.stop_triggers()
 
 
 async def quiet(controller: Controller[Any], seconds: float = 1.0) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .suite import Suite, first_failure, scripted, scripts
+from .suite import Suite, first_failure, make_script, scripts
 from .suites import SUITES
 
 PROGRESS = 10.0
@@ -99,8 +99,8 @@ def fuzz(suites: Sequence[Suite[Any]], seed: str, minutes: float, most: int | No
 
 def _progress(compared: Counter[str], seconds: float) -> str:
     total = sum(compared.values())
-    each = ", ".join(f"{name} {count}" for name, count in sorted(compared.items()))
-    return f"{seconds:.0f} s: {total} scripts alike ({each}), {total / seconds:.0f} a second"
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(compared.items()))
+    return f"{seconds:.0f} s: {total} scripts alike ({counts}), {total / seconds:.0f} a second"
 
 
 def one(suite: Suite[Any], script: Any) -> int:
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command != "fuzz":
         suite = SUITES[given.suite]
         if given.command == "replay":
-            return one(suite, scripted(suite, given.seed))
+            return one(suite, make_script(suite, given.seed))
         return one(suite, msgspec.json.decode(given.script, type=suite.script_type))
     seed = given.seed or str(random.SystemRandom().randrange(10**9))
     suites = [SUITES[name] for name in given.suite or SUITES]

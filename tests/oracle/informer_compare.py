@@ -1,6 +1,6 @@
 """Compare the traces of two informers that played the same script.
 
-Calls whose order client-go leaves to chance are sorted (``_unordered``). Known differences are removed
+Calls whose order client-go leaves to chance are sorted (``_group_of_unordered``). Known differences are removed
 (``informer_differences.py``). Everything else must be equal.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from .differences import Difference
-from .informer_differences import Side, parting, streams_a_list, without_differences
+from .informer_differences import Side, find_parting, streams_a_list, without_differences
 from .informer_script import Call, Point, Script, Trace
 
 OPTIONS = ("resync", "transform", "watch_list", "indexes")
@@ -30,7 +30,7 @@ def compare(script: Script, ours: Trace, theirs: Trace, *, real: bool) -> tuple[
         theirs: client-go's.
         real: Whether the queue is a RealFIFO.
     """
-    end, parted = parting(script, ours, theirs, real=real)
+    end, parted = find_parting(script, ours, theirs, real=real)
     mine, other = Side(ours, end), Side(theirs, end)
     met = set(without_differences(script, mine, other, real=real))
     if parted is not None:
@@ -61,31 +61,32 @@ def _first_difference(script: Script, mine: Side, other: Side, real: bool) -> st
 def _comparable(script: Script, side: Side, handler: int, real: bool) -> list[Any]:
     """Return a handler's calls, with those that may come in any order sorted."""
     late = _late(script, side, handler)
-    streamed = _streamed(script, side) if real else set()
+    streamed = _find_streamed(script, side) if real else set()
     calls = side.calls[handler]
     ordered: list[tuple[Any, ...]] = []
     runs = [
         (group, list(run))
         for group, run in groupby(
-            enumerate(calls), lambda each: "late" if each[0] < late else _unordered(each[1], real, streamed)
+            enumerate(calls),
+            lambda pair: "late" if pair[0] < late else _group_of_unordered(pair[1], real, streamed),
         )
     ]
     for number, (group, run) in enumerate(runs):
-        noted = [_noted(call) for _, call in run]
+        noted = [_note(call) for _, call in run]
         if group is not None:
-            noted.sort(key=lambda each: each[1])
+            noted.sort(key=lambda pair: pair[1])
             if handler in side.left_while_held and number == len(runs) - 1:  # it may be a part of the store
                 noted = [] if handler in side.cut_short else [("any",)] * len(noted)
         ordered += noted
     if handler in side.shifted:
         return ordered
     return [
-        (call.step, round(call.time, 2) if call.old == call.new else None, *each)
-        for call, each in zip(calls, ordered, strict=True)
+        (call.step, round(call.time, 2) if call.old == call.new else None, *parts)
+        for call, parts in zip(calls, ordered, strict=True)
     ]
 
 
-def _noted(call: Call) -> tuple[Any, ...]:
+def _note(call: Call) -> tuple[Any, ...]:
     return call.kind, call.key, call.old, call.new, call.synced
 
 
@@ -98,7 +99,7 @@ def _late(script: Script, side: Side, handler: int) -> int:
     return 0
 
 
-def _streamed(script: Script, side: Side) -> set[str]:
+def _find_streamed(script: Script, side: Side) -> set[str]:
     """Return the ``via`` of the objects of streamed lists."""
     return {
         event.object.via
@@ -108,7 +109,7 @@ def _streamed(script: Script, side: Side) -> set[str]:
     }
 
 
-def _unordered(call: Call, real: bool, streamed: set[str]) -> str | None:
+def _group_of_unordered(call: Call, real: bool, streamed: set[str]) -> str | None:
     """Return the group of calls that client-go makes in any order; None if the order counts."""
     if call.kind == "tombstone":
         return "tombstones"  # Replace iterates over the map of known objects
@@ -132,7 +133,7 @@ def _listing(script: Script, mine: Side, other: Side, what: str, met: set[Differ
         for name, side in (("ours", mine), ("client-go's", other)):
             if number < len(side.points):
                 point = side.points[number]
-                asked = [f"{each.verb} {each.version!r}" for each in point.requests]
+                asked = [f"{request.verb} {request.version!r}" for request in point.requests]
                 lines.append(
                     f"      {name}: {point.state or 'nothing'} at {point.version!r} t={point.time:.2f}, asked {asked}, "
                     f"synced {point.synced} {point.handlers}, holds {point.store}"

@@ -2,7 +2,7 @@
 
 Each difference has code that recognises it and nothing else. Most can be removed from the traces
 (``without_differences``). After some, the two informers send different requests, and the rest cannot be compared
-(``parting``).
+(``find_parting``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def streams_a_list(script: Script, points: list[Point]) -> set[int]:
 # -- where they diverge ---------------------------------------------------------------------------------------
 
 
-def parting(script: Script, ours: Trace, theirs: Trace, *, real: bool) -> tuple[int, Difference | None]:
+def find_parting(script: Script, ours: Trace, theirs: Trace, *, real: bool) -> tuple[int, Difference | None]:
     """Return the first step of a known divergence, after which nothing can be compared."""
     streaming = streams_a_list(script, theirs.points)
     for number, (mine, other) in enumerate(zip(ours.points, theirs.points, strict=True)):
@@ -82,12 +82,12 @@ class _Step(NamedTuple):
 def _the_network_keeps_it_from_opening(at: _Step) -> bool:
     """We open the watch again; client-go lists."""
     failure = at.script.steps[at.number].error
-    relisted = any(each.verb == "list" or each.initial for each in at.other.requests)
+    relisted = any(request.verb == "list" or request.initial for request in at.other.requests)
     opening = at.number not in at.streaming and at.mine.state == "watch"
     return failure is not None and failure.kind == "reset" and opening and relisted
 
 
-def _listed_anew_in_pages(at: _Step) -> bool:
+def _is_listed_again_in_pages(at: _Step) -> bool:
     """Our list of the most recent state may come in pages; client-go's may not. Or ours came in pages after a list at
     version "0" was refused, from which client-go concludes that the server has no cache."""
     step = at.script.steps[at.number]
@@ -96,7 +96,7 @@ def _listed_anew_in_pages(at: _Step) -> bool:
     limits = [
         (ours.limit, theirs.limit) for ours, theirs in zip(at.mine.requests, at.other.requests, strict=False)
     ]
-    return limits == [(0, 500)] and any(each.token for each in at.script.steps[: at.number])
+    return limits == [(0, 500)] and any(earlier.token for earlier in at.script.steps[: at.number])
 
 
 def _listed_twice(at: _Step) -> bool:
@@ -105,7 +105,7 @@ def _listed_twice(at: _Step) -> bool:
         at.real
         and step.do == "list"
         and at.mine.applied
-        and any(each.via.endswith(".1") for each in step.items)
+        and any(listed.via.endswith(".1") for listed in step.items)
     )
 
 
@@ -126,12 +126,14 @@ def _the_streamed_list_is_refused(at: _Step) -> bool:
 
 def _the_streamed_list_is_unreadable(at: _Step) -> bool:
     events = at.script.steps[at.number].events
-    return at.number in at.streaming and any(each.object is None and each.status is None for each in events)
+    return at.number in at.streaming and any(
+        event.object is None and event.status is None for event in events
+    )
 
 
 def _it_ends_behind_its_list(at: _Step) -> bool:
     """We continue to watch; client-go lists."""
-    requests = [each.initial for each in (*at.mine.requests, *at.other.requests)]
+    requests = [request.initial for request in (*at.mine.requests, *at.other.requests)]
     if not at.script.steps[at.number].end or requests != [False, True]:
         return False
     listed = max((step for step in at.streaming if step <= at.number), default=at.number)
@@ -145,7 +147,7 @@ def _it_ends_behind_its_list(at: _Step) -> bool:
 
 PARTINGS: tuple[tuple[Difference, Callable[[_Step], bool]], ...] = (
     (Difference.NETWORK, _the_network_keeps_it_from_opening),
-    (Difference.PAGES, _listed_anew_in_pages),
+    (Difference.PAGES, _is_listed_again_in_pages),
     (Difference.LISTED_TWICE, _listed_twice),
     (Difference.BROKEN_STREAM, _the_streamed_list_breaks_off),
     (Difference.REFUSED_STREAM, _the_streamed_list_is_refused),
@@ -166,7 +168,7 @@ def without_differences(script: Script, mine: Side, other: Side, *, real: bool) 
     yield from _errors_of_streams(script, mine)
     yield from _pages(mine, other)
     if real:
-        yield from _said_early_that_it_has_synced(other)
+        yield from _synced_early(other)
     else:
         yield from _removed_before_it_had_synced(script, other)
     mine.shifted = other.shifted = mine.shifted | other.shifted
@@ -277,9 +279,9 @@ def _errors_of_streams(script: Script, mine: Side) -> Iterator[Difference]:
 def _pages(mine: Side, other: Side) -> Iterator[Difference]:
     """After a refused version we list in pages; client-go lists in one response."""
     for number, (ours, theirs) in enumerate(zip(mine.points, other.points, strict=True)):
-        limits = [each.limit for each in (*ours.requests, *theirs.requests)]
+        limits = [request.limit for request in (*ours.requests, *theirs.requests)]
         if limits == [500, 0] and ours.requests[0].verb == "list" and not ours.requests[0].version:
-            asked = [msgspec.structs.replace(each, limit=500) for each in theirs.requests]
+            asked = [msgspec.structs.replace(request, limit=500) for request in theirs.requests]
             other.points[number] = msgspec.structs.replace(theirs, requests=asked)
             yield Difference.PAGES
 
@@ -297,7 +299,7 @@ def _removed_before_it_had_synced(script: Script, other: Side) -> Iterator[Diffe
             yield Difference.REMOVED
 
 
-def _said_early_that_it_has_synced(other: Side) -> Iterator[Difference]:
+def _synced_early(other: Side) -> Iterator[Difference]:
     """In client-go 0.36 a handler may have synced for good when it returns while the informer syncs. By the end of that
     step it has processed the list: a held handler has not returned."""
     for handler, calls in other.calls.items():

@@ -263,23 +263,23 @@ class _Generator:
         via = f"e{self.via()}"
         events: list[Event] = []
         wanted = list(self.objects.values())
-        missing = [each for each in wanted if each not in self.gathered]
-        for each in missing[: random.randrange(8)]:
-            events.append(_event("ADDED", each, f"{via}.{len(events)}"))
-            self.gathered.append(each)
-        for each in [each for each in self.gathered if each not in wanted]:
-            changed = self.objects.get((each.namespace, each.name))
-            self.gathered.remove(each)
+        missing = [name for name in wanted if name not in self.gathered]
+        for obj in missing[: random.randrange(8)]:
+            events.append(_event("ADDED", obj, f"{via}.{len(events)}"))
+            self.gathered.append(obj)
+        for gone in [obj for obj in self.gathered if obj not in wanted]:
+            changed = self.objects.get((gone.namespace, gone.name))
+            self.gathered.remove(gone)
             if changed is None:
-                events.append(_event("DELETED", each, f"{via}.{len(events)}"))
+                events.append(_event("DELETED", gone, f"{via}.{len(events)}"))
         if random.random() < 0.1:
             events.append(self.oddity(f"{via}.{len(events)}"))
         if random.random() < 0.1:
             bookmark = Object("", str(self.version), "", via=via)
             events.append(Event("BOOKMARK", bookmark, closes=random.choice(("", "false"))))
         if self.calm or random.random() < 0.7:
-            for each in [each for each in wanted if each not in self.gathered]:
-                events.append(_event("ADDED", each, f"{via}.{len(events)}"))
+            for new in [name for name in wanted if name not in self.gathered]:
+                events.append(_event("ADDED", new, f"{via}.{len(events)}"))
             events.append(Event("BOOKMARK", Object("", str(self.version), "", via=via), closes="true"))
             self.steps.append(Step(do, events=events))
             self.seen = self.version

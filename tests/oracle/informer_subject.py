@@ -91,7 +91,7 @@ class _Run:
         for handler in self._handlers.values():
             handler.end_step(len(self._script.steps))
         return Trace(
-            self._points, {each: self._handlers[each].calls for each in self._handlers}, self._errors
+            self._points, {name: self._handlers[name].calls for name in self._handlers}, self._errors
         )
 
     async def _do(self, step: Step) -> tuple[bool, str, bool]:
@@ -197,7 +197,7 @@ class _Run:
             streams=server.open_streams,
             synced=self._synced,
             early=self._early,
-            handlers={each: self._handlers[each].registration.has_synced() for each in self._handlers},
+            handlers={name: self._handlers[name].registration.has_synced() for name in self._handlers},
             version=informer.last_sync_resource_version,
             stopped=informer.is_stopped,
             store={obj.key: _text(obj) for obj in indexer.list()},

@@ -50,7 +50,7 @@ class InformerSuite:
             logging.disable(logging.NOTSET)
         decode = msgspec.json.Decoder(Trace).decode
         theirs = [decode(answer) for answer in answers(self.build, scripts)]
-        return [self._compared(*each) for each in zip(scripts, ours, theirs, strict=True)]
+        return [self._compare(*traces) for traces in zip(scripts, ours, theirs, strict=True)]
 
     def smaller(self, script: Script) -> Iterator[Script]:
         steps = script.steps
@@ -81,7 +81,7 @@ class InformerSuite:
                 played.append(error)
         return played
 
-    def _compared(self, script: Script, ours: Trace | Exception, theirs: Trace) -> str | None:
+    def _compare(self, script: Script, ours: Trace | Exception, theirs: Trace) -> str | None:
         if isinstance(ours, Exception):
             return f"ours crashed: {ours!r}"
         said, met = compare(script, ours, theirs, real=self._real)

@@ -104,10 +104,10 @@ class Transformer:
         text = obj.uid
         if fails_to_transform(text):
             raise ValueError("the transformer failed")
-        return _transformed(text)
+        return _transform(text)
 
 
 @lru_cache(maxsize=100_000)
-def _transformed(text: str) -> Any:
+def _transform(text: str) -> Any:
     head, listed, values = text.partition("#")
     return parse(text if "~" in head else f"{head}~{listed}{values}")

@@ -20,7 +20,7 @@ from .differences import Difference
 from .queue_objects import fails_to_transform, is_keyless, key_of, show, show_deltas
 from .queue_rules import StoreVersion, Synced
 from .queue_script import Op, QueueScript
-from .queue_subject import FedFIFO, Subject, Told, Work
+from .queue_subject import Call, FedFIFO, Subject, Work
 
 NOTHING: Op = ["nothing"]
 
@@ -81,10 +81,10 @@ class Play:
 
     async def change(self, op: Op) -> None:
         """Play an operation that does not pop."""
-        asked, wanted, said = self._asked_of_upstream(op)
+        asked, wanted, said = self._translate(op)
         outcome = await self.subject.do(op)
         self._upstream_ops.append(asked)
-        self._synced.changed(self.subject, op, outcome)
+        self._synced.record_change(self.subject, op, outcome)
         # The known difference is `wanted` here and `said` in client-go; everything else must be equal.
         self._note(outcome, said if outcome == wanted else outcome)
 
@@ -101,7 +101,7 @@ class Play:
             self.differences.add(Difference.PUT_BACK)
             self._note(outcome, "ok")
             return
-        self.popped(outcome, work)
+        self.record_pop(outcome, work)
 
     async def _run_controller(self) -> None:
         """Let a Controller pop; play the operations before each pop just before it."""
@@ -124,7 +124,7 @@ class Play:
             else:
                 fifo.close()
             await fifo.pop(process)
-            self.popped("pop", work)
+            self.record_pop("pop", work)
 
         def process(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             return work.process(deltas, is_in_initial_list)
@@ -150,7 +150,7 @@ class Play:
             nonlocal work
             if work is not None:
                 self.subject.taken = deltas
-                self.popped("ok", work)
+                self.record_pop("ok", work)
                 self.subject.taken = []
             work = Work(self.subject, op[1])
             return work.process(deltas, is_in_initial_list)
@@ -158,21 +158,21 @@ class Play:
         while len(self.subject.fifo):
             await self.subject.fifo.pop_batch(process)
         if work is not None:
-            self.popped("ok", work)
+            self.record_pop("ok", work)
 
-    def popped(self, outcome: str, work: Work) -> None:
+    def record_pop(self, outcome: str, work: Work) -> None:
         """Record a pop."""
         if not work.deltas:
             self._note(outcome, outcome)
             return
         if work.applies:
-            self._store_version.applied(work)
+            self._store_version.record_applied(work)
         batch = " batch" if work.is_batch else ""
         deltas = show_deltas(work.deltas)
-        ours = [each.text for each in work.told]
+        ours = [entry.text for entry in work.calls]
         initial = work.is_in_initial_list
-        upstream_initial = self._synced.popped(self.subject, work)
-        theirs = self._told_by_upstream(work, upstream_initial)
+        upstream_initial = self._synced.record_pop(self.subject, work)
+        theirs = self._calls_of_upstream(work, upstream_initial)
         self._note(
             f"{outcome}{batch} {'*' if initial else ''}{deltas} -> {', '.join(ours)}",
             f"{outcome}{batch} {'*' if upstream_initial else ''}{deltas} -> {', '.join(theirs)}",
@@ -180,8 +180,8 @@ class Play:
 
     def _note(self, ours: str, theirs: str) -> None:
         """End an operation: record our result, the result expected of client-go, and the state."""
-        queued = "; ".join(self.subject.queued())
-        synced = self.subject.synced()
+        queued = "; ".join(self.subject.list_queued())
+        synced = self.subject.describe_synced()
         upstream_synced = synced
         if self._synced.differs:
             self.differences.add(Difference.SYNCED)
@@ -204,25 +204,25 @@ class Play:
         if not self._has_ended:
             self.expected.append(theirs)
 
-    def _asked_of_upstream(self, op: Op) -> tuple[Op, str, str]:
+    def _translate(self, op: Op) -> tuple[Op, str, str]:
         """Return the operation for client-go; and its result where ours is ``what``."""
         name, *args = op
         if name in ("add", "update", "delete") and is_keyless(args[0]):
-            return self._refused(op)
+            return self._translate_refused(op)
         if name == "delete":
-            return self._deleted(args[0])
+            return self._translate_delete(args[0])
         if name == "replace" and any(is_keyless(text) or self._fails(text) for text in args[1:]):
-            return self._listed(args[0], args[1:])
+            return self._translate_list(args[0], args[1:])
         return op, "ok", "ok"
 
-    def _refused(self, op: Op) -> tuple[Op, str, str]:
+    def _translate_refused(self, op: Op) -> tuple[Op, str, str]:
         """After an add without a key, client-go's queue counts as one without an initial list."""
         if self._synced.is_populated or (op[0] == "delete" and self.script.delta):
             return op, "key", "key"
         self.differences.add(Difference.REFUSED)
         return NOTHING, "key", "ok"
 
-    def _deleted(self, text: str) -> tuple[Op, str, str]:
+    def _translate_delete(self, text: str) -> tuple[Op, str, str]:
         if self.script.transform and self._fails(text):
             self.differences.add(Difference.TRANSFORMER)
             return ["delete-as-it-is", text], "transform", "ok"
@@ -233,7 +233,7 @@ class Play:
                 return ["delete", f"{text}={show(last)}"], "ok", "ok"
         return ["delete", text], "ok", "ok"
 
-    def _listed(self, version: str, texts: Sequence[str]) -> tuple[Op, str, str]:
+    def _translate_list(self, version: str, texts: Sequence[str]) -> tuple[Op, str, str]:
         """Leave rejected objects out of the list for client-go.
 
         If such an object was known before, client-go would consider it deleted, and the rest could not be compared.
@@ -275,23 +275,23 @@ class Play:
             return None
         return self.subject.known.get_by_key(key)
 
-    def _told_by_upstream(self, work: Work, is_in_initial_list: bool) -> list[str]:
+    def _calls_of_upstream(self, work: Work, is_in_initial_list: bool) -> list[str]:
         """Return client-go's handler calls where ours are these."""
         texts: list[str] = []
-        listed: dict[str | None, Told] = {}
-        for told in work.told:
-            if told.delta is None and told.verb != "delete":
-                first = listed.setdefault(key_of(told.new), told)
-                if first is not told and work.deltas[0].type is DeltaType.REPLACED_ALL:
+        listed: dict[str | None, Call] = {}
+        for call in work.calls:
+            if call.delta is None and call.verb != "delete":
+                first = listed.setdefault(key_of(call.new), call)
+                if first is not call and work.deltas[0].type is DeltaType.REPLACED_ALL:
                     self.differences.add(Difference.LISTED_TWICE)  # it reads the stored object first
-                    told = told._replace(verb=first.verb, old=first.old)
-            obj = None if told.delta is None else told.delta.object
-            if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and "=" in told.new:
+                    call = call._replace(verb=first.verb, old=first.old)
+            obj = None if call.delta is None else call.delta.object
+            if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and "=" in call.new:
                 self.differences.add(Difference.TOMBSTONE)  # its program prints the stored object
-                told = told._replace(new=told.new.replace("=", " stored ", 1))
-            if told.verb == "add*" and not is_in_initial_list:
-                told = told._replace(verb="add")
-            texts.append(told.text)
+                call = call._replace(new=call.new.replace("=", " stored ", 1))
+            if call.verb == "add*" and not is_in_initial_list:
+                call = call._replace(verb="add")
+            texts.append(call.text)
         return texts
 
 

@@ -25,7 +25,7 @@ class Synced:
         self._count = 0
         self._before_list = False
 
-    def changed(self, subject: Subject, op: Op, outcome: str) -> None:
+    def record_change(self, subject: Subject, op: Op, outcome: str) -> None:
         name = op[0]
         if name in ("resync", "bookmark", "close") or (outcome == "key" and name != "replace"):
             return
@@ -43,7 +43,7 @@ class Synced:
                 self._count = len(queued)
         self.is_populated = self._is_upstream_populated = True
 
-    def popped(self, subject: Subject, work: Work) -> bool:
+    def record_pop(self, subject: Subject, work: Work) -> bool:
         """Record a pop; return whether client-go counts it as part of the initial list."""
         is_upstream_synced = self._is_upstream_populated and not self._count
         upstream_initial = not is_upstream_synced if self.differs else work.is_in_initial_list
@@ -77,7 +77,7 @@ class StoreVersion:
     def __init__(self, subject: Subject) -> None:
         self._ours = self._upstream = subject.store.last_store_sync_resource_version
 
-    def applied(self, work: Work) -> None:
+    def record_applied(self, work: Work) -> None:
         before = self._upstream
         for delta in work.deltas:
             match delta.object:

@@ -87,14 +87,14 @@ class Objects:
             text += "#" + ",".join(random.choices(self._values, k=random.choice((1, 1, 2, 3))))
         return text
 
-    def gone(self) -> str:
+    def draw_deleted(self) -> str:
         """Return an argument for a delete."""
         chance = self.random.random()
         if chance < 0.75:
             return self.object()
         return f"?{self.key()}" if chance < 0.85 else f"?{(key := self.key())}={self.object(key)}"
 
-    def listed(self) -> list[str]:
+    def draw_list(self) -> list[str]:
         """Return the objects of a list: some keys, in any order, rarely twice or without metadata."""
         random = self.random
         chance = random.random()
@@ -110,7 +110,7 @@ class Objects:
         return objects
 
 
-def _weighted(random: Random, weights: dict[str, float]) -> Iterator[str]:
+def _draw_weighted(random: Random, weights: dict[str, float]) -> Iterator[str]:
     names, shares = list(weights), list(weights.values())
     while True:
         yield from random.choices(names, shares, k=8)
@@ -134,9 +134,9 @@ def _change(kind: str, objects: Objects) -> Op:
     if kind in ("add", "update"):
         return [kind, objects.object() if objects.random.random() > 0.02 else "-1"]
     if kind == "delete":
-        return [kind, objects.gone() if objects.random.random() > 0.02 else "-1"]
+        return [kind, objects.draw_deleted() if objects.random.random() > 0.02 else "-1"]
     if kind == "replace":
-        return [kind, objects.version(), *objects.listed()]
+        return [kind, objects.version(), *objects.draw_list()]
     if kind == "bookmark":
         return [kind, objects.version()]
     return [kind]
@@ -152,8 +152,8 @@ def delta_script(random: Random, *, upstream_030: bool) -> QueueScript:
     if upstream_030:
         weights["add-if-not-present"] = 1
         hows |= {"drop-requeue": 1, "apply-requeue": 0.7, "drop-requeue-error": 0.5}
-    kinds, processes = _weighted(random, weights), _weighted(random, hows)
-    ops: list[Op] = [["replace", "1", *objects.listed()]] if random.random() < 0.6 else []
+    kinds, processes = _draw_weighted(random, weights), _draw_weighted(random, hows)
+    ops: list[Op] = [["replace", "1", *objects.draw_list()]] if random.random() < 0.6 else []
     for _ in range(random.randint(2, 22)):
         match next(kinds):
             case "pop":
@@ -201,8 +201,8 @@ def real_script(random: Random) -> QueueScript:
     weights = {"add": 4, "update": 5, "delete": 5, "replace": 2.5, "resync": 1.5, "pop": 4, "pop_batch": 5}
     weights |= {"bookmark": 1.5 if atomic else 0.1, "close": 0.2}
     hows = {"apply": 8, "drop": 1, "drop-fail": 1, "apply-fail": 0.5, "drop-requeue": 0.7}
-    kinds, processes = _weighted(random, weights), _weighted(random, hows)
-    ops: list[Op] = [["replace", "1", *objects.listed()]] if random.random() < 0.6 else []
+    kinds, processes = _draw_weighted(random, weights), _draw_weighted(random, hows)
+    ops: list[Op] = [["replace", "1", *objects.draw_list()]] if random.random() < 0.6 else []
     for _ in range(random.randint(2, 22)):
         kind = next(kinds)
         if not kind.startswith("pop"):

@@ -20,7 +20,7 @@ class ProcessError(Exception):
     """The error that process functions raise."""
 
 
-class Told(NamedTuple):
+class Call(NamedTuple):
     """A call that a handler would get.
 
     Attributes:
@@ -47,7 +47,7 @@ class Work:
         deltas: Their argument; empty without a call.
         is_batch: Whether it was a batch.
         is_in_initial_list: Their argument.
-        told: The handler calls that would follow.
+        calls: The handler calls that would follow.
         is_put_back: Whether the item goes back to the queue.
     """
 
@@ -58,7 +58,7 @@ class Work:
         self.deltas: list[Delta] = []
         self.is_batch = False
         self.is_in_initial_list = False
-        self.told: list[Told] = []
+        self.calls: list[Call] = []
 
     @property
     def is_put_back(self) -> bool:
@@ -94,8 +94,8 @@ class Work:
                 DeltaType.SYNC_ALL,
                 DeltaType.BOOKMARK,
             )
-            each = self.deltas if about_one else [None] * len(notifications)
-            self.told = [_said(*pair) for pair in zip(notifications, each, strict=True)]
+            deltas = self.deltas if about_one else [None] * len(notifications)
+            self.calls = [_describe_call(*pair) for pair in zip(notifications, deltas, strict=True)]
         if self._how.endswith("-fail"):
             raise ProcessError
         if self._how.endswith("-requeue"):
@@ -104,14 +104,14 @@ class Work:
             raise RequeueError(ProcessError())
 
 
-def _said(notification: Notification, delta: Delta | None) -> Told:
+def _describe_call(notification: Notification, delta: Delta | None) -> Call:
     match notification:
         case AddNotification(new, is_in_initial_list):
-            return Told("add*" if is_in_initial_list else "add", "", show(new), delta)
+            return Call("add*" if is_in_initial_list else "add", "", show(new), delta)
         case UpdateNotification(old, new):
-            return Told("update", show(old), show(new), delta)
+            return Call("update", show(old), show(new), delta)
         case _:
-            return Told("delete", "", show(notification.obj), delta)
+            return Call("delete", "", show(notification.obj), delta)
 
 
 class SortedIndexer(Indexer[Any]):
@@ -194,7 +194,7 @@ class Subject:
         assert fifo is not None
         self.fifo: DeltaFIFO | RealFIFO = fifo
 
-    def queued(self) -> list[str]:
+    def list_queued(self) -> list[str]:
         """Return the taken and the queued deltas: for a DeltaFIFO key by key."""
         if self.real is not None:
             return [f"{delta.type} {show(delta.object)}" for delta in [*self.taken, *self.real.queued]]
@@ -204,7 +204,7 @@ class Subject:
             queued.insert(0, f"{self.delta.key_of(self.taken)}: {show_deltas(self.taken)}")
         return queued
 
-    def synced(self) -> str:
+    def describe_synced(self) -> str:
         """Whether the queue is closed, if it has that attribute."""
         if self.is_processing and not self.script.unlock:
             return "held"

@@ -95,9 +95,9 @@ def _op(kind: str, random: Random, objects: Objects) -> Op:
         case "add" | "update" | "get":
             return [kind, objects.object() if random.random() > 0.02 else "-1"]
         case "delete":
-            return [kind, objects.gone() if random.random() > 0.02 else "-1"]
+            return [kind, objects.draw_deleted() if random.random() > 0.02 else "-1"]
         case "replace":
-            return [kind, objects.version(), *objects.listed()]
+            return [kind, objects.version(), *objects.draw_list()]
         case "bookmark":
             return [kind, objects.version()]
         case "get-by-key":
@@ -132,7 +132,7 @@ class StorePlay:
 
     def _run(self) -> None:
         for op in self.script.ops:
-            asked, wanted, said = self._asked_of_upstream(op)
+            asked, wanted, said = self._translate(op)
             self._upstream_ops.append(asked)
             outcome = self._do(op)
             self._note(op, outcome, said if outcome == wanted else outcome)
@@ -157,7 +157,7 @@ class StorePlay:
         """Do an operation; return its outcome and its result."""
         name, *args = op
         try:
-            found = self._call(name, args)
+            result = self._call(name, args)
         except KeyFuncError:
             return "key nil" if name == "get" else "key"
         except IndexFuncError:
@@ -166,7 +166,7 @@ class StorePlay:
             return "unknown"
         except IndexerConflictError:
             return "conflict"
-        return f"ok {found}" if name in _FINDING else "ok"
+        return f"ok {result}" if name in _FINDING else "ok"
 
     def _call(self, name: str, args: list[str]) -> str:
         store = self._store
@@ -201,7 +201,7 @@ class StorePlay:
                 raise AssertionError(f"no such operation: {name}")
         return ""
 
-    def _asked_of_upstream(self, op: Op) -> tuple[Op, str, str]:
+    def _translate(self, op: Op) -> tuple[Op, str, str]:
         """Return the operation for client-go; and its result where ours is ``what``."""
         name, *args = op
         if name == "replace" and any(map(is_keyless, args[1:])):

@@ -74,10 +74,10 @@ class Failure(Generic[S]):
 def scripts(suite: Suite[S], seed: str, begin: int, count: int) -> list[tuple[str, S]]:
     """Yield a part of a seed's endless sequence of scripts, each with its own seed."""
     seeds = [f"{seed}:{index}" for index in range(begin, begin + count)]
-    return [(each, scripted(suite, each)) for each in seeds]
+    return [(number, make_script(suite, number)) for number in seeds]
 
 
-def scripted(suite: Suite[S], seed: str) -> S:
+def make_script(suite: Suite[S], seed: str) -> S:
     """Return the script of a seed."""
     return suite.generate(Random(f"{suite.name} {seed}"))
 
@@ -95,9 +95,11 @@ def shrink(suite: Suite[S], script: S, listing: str) -> tuple[S, str]:
     """Return the smallest script that can be reached by steps on each of which the two sides differ."""
     while True:
         for candidates in _some(suite.smaller(script)):
-            found = suite.compare(candidates)
+            differences = suite.compare(candidates)
             differing = [
-                (each, said) for each, said in zip(candidates, found, strict=True) if said is not None
+                (candidate, said)
+                for candidate, said in zip(candidates, differences, strict=True)
+                if said is not None
             ]
             if differing:
                 script, listing = differing[0]
@@ -110,8 +112,8 @@ def _some(candidates: Iterator[S]) -> Iterator[list[S]]:
     """Yield few scripts at first, because the largest steps come first; then many at once."""
     size = 4
     batch: list[S] = []
-    for each in candidates:
-        batch.append(each)
+    for candidate in candidates:
+        batch.append(candidate)
         if len(batch) == size:
             yield batch
             batch, size = [], 64

@@ -140,7 +140,7 @@ async def test_only_handlers_of_client_go_036_may_sync_early() -> None:
 class TestBugsAreFound:
     """Planted bugs that are likely in an informer."""
 
-    def found(self, suite: Suite[Any]) -> Any:
+    def find_difference(self, suite: Suite[Any]) -> Any:
         failure = first_failure(suite, scripts(suite, "bugs", 0, 200))
         assert failure is not None
         assert len(failure.shrunk.steps) <= 6
@@ -151,14 +151,14 @@ class TestBugsAreFound:
         self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ProcessorListener, "add_all", lambda listener, notifications: None)
-        self.found(suite)
+        self.find_difference(suite)
 
     @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)
     def test_handler_that_syncs_early_is_found(
         self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ProcessorListener, "has_synced", lambda listener: listener._upstream_synced())
-        self.found(suite)
+        self.find_difference(suite)
 
     @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)
     def test_resync_for_every_handler_is_found(
@@ -169,14 +169,14 @@ class TestBugsAreFound:
                 listener.add_all(notifications)
 
         monkeypatch.setattr(Processor, "distribute_all", distribute_all)
-        self.found(suite)
+        self.find_difference(suite)
 
     @pytest.mark.parametrize("suite", [INFORMER_036.name], indirect=True)
     def test_informer_that_never_syncs_is_found(
         self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(SharedIndexInformer, "has_synced", lambda informer: False)
-        self.found(suite)
+        self.find_difference(suite)
 
 
 @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)

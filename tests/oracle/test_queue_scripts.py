@@ -19,7 +19,7 @@ from .queue_suites import DELTA_FIFO, DELTA_FIFO_036, REAL_FIFO
 from .store_suite import INDEXER
 from .suite import Suite, first_failure, scripts
 
-NAMES = [each.name for each in (DELTA_FIFO, DELTA_FIFO_036, REAL_FIFO, INDEXER)]
+NAMES = [suite.name for suite in (DELTA_FIFO, DELTA_FIFO_036, REAL_FIFO, INDEXER)]
 SCRIPTS = 5000
 SHARE = 1000
 

@@ -332,7 +332,7 @@ def test_unusable_cluster_is_one_line_for_each_test(
     project.makepyfile("async def test_a(namespace): pass\nasync def test_b(run_operator, client): pass")
     result = run(project, "--api-server", "kubeconfig", "-o", "asyncio_mode=auto")
     result.assert_outcomes(errors=2)
-    lines = [each for each in result.outlines if each.startswith("--api-server kubeconfig: ")]
+    lines = [outline for outline in result.outlines if outline.startswith("--api-server kubeconfig: ")]
     assert len(lines) == 2
     assert why in lines[0]
     assert "choose another context or --api-server embedded" in lines[0]

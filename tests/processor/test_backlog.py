@@ -20,10 +20,10 @@ from aioinformer.cache import (
     UpdateNotification,
 )
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func as key_of
-from aioinformer.processor.backlog import make_pending, merged
+from aioinformer.processor.backlog import make_pending, merge
 
 from ..samples import pod
-from ..steps import running, turns, until
+from ..steps import run_during, turns, until
 
 KEYS = ("a", "b", "c")
 
@@ -117,8 +117,8 @@ class TestCoalescing:
     def test_deletion_is_not_merged_with_the_following_add(self) -> None:
         old, new, newer = pod("a"), pod("a", version="2"), pod("a", version="3")
         pending = make_pending("coalesce", 1, key_of)
-        for each in (DeleteNotification(old), AddNotification(new), UpdateNotification(new, newer)):
-            pending.add([each])
+        for notification in (DeleteNotification(old), AddNotification(new), UpdateNotification(new, newer)):
+            pending.add([notification])
         pending.add([AddNotification(pod("b"))])
         out = [pending.take()[0] for _ in range(3)]
         assert out == [DeleteNotification(old), AddNotification(newer), AddNotification(pod("b"))]
@@ -151,7 +151,7 @@ TOMB = DeletedFinalStateUnknown("ns/a", B)
 def test_merge_of_two_notifications(
     first: Notification, then: Notification, expected: tuple[Notification, ...]
 ) -> None:
-    assert merged(first, then) == expected
+    assert merge(first, then) == expected
 
 
 @given(st.integers(1, 5), st.lists(st.booleans(), max_size=40))
@@ -191,7 +191,7 @@ class Slow(ResourceEventHandler[KubeObject]):
         self.calls.append(call)
 
 
-def added(count: int, initial: bool = False) -> list[Notification]:
+def make_adds(count: int, initial: bool = False) -> list[Notification]:
     return [AddNotification(pod(str(number)), initial) for number in range(count)]
 
 
@@ -199,7 +199,7 @@ class TestListener:
     async def test_pending_notifications_coalesce_while_handler_is_busy(self) -> None:
         handler = Slow()
         listener = ProcessorListener(handler, backlog="coalesce", name="mine")
-        async with running(listener.run()):
+        async with run_during(listener.run()):
             listener.add(AddNotification(A))
             await until(lambda: listener.state.handling)
             for _ in range(1000):  # while the handler is at the first call
@@ -217,10 +217,10 @@ class TestListener:
     async def test_drop_oldest_counts_dropped_notifications(self) -> None:
         handler = Slow()
         listener = ProcessorListener(handler, backlog="drop_oldest", backlog_limit=3, name="mine")
-        async with running(listener.run()):
-            listener.add_all(added(1))
+        async with run_during(listener.run()):
+            listener.add_all(make_adds(1))
             await until(lambda: listener.state.handling)
-            listener.add_all(added(10))
+            listener.add_all(make_adds(10))
             assert (listener.depth, listener.high_water, listener.state.dropped) == (4, 4, 7)
             for _ in range(4):
                 handler.gate.release()
@@ -233,9 +233,9 @@ class TestListener:
         """C41: lost to a deletion, or to newer notifications."""
         handler = Slow()
         listener = ProcessorListener(handler, backlog=backlog, backlog_limit=4)
-        listener.add_all(added(4, initial=True))
+        listener.add_all(make_adds(4, initial=True))
         listener.add_all([DeleteNotification(pod(str(number))) for number in range(4)])
-        async with running(listener.run()):
+        async with run_during(listener.run()):
             for _ in range(4):
                 handler.gate.release()
             await listener.wait_initial_delivered()
@@ -245,13 +245,13 @@ class TestListener:
     async def test_wait_for_room_returns_when_block_backlog_has_room(self) -> None:
         handler = Slow()
         listener = ProcessorListener(handler, backlog="block", backlog_limit=3)
-        async with running(listener.run()):
+        async with run_during(listener.run()):
             full = []
             for _ in range(2):
-                listener.add_all(added(2))
+                listener.add_all(make_adds(2))
                 full.append(listener.is_full)
             assert full == [False, True]
-            async with running(listener.wait_for_room()) as waiting:
+            async with run_during(listener.wait_for_room()) as waiting:
                 handler.gate.release()
                 await until(lambda: listener.depth == 3)
                 assert not waiting.done()
@@ -261,8 +261,8 @@ class TestListener:
 
     async def test_stop_ends_wait_for_room(self) -> None:
         listener = ProcessorListener(Slow(), backlog="block", backlog_limit=1)
-        listener.add_all(added(2))
-        async with running(listener.wait_for_room()) as waiting:
+        listener.add_all(make_adds(2))
+        async with run_during(listener.wait_for_room()) as waiting:
             await turns(3)
             assert not waiting.done()
             listener.stop()
@@ -302,7 +302,7 @@ async def test_handler_sees_consistent_history_with_every_lossless_policy(
     ):
         setattr(handler, name, take(make))
     listener = ProcessorListener(handler, backlog=backlog, backlog_limit=2)
-    async with running(listener.run()):
+    async with run_during(listener.run()):
         for move in moves:
             if move is None:
                 handler.gate.release()

@@ -32,7 +32,7 @@ from aioinformer.cache import (
 from aioinformer.processor import calls as calls_module
 
 from ..samples import pod
-from ..steps import cancel_after, running, turns, until
+from ..steps import cancel_after, run_during, turns, until
 
 
 class Recorder(ResourceEventHandler[KubeObject]):
@@ -60,11 +60,11 @@ class Recorder(ResourceEventHandler[KubeObject]):
         return self._record(f"delete {obj.key}")
 
 
-def added(*names: str, initial: bool = False) -> list[Notification]:
+def make_adds(*names: str, initial: bool = False) -> list[Notification]:
     return [AddNotification(pod(name), initial) for name in names]
 
 
-def calling(function: Callable[[Any], object]) -> ResourceEventHandlerFuncs[Any]:
+def make_handler(function: Callable[[Any], object]) -> ResourceEventHandlerFuncs[Any]:
     return ResourceEventHandlerFuncs(on_add=lambda obj, initial: function(obj))
 
 
@@ -81,7 +81,7 @@ class TestOrder:
                 DeleteNotification(DeletedFinalStateUnknown("ns/b", None)),
             ]
         )
-        async with running(listener.run()):
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert recorder.calls == ["add a", "update a", "delete ns/a", "delete ns/b"]
 
@@ -94,9 +94,9 @@ class TestOrder:
             await asyncio.sleep(0)
             inside.clear()
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added(*"abcdef"))
-        async with running(listener.run()):
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds(*"abcdef"))
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert listener.state.failed == 0
 
@@ -110,7 +110,7 @@ async def test_every_notification_is_delivered_exactly_once_c56(moves: list[str]
         await gate.acquire()
         seen.append(number)
 
-    listener: ProcessorListener[Any] = ProcessorListener(calling(later if is_async else seen.append))
+    listener: ProcessorListener[Any] = ProcessorListener(make_handler(later if is_async else seen.append))
     sent: list[Notification] = []
     task = asyncio.create_task(listener.run())
     for move in moves:
@@ -135,10 +135,10 @@ class TestBuffer:
     async def test_add_never_waits_for_slow_handler_c55(self) -> None:
         recorder = Recorder("add a")
         listener = ProcessorListener(recorder)
-        async with running(listener.run()):
-            listener.add_all(added("a"))
+        async with run_during(listener.run()):
+            listener.add_all(make_adds("a"))
             await recorder.entered.wait()
-            for notification in added("b") * 10_000:
+            for notification in make_adds("b") * 10_000:
                 listener.add(notification)  # not a coroutine: it cannot wait
             assert listener.depth == listener.high_water == 10_001
             recorder.release.set()
@@ -149,19 +149,19 @@ class TestBuffer:
     async def test_notifications_before_start_are_kept(self) -> None:
         recorder = Recorder()
         listener = ProcessorListener(recorder)
-        listener.add_all(added("a", "b"))
+        listener.add_all(make_adds("a", "b"))
         assert listener.depth == 2
-        async with running(listener.run()):
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert recorder.calls == ["add a", "add b"]
 
     async def test_sync_handler_lets_other_tasks_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Design 2: the event loop is shared."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
-        listener = ProcessorListener(calling(lambda obj: None))
-        listener.add_all(added("a") * 50)
+        listener = ProcessorListener(make_handler(lambda obj: None))
+        listener.add_all(make_adds("a") * 50)
         rounds = 0
-        async with running(listener.run()):
+        async with run_during(listener.run()):
             while listener.depth:
                 await asyncio.sleep(0)
                 rounds += 1
@@ -171,8 +171,8 @@ class TestBuffer:
         recorder = Recorder("add b")
         listener = ProcessorListener(recorder, name="mine")
         assert str(listener.state) == "mine: 0 waiting (at most 0), 0 delivered"
-        listener.add_all(added("a", "b", "c"))
-        async with running(listener.run()):
+        listener.add_all(make_adds("a", "b", "c"))
+        async with run_during(listener.run()):
             await recorder.entered.wait()
             state = listener.state
             assert (state.depth, state.high_water, state.delivered) == (2, 3, 1)
@@ -201,9 +201,9 @@ class TestWarnings:
                 await asyncio.sleep(0)
                 clock[0] += 0.1 * (listener.state.delivered > 0)
 
-        listener = ProcessorListener(calling(on_add), name="slow")
-        listener.add_all(added("a") * 3 + added("b") * 1024)
-        async with running(listener.run()):
+        listener = ProcessorListener(make_handler(on_add), name="slow")
+        listener.add_all(make_adds("a") * 3 + make_adds("b") * 1024)
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert caplog.messages == ["slow took 200 ms on ns/a, with 1026 waiting"]
 
@@ -220,9 +220,9 @@ class TestWarnings:
             await asyncio.sleep(0)
             plain(obj)
 
-        listener = ProcessorListener(calling(later if is_async else plain), name="mine")
-        listener.add_all(added("quick", "slow", "quick", "slow", "slow"))
-        async with running(listener.run()):
+        listener = ProcessorListener(make_handler(later if is_async else plain), name="mine")
+        listener.add_all(make_adds("quick", "slow", "quick", "slow", "slow"))
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         waiting = 1 if is_async else 3
         assert caplog.messages == [
@@ -239,9 +239,9 @@ class TestWarnings:
                 await asyncio.sleep(0)
                 clock[0] += 0.05
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added("a") * 5)
-        async with running(listener.run()):
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds("a") * 5)
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert not caplog.messages
 
@@ -251,9 +251,9 @@ class TestWarnings:
         def on_add(obj: Any) -> None:
             clock[0] += 1.0
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added("a") * 100)
-        async with running(listener.run()):
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds("a") * 100)
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert len(caplog.messages) == 100 / slow_calls.WARN_EVERY
 
@@ -273,8 +273,8 @@ class TestWarnings:
                 finally:
                     ended.append(obj.name)
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added("slow", "fails", "waits"))
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds("slow", "fails", "waits"))
         task = asyncio.create_task(listener.run())
         await begun.wait()
         await finish(task)
@@ -309,9 +309,9 @@ class TestFailures:
         async def later(obj: Any) -> None:
             plain(obj)
 
-        listener = ProcessorListener(calling(later if is_async else plain), name="mine")
-        listener.add_all(added("a", "b", initial=True))
-        async with running(listener.run()):
+        listener = ProcessorListener(make_handler(later if is_async else plain), name="mine")
+        listener.add_all(make_adds("a", "b", initial=True))
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert seen == ["a", "b"]
         assert (listener.state.delivered, listener.state.failed) == (2, 1)
@@ -334,18 +334,18 @@ class TestFailures:
         def fail(obj: Any) -> None:
             raise ValueError
 
-        listener: ProcessorListener[Any] = ProcessorListener(calling(fail), name="mine")
-        listener.add_all([AddNotification(Unprintable()), AddNotification(None), *added("a")])
-        async with running(listener.run()):
+        listener: ProcessorListener[Any] = ProcessorListener(make_handler(fail), name="mine")
+        listener.add_all([AddNotification(Unprintable()), AddNotification(None), *make_adds("a")])
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert caplog.messages[0] == "mine failed on add of <Unprintable> at no version"
         assert listener.state.failed == 3
 
     @pytest.mark.parametrize("answer", [True, 0, "text", [], object], ids=repr)
     async def test_return_value_of_handler_is_ignored(self, answer: Any) -> None:
-        listener = ProcessorListener(calling(lambda obj: answer))
-        listener.add_all(added("a", "b"))
-        async with running(listener.run()):
+        listener = ProcessorListener(make_handler(lambda obj: answer))
+        listener.add_all(make_adds("a", "b"))
+        async with run_during(listener.run()):
             await until(lambda: listener.depth == 0)
         assert listener.state.failed == 0
 
@@ -355,10 +355,10 @@ class TestSynced:
         recorder = Recorder("add b")
         upstream = [False]
         listener = ProcessorListener(recorder, upstream_synced=lambda: upstream[0])
-        listener.add_all(added("a", "b", initial=True))
-        listener.add_all(added("c"))
+        listener.add_all(make_adds("a", "b", initial=True))
+        listener.add_all(make_adds("c"))
         waiting = asyncio.create_task(listener.wait_initial_delivered())
-        async with running(listener.run()):
+        async with run_during(listener.run()):
             await recorder.entered.wait()
             upstream[0] = True
             assert not listener.has_synced()
@@ -373,13 +373,13 @@ class TestSynced:
         listener = ProcessorListener(Recorder())
         assert listener.has_synced()
         await listener.wait_initial_delivered()
-        listener.add_all(added("live"))
+        listener.add_all(make_adds("live"))
         assert listener.has_synced()
 
     async def test_stop_before_sync_ends_the_wait_unsynced(self) -> None:
         """C58, for a handler."""
         listener = ProcessorListener(Recorder())
-        listener.add_all(added("a", initial=True))
+        listener.add_all(make_adds("a", initial=True))
         waiting = asyncio.create_task(listener.wait_initial_delivered())
         await turns(2)
         listener.stop()
@@ -394,12 +394,12 @@ class TestStopping:
         recorder = Recorder("add a")
         listener = ProcessorListener(recorder)
         task = asyncio.create_task(listener.run())
-        listener.add_all(added("a"))
+        listener.add_all(make_adds("a"))
         await recorder.entered.wait()
-        listener.add_all(added("b") * waiting)
+        listener.add_all(make_adds("b") * waiting)
         await turns(5)
         listener.stop()
-        listener.add_all(added("c"))
+        listener.add_all(make_adds("c"))
         assert listener.depth == 0
         recorder.release.set()
         await task
@@ -410,7 +410,7 @@ class TestStopping:
     async def test_stop_at_any_step(self, count: int) -> None:
         listener = ProcessorListener(Recorder())
         task = asyncio.create_task(listener.run())
-        listener.add_all(added("a", "b"))
+        listener.add_all(make_adds("a", "b"))
         await turns(count)
         listener.stop()
         await task
@@ -422,8 +422,8 @@ class TestStopping:
             seen.append(obj.name)
             listener.stop()
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added("a", "b"))
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds("a", "b"))
         await listener.run()
         assert seen == ["a"]
 
@@ -440,13 +440,13 @@ class TestStopping:
             finally:
                 ended += 1
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added("a") * many)
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds("a") * many)
         await cancel_after(count, listener.run())
         assert begun == ended
         assert listener.state.failed == 0  # a cancellation is not a failure of the handler
         assert listener.depth == 0
-        listener.add_all(added("late"))
+        listener.add_all(make_adds("late"))
         assert listener.depth == 0  # it would never be handled
         assert listener.state.handling is None
 
@@ -461,8 +461,8 @@ class TestStopping:
                 await turns(3)
                 cleaned.set()
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added("a"))
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds("a"))
         task = asyncio.create_task(listener.run())
         await begun.wait()
         await finish(task)
@@ -478,8 +478,8 @@ class TestStopping:
             with suppress(asyncio.CancelledError):
                 await asyncio.Event().wait()
 
-        listener = ProcessorListener(calling(on_add))
-        listener.add_all(added("a", "b", "c"))
+        listener = ProcessorListener(make_handler(on_add))
+        listener.add_all(make_adds("a", "b", "c"))
         task = asyncio.create_task(listener.run())
         await begun.wait()
         await finish(task)

@@ -16,11 +16,11 @@ from aioinformer.cache import AddNotification, Backlog, Processor, ProcessorList
 from aioinformer.processor import calls as calls_module
 
 from ..samples import pod
-from ..steps import cancel_after, running, turns, until
+from ..steps import cancel_after, run_during, turns, until
 from ..virtual_time import virtual_time
 
 
-def listening(
+def make_listener(
     function: Callable[[Any], object], period: float = 0.0, **options: Any
 ) -> ProcessorListener[Any]:
     handler = ResourceEventHandlerFuncs[Any](
@@ -37,7 +37,7 @@ def resync(name: str = "a") -> UpdateNotification:
     return UpdateNotification(pod(name), pod(name))
 
 
-def delivered(processor: Processor) -> bool:
+def is_delivered(processor: Processor) -> bool:
     return all(listener.depth == 0 for listener in processor.listeners)
 
 
@@ -47,21 +47,21 @@ class TestDistributing:
         processor = Processor()
         first: list[str] = []
         second: list[str] = []
-        processor.add_listener(listening(first.append))
+        processor.add_listener(make_listener(first.append))
         processor.distribute(addition("a"), False)
-        processor.add_listener(listening(second.append))
+        processor.add_listener(make_listener(second.append))
         processor.distribute(addition("b"), False)
-        async with running(processor.run()):
-            await until(lambda: delivered(processor))
+        async with run_during(processor.run()):
+            await until(lambda: is_delivered(processor))
         assert (first, second) == (["a", "b"], ["b"])
 
     async def test_stuck_handler_does_not_delay_others_c55(self) -> None:
         processor = Processor()
         seen: list[str] = []
-        stuck = listening(lambda name: asyncio.Event().wait())
+        stuck = make_listener(lambda name: asyncio.Event().wait())
         processor.add_listener(stuck)
-        processor.add_listener(listening(seen.append))
-        async with running(processor.run()):
+        processor.add_listener(make_listener(seen.append))
+        async with run_during(processor.run()):
             for name in "abc":
                 processor.distribute(addition(name), False)
             await until(lambda: len(seen) == 3)
@@ -70,36 +70,36 @@ class TestDistributing:
     async def test_failing_handler_does_not_affect_others_c42(self) -> None:
         processor = Processor()
         seen: list[str] = []
-        processor.add_listener(listening(lambda name: 1 / 0))
-        processor.add_listener(listening(seen.append))
-        async with running(processor.run()):
+        processor.add_listener(make_listener(lambda name: 1 / 0))
+        processor.add_listener(make_listener(seen.append))
+        async with run_during(processor.run()):
             for name in "abc":
                 processor.distribute(addition(name), False)
-            await until(lambda: delivered(processor))
+            await until(lambda: is_delivered(processor))
         assert seen == ["a", "b", "c"]
 
     async def test_same_handler_added_twice_is_two_listeners_c51(self) -> None:
         """C51 TestSharedInformerMultipleRegistration."""
         processor = Processor()
         seen: list[str] = []
-        first = listening(seen.append)
+        first = make_listener(seen.append)
         second = ProcessorListener(first.handler)
         processor.add_listener(first)
         processor.add_listener(second)
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             processor.distribute(addition("a"), False)
-            await until(lambda: delivered(processor))
+            await until(lambda: is_delivered(processor))
             assert processor.remove_listener(first)
             processor.distribute(addition("b"), False)
-            await until(lambda: delivered(processor))
+            await until(lambda: is_delivered(processor))
         assert seen == ["a", "a", "b"]
 
     async def test_listeners_can_be_added_and_removed_while_running(self) -> None:
         processor = Processor()
         seen: list[str] = []
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             await turns(2)
-            listener = listening(seen.append)
+            listener = make_listener(seen.append)
             processor.add_listener(listener)
             processor.distribute(addition("a"), False)
             await until(lambda: seen)
@@ -112,7 +112,7 @@ class TestDistributing:
 
     async def test_remove_of_unknown_or_removed_listener_c52(self) -> None:
         """C52 TestSharedInformerRemoveForeignHandler, TestRemovingRemovedSharedInformer."""
-        processor, listener, foreign = Processor(), listening(print), listening(print)
+        processor, listener, foreign = Processor(), make_listener(print), make_listener(print)
         processor.add_listener(listener)
         assert not processor.remove_listener(foreign)
         assert processor.remove_listener(listener)
@@ -131,10 +131,10 @@ class TestDistributing:
             entered.set()
             await release.wait()
 
-        busy = listening(wait_for_release)
+        busy = make_listener(wait_for_release)
         processor.add_listener(busy)
-        processor.add_listener(listening(seen.append))
-        async with running(processor.run()) as task:
+        processor.add_listener(make_listener(seen.append))
+        async with run_during(processor.run()) as task:
             for _ in range(many):
                 processor.distribute(addition(), False)
             await entered.wait()
@@ -163,14 +163,14 @@ class TestStopping:
                 ended.append(name)
 
         for _ in range(3):
-            processor.add_listener(listening(handle))
+            processor.add_listener(make_listener(handle))
         processor.distribute(addition(), False)
         await cancel_after(count, processor.run())
         assert begun == ended
 
     async def test_cancel_drops_pending_c57(self) -> None:
         processor = Processor()
-        listener = listening(lambda name: asyncio.Event().wait())
+        listener = make_listener(lambda name: asyncio.Event().wait())
         processor.add_listener(listener)
         task = asyncio.create_task(processor.run())
         for _ in range(1000):
@@ -192,10 +192,10 @@ class TestSlowHandlerWarnings:
         for module in (calls_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
-        stuck = listening(lambda name: asyncio.Event().wait(), name="stuck")
+        stuck = make_listener(lambda name: asyncio.Event().wait(), name="stuck")
         processor.add_listener(stuck)
-        processor.add_listener(listening(lambda name: None))
-        async with running(processor.run()):
+        processor.add_listener(make_listener(lambda name: None))
+        async with run_during(processor.run()):
             for _ in range(1024):
                 processor.distribute(addition(), False)
             await asyncio.sleep(55)
@@ -213,8 +213,8 @@ class TestSlowHandlerWarnings:
         for module in (calls_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
-        processor.add_listener(listening(lambda name: asyncio.sleep(0.05), name="slow"))
-        async with running(processor.run()):
+        processor.add_listener(make_listener(lambda name: asyncio.sleep(0.05), name="slow"))
+        async with run_during(processor.run()):
             for _ in range(30):
                 for _ in range(100):
                     processor.distribute(addition(), False)
@@ -235,9 +235,11 @@ class TestSlowHandlerWarnings:
             monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
         processor.add_listener(
-            listening(lambda name: asyncio.sleep(0.2 if name == "0" else 3600), name="slow", backlog=backlog)
+            make_listener(
+                lambda name: asyncio.sleep(0.2 if name == "0" else 3600), name="slow", backlog=backlog
+            )
         )
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             for n in range(2000):
                 processor.distribute(addition(f"{n}"), False)
             await asyncio.sleep(25)
@@ -250,17 +252,17 @@ class TestBlocking:
     async def test_has_room_unless_a_block_backlog_is_full(self) -> None:
         processor = Processor()
         release = asyncio.Semaphore(0)
-        processor.add_listener(listening(lambda name: asyncio.Event().wait()))
+        processor.add_listener(make_listener(lambda name: asyncio.Event().wait()))
         for _ in range(2):
             processor.add_listener(
-                listening(lambda name: release.acquire(), backlog="block", backlog_limit=2)
+                make_listener(lambda name: release.acquire(), backlog="block", backlog_limit=2)
             )
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             processor.distribute(addition(), False)
             assert processor.has_room()
             processor.distribute(addition(), False)
             assert not processor.has_room()
-            async with running(processor.wait_for_room()) as waiting:
+            async with run_during(processor.wait_for_room()) as waiting:
                 for _ in range(2):
                     await turns(10)
                     assert not waiting.done()
@@ -270,12 +272,12 @@ class TestBlocking:
 
     async def test_remove_of_blocking_listener_makes_room(self) -> None:
         processor = Processor()
-        blocking = listening(lambda name: asyncio.Event().wait(), backlog="block", backlog_limit=1)
+        blocking = make_listener(lambda name: asyncio.Event().wait(), backlog="block", backlog_limit=1)
         processor.add_listener(blocking)
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             processor.distribute(addition(), False)
             assert not processor.has_room()
-            async with running(processor.wait_for_room()) as waiting:
+            async with run_during(processor.wait_for_room()) as waiting:
                 await turns(10)
                 processor.remove_listener(blocking)
                 await waiting
@@ -284,7 +286,7 @@ class TestBlocking:
 class TestAddAndRemove:
     async def test_listener_added_during_stop_is_kept(self) -> None:
         processor = Processor()
-        late = listening(lambda name: None)
+        late = make_listener(lambda name: None)
         entered = asyncio.Event()
 
         async def on_add(name: str) -> None:
@@ -294,7 +296,7 @@ class TestAddAndRemove:
             finally:
                 processor.add_listener(late)
 
-        processor.add_listener(listening(on_add))
+        processor.add_listener(make_listener(on_add))
         task = asyncio.create_task(processor.run())
         processor.distribute(addition(), False)
         await entered.wait()
@@ -309,9 +311,9 @@ class TestAddAndRemove:
             processor.remove_listener(listener)
             inside.append(processor.is_inside_handler())
 
-        listener = listening(on_add)
+        listener = make_listener(on_add)
         processor.add_listener(listener)
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             processor.distribute(addition(), False)
             await until(lambda: inside)
             await listener.wait_ended()
@@ -342,9 +344,9 @@ class TestAddAndRemove:
                 outlives.append(asyncio.create_task(background()))
                 await asyncio.gather(check())
 
-        listener = listening(on_add)
+        listener = make_listener(on_add)
         processor.add_listener(listener)
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             processor.distribute(addition(), False)
             await until(lambda: listener.state.delivered == 1)
             ended.set()
@@ -395,9 +397,9 @@ class TestCancelledByOthers:
                 await getattr(self, answer)()
 
         processor = Processor()
-        listener = listening(on_add, name="mine")
+        listener = make_listener(on_add, name="mine")
         processor.add_listener(listener)
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             for name in "abcd":
                 processor.distribute_all([addition(name)])
                 await until(lambda: listener.depth == 0)
@@ -423,9 +425,9 @@ class TestCancelledByOthers:
             return None if is_plain else self.return_at_once()
 
         processor = Processor()
-        listener = listening(on_add)
+        listener = make_listener(on_add)
         processor.add_listener(listener)
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             processor.distribute_all([addition(name) for name in "abc"])
             await until(lambda: listener.depth == 0)
         assert seen == ["b", "c"]
@@ -434,11 +436,11 @@ class TestCancelledByOthers:
     async def test_cancel_of_idle_listener_task_ends_the_processor(self) -> None:
         """Code that cancels and awaits all tasks one by one would hang on a task that went on."""
         processor = Processor()
-        listener = listening(lambda name: None, name="mine")
+        listener = make_listener(lambda name: None, name="mine")
         processor.add_listener(listener)
         task = asyncio.create_task(processor.run())
         await turns(3)
-        (other,) = (each for each in asyncio.all_tasks() if each.get_name() == repr(listener))
+        (other,) = (a_task for a_task in asyncio.all_tasks() if a_task.get_name() == repr(listener))
         other.cancel()
         with pytest.raises(BaseExceptionGroup) as caught:
             await task
@@ -448,9 +450,9 @@ class TestCancelledByOthers:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         processor = Processor()
-        listener = listening(lambda name: self.time_out(), name="mine")
+        listener = make_listener(lambda name: self.time_out(), name="mine")
         processor.add_listener(listener)
-        async with running(processor.run()):
+        async with run_during(processor.run()):
             processor.distribute_all([addition("a"), addition("b")])
             await turns(3)
         assert caplog.messages == ["mine failed on add of ns/a at 1"]
@@ -461,14 +463,14 @@ class TestCancelledByOthers:
         self, is_busy: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
         processor = Processor()
-        processor.add_listener(listening(lambda name: self.pass_on()))
-        async with running(processor.run()) as task:
+        processor.add_listener(make_listener(lambda name: self.pass_on()))
+        async with run_during(processor.run()) as task:
             await turns(2)
             if is_busy:
                 processor.distribute_all([addition("a")])
                 await turns(3)
-            for each in asyncio.all_tasks() - {asyncio.current_task()}:
-                each.cancel()
+            for other in asyncio.all_tasks() - {asyncio.current_task()}:
+                other.cancel()
             await asyncio.wait([task])
         assert caplog.messages == []
 
@@ -490,7 +492,7 @@ class TestCancelledByOthers:
 
         processor = Processor()
         for function in (clean, on_add):
-            processor.add_listener(listening(function))
+            processor.add_listener(make_listener(function))
         processor.distribute(addition("a"), False)
         with pytest.raises(BaseExceptionGroup) as caught:
             await processor.run()
@@ -510,7 +512,7 @@ class TestResync:
     async def test_no_listener_is_due_before_the_first_check(self) -> None:
         """C43: upstream notifies all."""
         processor = Processor()
-        listener = listening(print)
+        listener = make_listener(print)
         processor.add_listener(listener)
         processor.distribute(resync(), True)
         assert listener.depth == 0
@@ -519,26 +521,26 @@ class TestResync:
     async def test_resync_reaches_only_due_listeners_c48_c49(self, clock: list[float]) -> None:
         """C48, C49 TestListenerResyncPeriods."""
         processor = Processor()
-        never, often, seldom = (listening(print, period) for period in (0.0, 2.0, 3.0))
+        never, often, seldom = (make_listener(print, period) for period in (0.0, 2.0, 3.0))
         for listener in (never, often, seldom):
             processor.add_listener(listener)
         processor.count_resyncs_from(clock[0])
         due: list[tuple[int, ...]] = []
         for _ in range(6):
             clock[0] += 1.0
-            found = processor.should_resync()
+            is_due = processor.should_resync()
             before = [listener.depth for listener in (never, often, seldom)]
             processor.distribute(resync(), True)
             after = [listener.depth for listener in (never, often, seldom)]
             due.append(tuple(new - old for new, old in zip(after, before, strict=True)))
-            assert found is any(due[-1])
+            assert is_due is any(due[-1])
         assert due == [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 0), (0, 1, 1)]
         processor.distribute(addition(), False)
         assert never.depth == 1
 
     async def test_period_is_rounded_up_to_the_next_check_c49(self, clock: list[float]) -> None:
         processor = Processor()
-        processor.add_listener(listening(print, 2.5))
+        processor.add_listener(make_listener(print, 2.5))
         processor.count_resyncs_from(clock[0])
         due = []
         for _ in range(6):

@@ -15,10 +15,10 @@ from aioinformer.cache import AddNotification, Processor, ProcessorListener
 from aioinformer.tracing import Tracer
 
 from ..samples import pod
-from ..steps import running, turns, until
+from ..steps import run_during, turns, until
 
 
-def listening(function: Callable[[str], object], **options: Any) -> ProcessorListener[Any]:
+def make_listener(function: Callable[[str], object], **options: Any) -> ProcessorListener[Any]:
     handler = ResourceEventHandlerFuncs[Any](on_add=lambda obj, initial: function(obj.name))
     return ProcessorListener(handler, **options)
 
@@ -28,14 +28,14 @@ def addition(name: str, *, initial: bool = False) -> AddNotification:
 
 
 @asynccontextmanager
-async def started(
+async def run_processor(
     *listeners: ProcessorListener[Any], make: Callable[[], Processor] = Processor
 ) -> AsyncIterator[Processor]:
     """Run a processor with these listeners, each of which has had one call."""
     processor = make()
     for listener in listeners:
         processor.add_listener(listener)
-    async with running(processor.run()):
+    async with run_during(processor.run()):
         processor.distribute_all([addition("first")])
         await until(lambda: all(listener.depth == 0 for listener in listeners))
         await turns(1)
@@ -44,8 +44,8 @@ async def started(
 
 async def test_all_calls_run_in_one_task_never_in_the_callers() -> None:
     seen: list[asyncio.Task[Any] | None] = []
-    listener = listening(lambda name: seen.append(asyncio.current_task()))
-    async with started(listener) as processor:
+    listener = make_listener(lambda name: seen.append(asyncio.current_task()))
+    async with run_processor(listener) as processor:
         processor.distribute_all([addition("a")])
         assert len(seen) == 1
         asyncio.get_running_loop().call_soon(processor.distribute_all, [addition("b")])
@@ -62,7 +62,7 @@ async def test_handler_runs_in_the_context_of_its_task_not_of_the_caller() -> No
         seen.append(variable.get())
         variable.set(name)
 
-    async with started(listening(on_add)) as processor:
+    async with run_processor(make_listener(on_add)) as processor:
         variable.set("outside")
         processor.distribute_all([addition("a")])
         processor.distribute(addition("b"), False)
@@ -80,10 +80,10 @@ async def test_handler_can_remove_itself_and_others_and_add_one() -> None:
         if name == "a":
             processor.remove_listener(first)
             processor.remove_listener(second)
-            processor.add_listener(listening(late.append))
+            processor.add_listener(make_listener(late.append))
 
-    first, second = listening(on_add), listening(seen.append)
-    async with started(first, second) as processor:
+    first, second = make_listener(on_add), make_listener(seen.append)
+    async with run_processor(first, second) as processor:
         processor.distribute_all([addition("a")])
         await until(lambda: len(processor.listeners) == 1)
         processor.distribute_all([addition("b")])
@@ -106,10 +106,10 @@ async def test_notifications_distributed_by_handler_follow_its_own_c56(
         if name == "a":
             processor.distribute_all([addition("b")])
             processor.distribute_all([addition("c"), addition("d")])
-            processor.add_listener(listening(seen["added"].append))
+            processor.add_listener(make_listener(seen["added"].append))
 
-    first, second = listening(on_add), listening(seen["second"].append)
-    async with started(first, second, make=make) as processor:
+    first, second = make_listener(on_add), make_listener(seen["second"].append)
+    async with run_processor(first, second, make=make) as processor:
         processor.distribute_all([addition("a")])
         await until(lambda: [first.depth, second.depth] == [0, 0])
         await turns(2)
@@ -128,8 +128,8 @@ async def test_handler_that_cancels_its_own_task_fails_and_gets_the_next_calls(
             assert task is not None
             task.cancel()
 
-    listener = listening(on_add, name="mine")
-    async with started(listener) as processor:
+    listener = make_listener(on_add, name="mine")
+    async with run_processor(listener) as processor:
         for name in "abc":
             processor.distribute_all([addition(name)])
             await turns(6)

@@ -15,7 +15,7 @@ from aioinformer.objects.meta import (
     WatchEvent,
 )
 
-from .scripted import bookmark, closing_bookmark, error_event, expired, raw_pod
+from .scripted import bookmark, closing_bookmark, error_event, expired_error, raw_pod
 
 
 class Change(NamedTuple):
@@ -75,12 +75,12 @@ class History:
 
     def items(self, namespace: str) -> list[bytes]:
         """The collection, or that of one namespace."""
-        found = []
+        pods = []
         for key, version in self.objects.items():
             where, name = key.split("/")
             if namespace in ("", where):
-                found.append(raw_pod(name, version, where))
-        return found
+                pods.append(raw_pod(name, version, where))
+        return pods
 
     def _note(self, namespace: str, event: WatchEvent) -> None:
         self.changes.append(Change(self.version, namespace, event))
@@ -118,7 +118,7 @@ class HistoryListWatch:
         if options.continue_token:
             version, start = (int(part) for part in options.continue_token.split("/"))
             if version < history.version:
-                raise expired()  # it keeps no old states
+                raise expired_error()  # it keeps no old states
         else:
             version, start = history.version, 0
         items = history.items(self.namespace)
@@ -139,7 +139,7 @@ class HistoryListWatch:
         stream = HistoryStream(self, options)
         if version and version < history.compacted:
             if self.choose(2):
-                raise expired()
+                raise expired_error()
             stream.cut(error_event(410, "Expired", "too old resource version"))
         elif options.send_initial_events or not version:
             stream.send_collection(closing=bool(options.send_initial_events))

@@ -72,7 +72,7 @@ def error_event(code: int, reason: str, message: str = "", **details: Any) -> Wa
 GONE = error_event(410, "Gone")
 
 
-def expired() -> ApiError:
+def expired_error() -> ApiError:
     return ApiError(410, "Expired", "too old resource version")
 
 

@@ -27,7 +27,7 @@ from .scripted import (
     added,
     closing_bookmark,
     error_event,
-    expired,
+    expired_error,
     page,
     raw_pod,
     too_many_requests,
@@ -43,7 +43,7 @@ def scenarios() -> dict[str, Scripted]:
             [[ListResult([raw_pod("a")]), page(version=1, token="t")], page(raw_pod("b"), version=1)],
             [[added("c", 2), FOREVER]],
         ),
-        "relist": Scripted([page(version=1), expired(), page(version=3)], [[added("a", 2), gone]]),
+        "relist": Scripted([page(version=1), expired_error(), page(version=3)], [[added("a", 2), gone]]),
         "errors": Scripted([OSError("x"), page(version=1)], [TransportError("x"), [added("a", 2)], [gone]]),
         "stream": Scripted([], [stream], watch_list_semantics=True),
         "broken stream": Scripted(
@@ -54,13 +54,13 @@ def scenarios() -> dict[str, Scripted]:
     }
 
 
-async def swallowed() -> None:
+async def swallow_cancel() -> None:
     """Wait, and end well when cancelled."""
     with suppress(asyncio.CancelledError):
         await asyncio.Event().wait()
 
 
-async def made_a_failure() -> None:
+async def fail_when_cancelled() -> None:
     """Wait, and fail when cancelled."""
     try:
         await asyncio.Event().wait()
@@ -145,7 +145,7 @@ class TestCancelling:
             assert loop.time() == before
 
     @pytest.mark.parametrize("resync_period", [0.0, 0.5])
-    @pytest.mark.parametrize("how", [swallowed, made_a_failure])
+    @pytest.mark.parametrize("how", [swallow_cancel, fail_when_cancelled])
     @pytest.mark.parametrize("where", ["list", "page", "watch", "stream", "handler", "add", "resync"])
     @virtual_time
     async def test_cancelling_works_although_user_code_swallows_it(
@@ -194,7 +194,7 @@ class TestCancelling:
     async def test_streamed_list_is_closed_although_the_store_swallows_the_cancellation(self) -> None:
         stream = Stream(closing_bookmark(1), FOREVER)
         store: Any = RecordingStore()
-        store.replace = lambda objects, version: swallowed()
+        store.replace = lambda objects, version: swallow_cancel()
         task = asyncio.create_task(reflector(Scripted([], [stream], watch_list_semantics=True), store).run())
         await asyncio.sleep(1)
         task.cancel()

@@ -34,12 +34,12 @@ def decode(event: WatchEvent) -> Any:
     return KubeObject.from_bytes(event.object)
 
 
-def gathered(initial: InitialEvents) -> list[Any]:
+def gather_objects(initial: InitialEvents) -> list[Any]:
     return list(chain.from_iterable(initial.take_all()))
 
 
 def keys_at(initial: InitialEvents) -> dict[str, str]:
-    return {obj.key: obj.resource_version for obj in gathered(initial)}
+    return {obj.key: obj.resource_version for obj in gather_objects(initial)}
 
 
 class TestInitialEvents:
@@ -115,7 +115,7 @@ class TestInitialEvents:
     async def test_objects_without_a_key_are_left_for_the_queue_to_reject(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
         await initial.add([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
-        assert gathered(initial) == [1, 2]
+        assert gather_objects(initial) == [1, 2]
 
     @pytest.mark.parametrize(
         "event",
@@ -158,7 +158,7 @@ class TestStreaming:
         streaming = Streaming(wanted=True)
         streaming.after(UNSUPPORTED, 0.0)
         streaming.after(UNSUPPORTED, 1000.0)
-        streaming.succeeded()
+        streaming.record_success()
         streaming.after(UNSUPPORTED, 2000.0)
         assert streaming.pause == FIRST_PAUSE
 

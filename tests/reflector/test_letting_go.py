@@ -18,7 +18,7 @@ from aioinformer.reflector import Reflector
 
 from ..virtual_time import virtual_time
 from .running import NoJitter
-from .scripted import FOREVER, Scripted, Stream, bookmark, closing_bookmark, expired
+from .scripted import FOREVER, Scripted, Stream, bookmark, closing_bookmark, expired_error
 
 
 class Pods:
@@ -35,18 +35,18 @@ class Pods:
         self._made.append(ref(pod))
         return pod
 
-    def held(self) -> list[str]:
-        return [pod["metadata"]["name"] for each in self._made if (pod := each()) is not None]
+    def list_held(self) -> list[str]:
+        return [pod["metadata"]["name"] for reference in self._made if (pod := reference()) is not None]
 
 
-def made(*steps: Callable[[], Any]) -> Iterator[Any]:
+def make_steps(*steps: Callable[[], Any]) -> Iterator[Any]:
     """What these make, each when it is asked for: a list would hold it."""
     return (make() for make in steps)
 
 
 def stream(*steps: Callable[[], Any]) -> Stream:
     streaming = Stream()
-    streaming._steps = made(*steps)
+    streaming._steps = make_steps(*steps)
     return streaming
 
 
@@ -83,7 +83,7 @@ class TestLists:
     @virtual_time
     async def test_list_that_breaks_off_is_freed(self, pods: Pods) -> None:
         server = Scripted(
-            made(
+            make_steps(
                 lambda: ListResult([pods("a")], "5", "more"),
                 lambda: TransportError("gone"),
                 lambda: FOREVER,
@@ -93,16 +93,20 @@ class TestLists:
         task = await begin(subject)
         assert str(subject.state.last_error) == "gone"
         assert len(server.lists) == 3
-        assert pods.held() == []
+        assert pods.list_held() == []
         await end(task)
 
-    @pytest.mark.parametrize("second", [expired(), ListResult([], "5", "more")], ids=["expired", "again"])
+    @pytest.mark.parametrize(
+        "second", [expired_error(), ListResult([], "5", "more")], ids=["expired", "again"]
+    )
     @virtual_time
     async def test_expired_pages_are_freed(self, second: Any, pods: Pods) -> None:
-        server = Scripted(made(lambda: ListResult([pods("a")], "5", "more"), lambda: second, lambda: FOREVER))
+        server = Scripted(
+            make_steps(lambda: ListResult([pods("a")], "5", "more"), lambda: second, lambda: FOREVER)
+        )
         task = await begin(queue_reflector(server))
         assert [options.limit for options in server.lists] == [500, 500, 0]
-        assert pods.held() == []
+        assert pods.list_held() == []
         await end(task)
 
     @virtual_time
@@ -114,13 +118,13 @@ class TestLists:
                 lambda: TransportError("gone"),
             )
 
-        server = Scripted(watches=made(broken, broken, broken), watch_list_semantics=True)
+        server = Scripted(watches=make_steps(broken, broken, broken), watch_list_semantics=True)
         subject = queue_reflector(server)
         task = await begin(subject)
         await asyncio.sleep(10)
         assert str(subject.state.last_error) == "gone"
         assert len(server.lists) == 1
-        assert "a" not in pods.held(), "of the last batch the error's frames know"
+        assert "a" not in pods.list_held(), "of the last batch the error's frames know"
         await end(task)
 
 
@@ -140,9 +144,9 @@ async def test_next_watch_does_not_keep_the_last_error(pods: Pods) -> None:
     subject = queue_reflector(server)
     task = await begin(subject)
     assert len(server.watches) == 2
-    subject._stats.recovered()
+    subject._stats.record_recovery()
     gc.collect()
-    assert [each() for each in errors] == [None]
+    assert [error() for error in errors] == [None]
     await end(task)
 
 
@@ -161,11 +165,11 @@ async def test_reflector_keeps_no_objects_that_the_store_has(streamed: bool, pod
         events = stream(lambda: WatchEvent(ADDED, pods("a")), lambda: closing_bookmark(5), lambda: FOREVER)
         server = Scripted(watches=[events], watch_list_semantics=True)
     else:
-        server = Scripted(made(lambda: ListResult([pods("a")], "5")))
+        server = Scripted(make_steps(lambda: ListResult([pods("a")], "5")))
     store = Forgetful()
     task = await begin(queue_reflector(server, store))
     assert store.given == 1
-    assert pods.held() == []
+    assert pods.list_held() == []
     await end(task)
 
 
@@ -183,7 +187,7 @@ async def test_a_store_may_keep_what_it_was_given(
 
     task = await begin(queue_reflector(Scripted([ListResult([pods("a"), pods("b")], "5")]), Keeping()))
     (objects,) = kept
-    assert [each["metadata"]["name"] for each in objects] == ["a", "b"]
+    assert [obj["metadata"]["name"] for obj in objects] == ["a", "b"]
     assert isinstance(objects, list) is (many == 10)
     await end(task)
 
@@ -198,4 +202,4 @@ async def test_errors_of_rejected_objects_do_not_keep_the_list(atomic: bool, bad
     assert len(caught.value.all()) == bad
     await fifo.pop(lambda deltas, is_in_initial_list: None)
     del caught
-    assert pods.held() == []
+    assert pods.list_held() == []

@@ -19,7 +19,7 @@ class TestVersions:
         versions.unavailable = True
         assert versions.relist_version("17") == ""
         assert versions.rewatch_version("17") == ""
-        versions.succeeded("", paginated=False)
+        versions.record_success("", paginated=False)
         assert versions.relist_version("17") == "17"
         assert versions.rewatch_version("17") == "17"
 
@@ -36,13 +36,13 @@ class TestVersions:
     def test_pages_stick_after_a_paged_list_at_any_version(self) -> None:
         """C82."""
         versions = ListVersions(0)
-        versions.succeeded("0", paginated=True)
+        versions.record_success("0", paginated=True)
         assert versions.page_size("17") == PAGE_SIZE
 
     def test_pages_do_not_stick_after_other_lists(self) -> None:
         """C82."""
         versions = ListVersions(0)
-        versions.succeeded("", paginated=True)
+        versions.record_success("", paginated=True)
         assert versions.page_size("17") == 0
 
     def test_user_page_size_always_applies(self) -> None:

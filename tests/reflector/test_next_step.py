@@ -15,7 +15,7 @@ from aioinformer.reflector.next_step import (
     after_failed_start,
 )
 
-from .scripted import expired, too_many_requests
+from .scripted import expired_error, too_many_requests
 
 INTERNAL = ApiError(500, "InternalError", "etcd is away")
 
@@ -29,7 +29,7 @@ class TestAfterFailedStart:
         assert after_failed_start(error) is Next.BACK_OFF_AND_REWATCH
 
     @pytest.mark.parametrize(
-        "error", [expired(), ApiError(403, "Forbidden"), INTERNAL, ValueError("anything")]
+        "error", [expired_error(), ApiError(403, "Forbidden"), INTERNAL, ValueError("anything")]
     )
     def test_other_errors_at_the_start_relist(self, error: Exception) -> None:
         """C73: a 410 at the start is an error of list_and_watch."""
@@ -89,7 +89,7 @@ class TestAfterEnd:
 
     def test_expiry_relists(self) -> None:
         """C72."""
-        assert self.after(expired()) is Next.RELIST
+        assert self.after(expired_error()) is Next.RELIST
         assert self.after(ApiError(410, "Gone")) is Next.RELIST
 
     def test_429_in_the_stream_backs_off(self) -> None:
@@ -140,18 +140,18 @@ class TestRelists:
     def test_expired_later_watch_is_followed_by_a_list_at_once(self) -> None:
         relists = Relists(300.0)
         assert not relists.take_at_once()
-        assert not self.at_once(relists, expired(), 5.0, is_first=True)
+        assert not self.at_once(relists, expired_error(), 5.0, is_first=True)
         assert not self.at_once(relists, TransportError("cut"), 5.0)
         assert not self.at_once(relists, None, 5.0)
-        assert self.at_once(relists, expired(), 5.0)
+        assert self.at_once(relists, expired_error(), 5.0)
         assert not relists.take_at_once(), "of two lists only the first"
-        assert not self.at_once(relists, expired(), 5.0 + CAP - 1)
-        assert self.at_once(relists, expired(), 5.0 + CAP)
+        assert not self.at_once(relists, expired_error(), 5.0 + CAP - 1)
+        assert self.at_once(relists, expired_error(), 5.0 + CAP)
 
     def test_list_makes_up_for_unreadable_events_after_an_interval(self) -> None:
         relists = Relists(300.0)
         has_listed = [relists.has_listed]
-        relists.listed(0.0)
+        relists.record_list(0.0)
         assert [*has_listed, relists.has_listed] == [False, True]
         assert not relists.may_make_up(299.0)
         assert relists.may_make_up(300.0)

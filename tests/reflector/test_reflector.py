@@ -31,7 +31,7 @@ from .scripted import (
     closing_bookmark,
     deleted,
     error_event,
-    expired,
+    expired_error,
     modified,
     page,
     raw_pod,
@@ -73,26 +73,26 @@ class TestListing:
     async def test_expired_version_relists_at_once_at_the_most_recent(self) -> None:
         """C62: "0", "10", ""; afterwards the versions are used again."""
         server = Scripted(
-            [page(version=10), expired(), page(version=12), page(version=14)],
+            [page(version=10), expired_error(), page(version=12), page(version=14)],
             [[5.0, error_event(410, "Expired")], [5.0, error_event(410, "Expired")]],
         )
         await run_for(reflector(server), 60)
-        assert [each.resource_version for each in server.lists] == ["0", "10", "", "12"]
-        assert [each.limit for each in server.lists] == [500, 0, 500, 0]
+        assert [listing.resource_version for listing in server.lists] == ["0", "10", "", "12"]
+        assert [listing.limit for listing in server.lists] == [500, 0, 500, 0]
         assert server.calls[3][2] == server.calls[2][2]
 
     @virtual_time
     async def test_expired_page_relists_in_full_at_the_same_version_c63(self) -> None:
         """C63, TestReflectorFullListIfExpired: "0", "10", "", "10"; the version is kept."""
         server = Scripted(
-            [page(raw_pod("a", 1), version=10), page(raw_pod("a", 1), version=12, token="more"), expired(),
+            [page(raw_pod("a", 1), version=10), page(raw_pod("a", 1), version=12, token="more"), expired_error(),
              page(raw_pod("a", 1), raw_pod("b", 11), version=13), page(version=14)],
             [[6.0, error_event(410, "Gone")], [6.0, error_event(410, "Gone")]],
         )  # fmt: skip
         store = plain_store()
         await run_for(reflector(server, store, page_size=4), 9)
-        assert [each.resource_version for each in server.lists] == ["0", "10", "", "10"]
-        assert [each.limit for each in server.lists] == [4, 4, 4, 0]
+        assert [listing.resource_version for listing in server.lists] == ["0", "10", "", "10"]
+        assert [listing.limit for listing in server.lists] == [4, 4, 4, 0]
         assert content(store) == {"default/a": "1", "default/b": "11"}
         assert server.versions()[-1] == ("watch", "13")
         server.assert_closed()
@@ -127,13 +127,13 @@ class TestListing:
             [page(version=10), too_large(), page(version=12)], [[5.0, error_event(410, "Gone")]]
         )
         await run_for(reflector(server), 60)
-        assert [each.resource_version for each in server.lists] == ["0", "10", ""]
+        assert [listing.resource_version for listing in server.lists] == ["0", "10", ""]
 
     @virtual_time
     async def test_a_refused_version_is_remembered_until_a_list_succeeds(self) -> None:
-        server = Scripted([expired(), TransportError("refused"), page(version=12)])
+        server = Scripted([expired_error(), TransportError("refused"), page(version=12)])
         await run_for(reflector(server), 60)
-        assert [each.resource_version for each in server.lists] == ["0", "", ""]
+        assert [listing.resource_version for listing in server.lists] == ["0", "", ""]
 
     @virtual_time
     async def test_pages_stick_after_a_paged_list_at_any_version(self) -> None:
@@ -153,7 +153,10 @@ class TestListing:
             [[5.0, error_event(410, "Gone")]],
         )
         await run_for(reflector(server, page_size=7), 60)
-        asked = [(each.resource_version, each.resource_version_match, each.limit) for each in server.lists]
+        asked = [
+            (listing.resource_version, listing.resource_version_match, listing.limit)
+            for listing in server.lists
+        ]
         assert asked[:3] == [("0", "", 7), ("10", "NotOlderThan", 7), ("", "", 7)]
 
     @virtual_time

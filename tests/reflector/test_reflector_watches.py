@@ -21,7 +21,7 @@ from .scripted import (
     added,
     bookmark,
     error_event,
-    expired,
+    expired_error,
     page,
     too_many_requests,
 )
@@ -58,7 +58,7 @@ class TestEndsOfWatches:
     async def test_expiry_at_the_start_of_a_watch_relists(self) -> None:
         """C73: the error handler is called, and the reflector relists at the last version."""
         errors = Errors()
-        server = Scripted([page(version=10), page(version=20)], [expired()])
+        server = Scripted([page(version=10), page(version=20)], [expired_error()])
         await run_for(reflector(server, watch_error_handler=errors), 60)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
         assert [str(error) for error in errors.errors] == ["410 Expired: too old resource version"]
@@ -230,9 +230,9 @@ class TestEndsOfWatches:
     @virtual_time
     async def test_watches_opened_together_are_reopened_apart(self) -> None:
         servers = [Scripted([page(version=10)]) for _ in range(20)]
-        subjects = [reflector(each, max_silence=0, random=Random(n)) for n, each in enumerate(servers)]
-        await asyncio.gather(*(run_for(each, 100) for each in subjects))
-        silences = [each.delays()[1] for each in servers]
+        subjects = [reflector(server, max_silence=0, random=Random(n)) for n, server in enumerate(servers)]
+        await asyncio.gather(*(run_for(subject, 100) for subject in subjects))
+        silences = [server.delays()[1] for server in servers]
         assert 75 <= min(silences) < max(silences) <= 80
         assert len(set(silences)) == 20
 

@@ -16,7 +16,7 @@ from aioinformer.reflector import Phase
 from aioinformer.reflector.retry import Retry
 
 from ..client.transports import REFUSED, Server
-from ..steps import running
+from ..steps import run_during
 from ..virtual_time import virtual_time
 from .running import Errors, reflector, run_for
 from .scripted import FOREVER, ListAnswer, Scripted, Step, Stream, closing_bookmark, page, too_many_requests
@@ -27,7 +27,7 @@ Lists = Iterable[ListAnswer]
 Watches = Iterable[Stream | Sequence[Step] | Exception | None]
 
 
-class Collection(Scripted):
+class ScriptedCollection(Scripted):
     """A ListerWatcher that shares its server's health, and whose watches are refused while the server is away.
 
     Attributes:
@@ -48,16 +48,16 @@ class Collection(Scripted):
         raise self.unwatchable
 
 
-def of_server(server: Server, lists: Lists, watches: Watches = ()) -> Collection:
-    return Collection(server, ServerHealth(server, Random(0)), lists, watches)
+def of_server(server: Server, lists: Lists, watches: Watches = ()) -> ScriptedCollection:
+    return ScriptedCollection(server, ServerHealth(server, Random(0)), lists, watches)
 
 
 @virtual_time
 async def test_answer_since_the_error_means_no_outage() -> None:
     server = Server()
     retry = Retry(Random(0), ServerHealth(server, Random(0)))
-    retry.failed(IdleTimeoutError("the stream has no closing bookmark"))
-    retry.succeeded()  # the list in its place
+    retry.record_failure(IdleTimeoutError("the stream has no closing bookmark"))
+    retry.record_success()  # the list in its place
     await retry.wait()
     assert not server.asked
 
@@ -68,8 +68,8 @@ async def test_all_readers_return_within_a_second_after_the_probe(caplog: pytest
     caplog.set_level(logging.INFO)
     server = Server()
     health = ServerHealth(server, Random(0))
-    collections = [Collection(server, health, [page(version=10)], [[100.0, CUT]]) for _ in range(5)]
-    subjects = [reflector(each, random=Random(seed)) for seed, each in enumerate(collections)]
+    collections = [ScriptedCollection(server, health, [page(version=10)], [[100.0, CUT]]) for _ in range(5)]
+    subjects = [reflector(collection, random=Random(seed)) for seed, collection in enumerate(collections)]
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(subject.run()) for subject in subjects]
@@ -77,20 +77,20 @@ async def test_all_readers_return_within_a_second_after_the_probe(caplog: pytest
         server.goes_away()
         await asyncio.sleep(60)
         assert {subject.state.phase for subject in subjects} == {Phase.BACKING_OFF}
-        assert [len(each.calls) for each in collections] == [
+        assert [len(collection.calls) for collection in collections] == [
             3
         ] * 5  # a list, a watch, and one that was refused
         assert len(server.asked) < 15
         server.comes_back()
         back = loop.time()
         await asyncio.sleep(8)
-        late = [each.calls[-1][2] - back for each in collections]
+        late = [collection.calls[-1][2] - back for collection in collections]
         assert 0 <= min(late) < max(late) <= 7.0
         assert 0.2 < max(late) - min(late) <= 1.0
         assert {subject.state.phase for subject in subjects} == {Phase.WATCHING}
         for task in tasks:
             task.cancel()
-    said = [(each.levelname, each.getMessage()) for each in caplog.records]
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert [level for level, _ in said] == ["WARNING", "WARNING", "INFO"]
     assert said[0][1] == "scripted pods at 10: cut"
     assert said[1][1] == "https://server cannot be reached: refused"
@@ -144,7 +144,7 @@ async def test_outage_does_not_lengthen_the_backoff() -> None:
     watches: Watches = [[100.0, CUT], too_many_requests(), too_many_requests(7)]
     collection = of_server(server, [page(version=10)], watches)
     errors = Errors()
-    async with running(reflector(collection, watch_error_handler=errors).run()):
+    async with run_during(reflector(collection, watch_error_handler=errors).run()):
         await asyncio.sleep(99)
         server.goes_away()
         await asyncio.sleep(300)
@@ -208,41 +208,48 @@ class TestRefused:
         server.goes_away()
         health = ServerHealth(server, Random(0))
         stream: Sequence[Step] = [closing_bookmark(10), FOREVER]
-        collections = [Collection(server, health, [page(version=10)] * 1000, [stream]) for _ in range(10)]
+        collections = [
+            ScriptedCollection(server, health, [page(version=10)] * 1000, [stream]) for _ in range(10)
+        ]
         async with asyncio.TaskGroup() as group:
             tasks: list[asyncio.Task[None]] = []
-            for seed, each in enumerate(collections):
-                each.watch_list_semantics, each.unwatchable = streams, ApiError(403)
-                tasks.append(group.create_task(reflector(each, random=Random(seed)).run()))
+            for seed, collection in enumerate(collections):
+                collection.watch_list_semantics, collection.unwatchable = streams, ApiError(403)
+                tasks.append(group.create_task(reflector(collection, random=Random(seed)).run()))
             await asyncio.sleep(3600)
-            for each in collections:
-                assert sum(time - each.calls[0][2] <= 60 for _, _, time in each.calls) <= 20
-                assert all(15 <= delay <= 30 for delay in each.delays()[60:] if delay)
+            for collection in collections:
+                assert sum(time - collection.calls[0][2] <= 60 for _, _, time in collection.calls) <= 20
+                assert all(15 <= delay <= 30 for delay in collection.delays()[60:] if delay)
             server.comes_back()
             back = loop.time()
             await asyncio.sleep(40)
-            opened = [each.calls[-1][2] - back for each in collections]
+            opened = [collection.calls[-1][2] - back for collection in collections]
             assert max(opened) - min(opened) <= 1.0
             assert max(opened) <= 5.0  # ten ask twice a minute and more
             for task in tasks:
                 task.cancel()
-        assert [len(each.streams) for each in collections] == [1] * 10
+        assert [len(collection.streams) for collection in collections] == [1] * 10
 
     @virtual_time
     async def test_accepted_watch_makes_all_refused_readers_retry(self) -> None:
         server = Server()
         health = ServerHealth(server, Random(0))
-        first = Collection(server, health, [ApiError(403)] * 4 + [page(version=10)])
-        others = [Collection(server, health, [ApiError(403)] * 5 + [page(version=10)]) for _ in range(3)]
+        first = ScriptedCollection(server, health, [ApiError(403)] * 4 + [page(version=10)])
+        others = [
+            ScriptedCollection(server, health, [ApiError(403)] * 5 + [page(version=10)]) for _ in range(3)
+        ]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(reflector(each, random=Random(2)).run()) for each in (first, *others)]
+            tasks = [
+                group.create_task(reflector(collection, random=Random(2)).run())
+                for collection in (first, *others)
+            ]
             await asyncio.sleep(60)
             for task in tasks:
                 task.cancel()
         accepted = first.calls[4][2]
-        assert all(len(each.lists) == 6 for each in others)
-        for each in others:
-            assert 0 <= each.calls[5][2] - max(accepted, each.calls[4][2]) <= 1.0
+        assert all(len(collection.lists) == 6 for collection in others)
+        for collection in others:
+            assert 0 <= collection.calls[5][2] - max(accepted, collection.calls[4][2]) <= 1.0
         assert not server.asked
 
     @virtual_time
@@ -252,8 +259,10 @@ class TestRefused:
         caplog.set_level(logging.INFO)
         server = Server([ApiError(401)] * 8)
         health = ServerHealth(server, Random(0))
-        collections = [Collection(server, health, [ApiError(401), page(version=10)]) for _ in range(5)]
-        subjects = [reflector(each, random=Random(seed)) for seed, each in enumerate(collections)]
+        collections = [
+            ScriptedCollection(server, health, [ApiError(401), page(version=10)]) for _ in range(5)
+        ]
+        subjects = [reflector(collection, random=Random(seed)) for seed, collection in enumerate(collections)]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(subject.run()) for subject in subjects]
             await asyncio.sleep(10)
@@ -263,8 +272,8 @@ class TestRefused:
             for task in tasks:
                 task.cancel()
         assert len(server.asked) == 9
-        assert [len(each.lists) for each in collections] == [2] * 5
-        assert [(each.levelname, each.name.rpartition(".")[2]) for each in caplog.records] == [
+        assert [len(collection.lists) for collection in collections] == [2] * 5
+        assert [(record.levelname, record.name.rpartition(".")[2]) for record in caplog.records] == [
             ("WARNING", "stats"),
             ("WARNING", "health"),
             ("INFO", "health"),
@@ -293,7 +302,7 @@ async def test_state_names_the_server_that_is_waited_for() -> None:
     server = Server()
     collection = of_server(server, [page(version=10)], [[100.0, CUT]])
     subject = reflector(collection)
-    async with running(subject.run()):
+    async with run_during(subject.run()):
         await asyncio.sleep(99)
         server.goes_away()
         await asyncio.sleep(11)

@@ -34,23 +34,23 @@ from ..reflector.scripted import (
     bookmark,
     deleted,
     error_event,
-    expired,
+    expired_error,
     modified,
     raw_pod,
     too_many_requests,
 )
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 
 
 def watcher(server: Scripted, version: str = "10", **options: Any) -> RetryWatcher[KubeObject]:
     return RetryWatcher(server, version, random=NoJitter(), **options)
 
 
-def watching(*watches: Any) -> Scripted:
+def make_scripted(*watches: Any) -> Scripted:
     return Scripted([], watches)
 
 
-def told(event: WatchEvent) -> str:
+def summarize(event: WatchEvent) -> str:
     if event.type == "ERROR":
         return f"ERROR {event.object['code']} {event.object['reason']}"
     return f"{event.type} {event.object.name} {event.object.resource_version}"
@@ -58,17 +58,19 @@ def told(event: WatchEvent) -> str:
 
 async def all_of(subject: RetryWatcher[Any]) -> list[str]:
     """Collect all events until the end."""
-    return [told(event) async for event in subject]
+    return [summarize(event) async for event in subject]
 
 
 async def first(count: int, subject: RetryWatcher[Any]) -> list[str]:
-    return [told(await anext(subject)) for _ in range(count)]
+    return [summarize(await anext(subject)) for _ in range(count)]
 
 
 class TestGoingOn:
     @virtual_time
     async def test_new_watch_continues_from_the_last_version(self) -> None:
-        server = watching([added("a", 11), [modified("a", 12), deleted("a", 13)]], [added("b", 14), FOREVER])
+        server = make_scripted(
+            [added("a", 11), [modified("a", 12), deleted("a", 13)]], [added("b", 14), FOREVER]
+        )
         async with watcher(server) as subject:
             assert await first(4, subject) == ["ADDED a 11", "MODIFIED a 12", "DELETED a 13", "ADDED b 14"]
             assert subject.resource_version == "14"
@@ -81,14 +83,14 @@ class TestGoingOn:
 
     @virtual_time
     async def test_bookmarks_move_the_version_and_are_not_returned(self) -> None:
-        server = watching([bookmark(15)], [added("a", 16), FOREVER])
+        server = make_scripted([bookmark(15)], [added("a", 16), FOREVER])
         async with watcher(server) as subject:
             assert await first(1, subject) == ["ADDED a 16"]
         assert server.versions() == [("watch", "10"), ("watch", "15")]
 
     @virtual_time
     async def test_objects_have_the_requested_type(self) -> None:
-        server = watching([added("a", 11), bookmark(12), FOREVER])
+        server = make_scripted([added("a", 11), bookmark(12), FOREVER])
         async with RetryWatcher(server, "10", dict[str, Any]) as subject:
             event = await anext(subject)
             assert event.object["metadata"]["name"] == "a"
@@ -115,7 +117,7 @@ class TestGoingOn:
     )
     @virtual_time
     async def test_transient_errors_are_retried(self, trouble: Any) -> None:
-        server = watching(trouble, trouble, [added("a", 11), FOREVER])
+        server = make_scripted(trouble, trouble, [added("a", 11), FOREVER])
         async with watcher(server) as subject:
             assert await first(1, subject) == ["ADDED a 11"]
         assert server.versions() == [("watch", "10")] * 3
@@ -124,21 +126,21 @@ class TestGoingOn:
     @virtual_time
     async def test_watches_start_at_most_once_a_second(self) -> None:
         """Counted from the start of a watch: a long watch is followed by the next one at once."""
-        server = watching([added("a", 11)], [0.7], [30.0], TransportError("refused"), [added("b", 12)])
+        server = make_scripted([added("a", 11)], [0.7], [30.0], TransportError("refused"), [added("b", 12)])
         async with watcher(server) as subject:
             await first(2, subject)
         assert server.delays() == pytest.approx([1, 1, 30, 1])
 
     @virtual_time
     async def test_minimum_restart_delay_is_configurable(self) -> None:
-        server = watching([added("a", 11)], [added("b", 12), FOREVER])
+        server = make_scripted([added("a", 11)], [added("b", 12), FOREVER])
         async with watcher(server, min_restart_delay=5.0) as subject:
             await first(2, subject)
         assert server.delays() == pytest.approx([5])
 
     @virtual_time
     async def test_retry_after_is_respected_on_opening_and_in_the_stream(self) -> None:
-        server = watching(
+        server = make_scripted(
             too_many_requests(retry_after=7),
             [3.0, error_event(429, "TooManyRequests", retryAfterSeconds=9)],
             [added("b", 12), FOREVER],
@@ -152,7 +154,9 @@ class TestGoingOn:
     async def test_retry_after_of_a_refusal_in_the_stream_is_respected(
         self, status: int, reason: str
     ) -> None:
-        server = watching([3.0, error_event(status, reason, retryAfterSeconds=9)], [added("b", 12), FOREVER])
+        server = make_scripted(
+            [3.0, error_event(status, reason, retryAfterSeconds=9)], [added("b", 12), FOREVER]
+        )
         async with watcher(server) as subject:
             await first(1, subject)
         assert server.delays() == pytest.approx([12])
@@ -169,7 +173,7 @@ class TestGoingOn:
     async def test_restart_delay_holds_for_reads_with_short_timeouts(
         self, watches: list[Any], delays: list[float]
     ) -> None:
-        server = watching(*watches)
+        server = make_scripted(*watches)
         async with watcher(server) as subject:
             for _ in range(49):
                 with pytest.raises(TimeoutError):
@@ -195,7 +199,7 @@ class TestGoingOn:
                 looks += 1
                 try:
                     async with asyncio.timeout(patience):
-                        assert told(await anext(subject)) == "ADDED a 11"
+                        assert summarize(await anext(subject)) == "ADDED a 11"
                     break
                 except TimeoutError:
                     assert looks < 20
@@ -203,7 +207,7 @@ class TestGoingOn:
 
     @virtual_time
     async def test_silence_beyond_the_requested_timeout_reopens_the_watch(self) -> None:
-        server = watching([FOREVER], [added("a", 11), FOREVER])
+        server = make_scripted([FOREVER], [added("a", 11), FOREVER])
         async with watcher(server, min_watch_timeout=60.0) as subject:
             assert await first(1, subject) == ["ADDED a 11"]
         assert server.delays() == pytest.approx([65])
@@ -215,26 +219,28 @@ class TestGoingOn:
     ) -> None:
         """Logged as a warning only if bookmarks arrived before: a server may not send any."""
         bookmarks = [60.0, bookmark(11), 60.0, bookmark(12), FOREVER]
-        server = watching([FOREVER], bookmarks, [added("a", 13), FOREVER])
+        server = make_scripted([FOREVER], bookmarks, [added("a", 13), FOREVER])
         async with watcher(server) as subject:
             assert await first(1, subject) == ["ADDED a 13"]
         assert server.versions() == [("watch", "10"), ("watch", "10"), ("watch", "12")]
         assert server.delays() == pytest.approx([75, 195])
-        assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
+        assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
             "scripted pods at 12: the watch is open but nothing has arrived for 75 s; retrying"
         ]
         server.assert_closed()
 
     @virtual_time
     async def test_watch_without_an_answer_times_out(self) -> None:
-        server = watching(FOREVER, [added("a", 11), FOREVER])
+        server = make_scripted(FOREVER, [added("a", 11), FOREVER])
         async with watcher(server) as subject:
             assert await first(1, subject) == ["ADDED a 11"]
         assert server.delays() == pytest.approx([60])
 
     @virtual_time
     async def test_outage_is_logged_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        server = watching(*[TransportError("refused")] * 5, [added("a", 11)], TransportError("again"), [])
+        server = make_scripted(
+            *[TransportError("refused")] * 5, [added("a", 11)], TransportError("again"), []
+        )
         async with watcher(server) as subject:
             await first(1, subject)
             with pytest.raises(TimeoutError):
@@ -266,21 +272,21 @@ class TestTheEnd:
 
     @virtual_time
     async def test_expiry_in_the_stream_is_returned_and_ends_the_events(self) -> None:
-        server = watching([added("a", 11), error_event(410, "Expired"), added("b", 12)])
+        server = make_scripted([added("a", 11), error_event(410, "Expired"), added("b", 12)])
         assert await all_of(watcher(server)) == ["ADDED a 11", "ERROR 410 Expired"]
         server.assert_closed()
 
     @virtual_time
     async def test_unreadable_event_is_returned_as_error_and_ends_the_events(self) -> None:
         """A retry would receive the same endless line again."""
-        server = watching([added("a", 11), DecodeError("more than 9 bytes have come")])
+        server = make_scripted([added("a", 11), DecodeError("more than 9 bytes have come")])
         assert await all_of(watcher(server)) == ["ADDED a 11", "ERROR 500 InternalError"]
         server.assert_closed()
 
     @virtual_time
     async def test_expiry_on_opening_ends_the_events_w22(self) -> None:
         """Upstream retries the same version each second, for ever."""
-        server = watching([added("a", 11)], expired())
+        server = make_scripted([added("a", 11)], expired_error())
         subject = watcher(server)
         assert await all_of(subject) == ["ADDED a 11", "ERROR 410 Expired"]
         assert server.versions() == [("watch", "10"), ("watch", "11")]
@@ -296,7 +302,7 @@ class TestTheEnd:
         self, refusal: ApiError, of_a_generator: bool
     ) -> None:
         """A generator sends its request when its first event is read."""
-        events = [event async for event in watcher(watching([refusal] if of_a_generator else refusal))]
+        events = [event async for event in watcher(make_scripted([refusal] if of_a_generator else refusal))]
         assert [event.type for event in events] == ["ERROR"]
         assert events[0].object == {
             "kind": "Status",
@@ -322,7 +328,7 @@ class TestTheEnd:
     @virtual_time
     async def test_object_without_a_version_ends_the_events(self, event: WatchEvent, said: str) -> None:
         """Events might get lost."""
-        server = watching([added("b", 11), event, added("c", 12), FOREVER])
+        server = make_scripted([added("b", 11), event, added("c", 12), FOREVER])
         events = [event async for event in watcher(server)]
         assert [event.type for event in events] == ["ADDED", "ERROR"]
         assert events[1].object["code"] == 500
@@ -332,7 +338,7 @@ class TestTheEnd:
     @virtual_time
     async def test_object_that_does_not_fit_its_type_does_not_end_the_events(self) -> None:
         bad = [added("a", 11), modified("a", 12), deleted("a", 13)]
-        watch: RetryWatcher[Any] = RetryWatcher(watching([*bad, 1.0], [FOREVER]), "10", Narrow)
+        watch: RetryWatcher[Any] = RetryWatcher(make_scripted([*bad, 1.0], [FOREVER]), "10", Narrow)
         unfit, changed, gone = [await anext(watch) for _ in range(3)]
         for event, version in ((unfit, "11"), (changed, "12")):
             assert event.type == "UNDECODABLE"
@@ -348,7 +354,7 @@ class TestTheEnd:
     @virtual_time
     async def test_object_without_a_readable_name_ends_the_events(self) -> None:
         for unreadable in (b"[]", b'{"metadata": {}}'):
-            server = watching([WatchEvent("ADDED", unreadable), FOREVER])
+            server = make_scripted([WatchEvent("ADDED", unreadable), FOREVER])
             events = [event async for event in RetryWatcher(server, "10", Narrow)]
             assert [event.type for event in events] == ["ERROR"]
             assert "not a Narrow" in ApiError.from_status(events[0].object).message
@@ -357,7 +363,7 @@ class TestTheEnd:
     async def test_unexpected_errors_are_raised_and_end_the_events(self) -> None:
         for error in (ValueError("mine"), ClientClosedError("the client is closed")):
             for watch in (error, [error]):
-                server = watching(watch)
+                server = make_scripted(watch)
                 subject = watcher(server)
                 with pytest.raises(type(error)):
                     await anext(subject)
@@ -369,7 +375,7 @@ class TestTheEnd:
 class TestClosing:
     @virtual_time
     async def test_leaving_closes_the_watch_and_ends_the_events(self) -> None:
-        server = watching([added("a", 11), added("b", 12), FOREVER])
+        server = make_scripted([added("a", 11), added("b", 12), FOREVER])
         async with watcher(server) as subject:
             async for _ in subject:
                 break
@@ -388,20 +394,20 @@ class TestClosing:
     @pytest.mark.parametrize("steps", range(8))
     @virtual_time
     async def test_leaving_ends_the_events_of_waiting_tasks(self, steps: int) -> None:
-        server = watching([added("a", 11), FOREVER])
+        server = make_scripted([added("a", 11), FOREVER])
         async with watcher(server) as subject:
             readers = [asyncio.create_task(all_of(subject)) for _ in range(2)]
-            await settled(steps)
+            await settle(steps)
         server.assert_closed()
         seen = [event for reader in readers for event in await reader]
         assert seen == ["ADDED a 11"][: len(seen)], "not twice"
 
     @virtual_time
     async def test_task_cancelled_during_close_is_cancelled(self) -> None:
-        server = watching([added("a", 11), FOREVER])
+        server = make_scripted([added("a", 11), FOREVER])
         subject = watcher(server)
         reader = asyncio.create_task(all_of(subject))
-        await settled()
+        await settle()
         closing = asyncio.create_task(subject.aclose())
         await asyncio.sleep(0)
         reader.cancel()
@@ -426,22 +432,22 @@ class TestClosing:
         reader = asyncio.create_task(all_of(subject))
         await asyncio.sleep(0.1)
         first = asyncio.create_task(subject.aclose())
-        await settled(steps)
+        await settle(steps)
         await subject.aclose()
         assert closed == ["10"]
         await first
         assert await reader == ["ADDED a 11"]
 
     async def test_abandoned_iterator_is_closed(self) -> None:
-        server = watching([added("a", 11), added("b", 12), FOREVER])
+        server = make_scripted([added("a", 11), added("b", 12), FOREVER])
         async for _ in watcher(server):
             break
-        await settled()
+        await settle()
         server.assert_closed()
 
     @virtual_time
     async def test_repeated_reads_with_timeouts_lose_no_event(self) -> None:
-        server = watching(
+        server = make_scripted(
             [0.5, added("a", 11), FOREVER],
             [1.5, added("b", 12), FOREVER],
             [0.1, [added("b", 12), added("c", 13)], FOREVER],
@@ -451,7 +457,7 @@ class TestClosing:
             while len(seen) < 3:
                 try:
                     async with asyncio.timeout(1):
-                        seen.append(told(await anext(subject)))
+                        seen.append(summarize(await anext(subject)))
                 except TimeoutError:
                     pass
         assert seen == ["ADDED a 11", "ADDED b 12", "ADDED c 13"]

@@ -59,7 +59,7 @@ class Wrapped(msgspec.Struct, Generic[T]):
     spec: T
 
 
-def unscoped(name: str, version: int) -> bytes:
+def make_unscoped(name: str, version: int) -> bytes:
     return b'{"metadata":{"name":"%s","resourceVersion":"%d"}}' % (name.encode(), version)
 
 
@@ -94,7 +94,7 @@ async def test_same_name_in_another_namespace_is_dropped_and_logged(
     objects = [raw_pod("a", 1, "red"), raw_pod("b", 2, "red"), raw_pod("a", 3, "blue")]
     if watch_list:
         server = Scripted(
-            [], [[[WatchEvent("ADDED", each) for each in objects], closing_bookmark(10), FOREVER]],
+            [], [[[WatchEvent("ADDED", obj) for obj in objects], closing_bookmark(10), FOREVER]],
             watch_list_semantics=True,
         )  # fmt: skip
     else:
@@ -128,7 +128,7 @@ async def test_object_without_a_name_is_dropped_alone() -> None:
 @virtual_time
 async def test_objects_of_one_namespace_and_cluster_scoped_objects_pass() -> None:
     for first, second in ((raw_pod("a", 1, "red"), added("b", 11, namespace="red")),
-                          (unscoped("a", 1), WatchEvent("ADDED", unscoped("b", 11)))):  # fmt: skip
+                          (make_unscoped("a", 1), WatchEvent("ADDED", make_unscoped("b", 11)))):  # fmt: skip
         store: Store[Narrow] = plain_store()  # type: ignore[assignment]
         subject = Reflector(Scripted([page(first, version=10)], [[second, FOREVER]]), Narrow, store)
         await run_for(subject, 5)
@@ -188,7 +188,9 @@ def _client() -> Any:
 
 
 def test_namespace_read_is_known_if_objects_have_the_field() -> None:
-    red, everywhere = (ListWatch.for_resource(_client(), "v1", "pods", each) for each in ("red", None))
+    red, everywhere = (
+        ListWatch.for_resource(_client(), "v1", "pods", namespace) for namespace in ("red", None)
+    )
     assert namespace_read(red, KubeObject) == "red"
     assert namespace_read(red, Narrow) == namespace_read(everywhere, KubeObject) == ""
     assert namespace_read(object(), KubeObject) == ""

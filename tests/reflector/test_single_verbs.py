@@ -25,7 +25,7 @@ from .scripted import FOREVER, Scripted, Stream, added, deleted, modified, page,
 EVENTS = [added("b", 11), modified("b", 12), deleted("b", 13)]
 
 
-def counting(base: type[Any], calls: list[str]) -> Any:
+def make_counting(base: type[Any], calls: list[str]) -> Any:
     """One whose single verbs, which are plain or coroutines as the base's are, note that they were called."""
 
     def noted(verb: str) -> Any:
@@ -44,7 +44,7 @@ def counting(base: type[Any], calls: list[str]) -> Any:
 async def test_a_subclasss_own_verbs_are_called(base: type[Any]) -> None:
     calls: list[str] = []
     server = Scripted([page(raw_pod("a"), version=10)], [[EVENTS, FOREVER]])
-    await run_for(reflector(server, counting(base, calls), resync_period=40), 60)
+    await run_for(reflector(server, make_counting(base, calls), resync_period=40), 60)
     assert calls == ["replace", "add", "update", "delete", "resync"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from aioinformer.errors import TransportError, VeryShortWatchError
 from aioinformer.reflector import Phase, Reflector, ReflectorState
 
-from ..steps import running, until
+from ..steps import run_during, until
 from ..virtual_time import run, virtual_time
 from .running import reflector, run_for
 from .scripted import (
@@ -24,7 +24,7 @@ from .scripted import (
     added,
     closing_bookmark,
     error_event,
-    expired,
+    expired_error,
     page,
     raw_pod,
 )
@@ -34,7 +34,7 @@ class TestOfOtherThreads:
     async def test_seconds_are_correct_in_any_thread_and_after_the_end(self) -> None:
         subject = reflector(Scripted([page(version=1)]))
         before = asyncio.get_running_loop().time() - 0.002  # uvloop's clock ticks each millisecond
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             await until(lambda: subject.state.phase is Phase.WATCHING)
             lasted = subject.state.phase_seconds - 0.002
             for look in (lambda: subject.state, lambda: asyncio.run(state_of(subject))):
@@ -49,7 +49,7 @@ class TestOfOtherThreads:
         subject = reflector(Scripted([page(version=1)]))
 
         async def main() -> None:
-            async with running(subject.run()):
+            async with run_during(subject.run()):
                 await asyncio.sleep(3600)
                 assert subject.state.phase_seconds == pytest.approx(3600)
 
@@ -112,7 +112,7 @@ class TestErrorHandlerAndLog:
         """TestReflectorWatchHandler's very short watch: as behind a proxy that blocks watches."""
         server = Scripted([page(version=number) for number in range(1, 8)], [[0.2]] * 6)
         subject = reflector(server)
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             await asyncio.sleep(20)
             assert len(server.watches) > 3
             state = subject.state
@@ -121,7 +121,7 @@ class TestErrorHandlerAndLog:
             assert "closed after 0.20 s without an event" in str(state)
             await asyncio.sleep(100)
             assert (subject.state.phase, subject.state.last_error) == (Phase.WATCHING, None)
-        (warning,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+        (warning,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
         assert warning.getMessage().startswith("scripted pods at 1: the watch was closed after 0.20 s")
 
     @virtual_time
@@ -130,9 +130,9 @@ class TestErrorHandlerAndLog:
         server = Scripted(lists, [[6.0, added("a", 2), error_event(410, "Gone")]])
         await run_for(reflector(server), 60)
         warnings = [
-            each
-            for each in caplog.records
-            if each.levelno == logging.WARNING and "refused" in each.getMessage()
+            record
+            for record in caplog.records
+            if record.levelno == logging.WARNING and "refused" in record.getMessage()
         ]
         assert len(warnings) == 2
 
@@ -143,8 +143,8 @@ class TestErrorHandlerAndLog:
         lists: list[ListAnswer] = [TransportError("refused"), page(version=1)]
         server = Scripted(lists, [[200.0], TransportError("refused")])
         await run_for(reflector(server), 300)
-        warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
-        assert [each.getMessage() for each in warnings] == [
+        warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+        assert [warning.getMessage() for warning in warnings] == [
             "scripted pods: refused",
             "scripted pods at 1: refused",
         ]
@@ -155,7 +155,7 @@ class TestErrorHandlerAndLog:
             [page(version=10), page(version=5), page(version=7)], [[6.0, added("a", 12), GONE], [6.0, GONE]]
         )
         await run_for(reflector(server), 60)
-        (message,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+        (message,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
         assert message.startswith("scripted pods: the server has gone back")
         assert "it lists at 5, and changes up to 12 were read before. Restart the process" in message
 
@@ -178,7 +178,7 @@ class TestErrorHandlerAndLog:
             [page(version=1)] * 3, [[6.0, gone], [20.0, TransportError("cut")], [gone], FOREVER]
         )
         await run_for(reflector(server), 60)
-        assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
             ("INFO", "scripted pods at 1: 410 Gone: no message"),
             ("WARNING", "scripted pods at 1: cut"),
         ]
@@ -192,8 +192,8 @@ class TestErrorHandlerAndLog:
         first: list[Step] = [6.0, added("b", 2), added("c", 3)]
         second: list[Step] = [6.0, error_event(410, "Gone")]
         await run_for(reflector(Scripted([*lists, 2.0, page(version=5)], [first, second])), 30)
-        lines = [each.getMessage() for each in caplog.records if each.levelno == logging.DEBUG]
-        assert [each for each in lines if each.startswith("scripted pods: ")] == [
+        lines = [record.getMessage() for record in caplog.records if record.levelno == logging.DEBUG]
+        assert [line for line in lines if line.startswith("scripted pods: ")] == [
             "scripted pods: listed 1 objects at 1 in 2 pages, 0.0 s",
             "scripted pods: watching from 1",
             "scripted pods: the watch ended after 6.0 s and 2 events: watch again at once",
@@ -221,7 +221,7 @@ class TestErrorHandlerAndLog:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         await run_for(reflector(Scripted([ValueError(), LookupError()])), 10)
-        messages = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+        messages = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
         assert messages == [
             "scripted pods: ValueError()",
             "scripted pods: LookupError()",
@@ -269,7 +269,7 @@ class TestState:
         """The server's own timeout is not an error, and neither is the time between two watches."""
         lists: list[ListAnswer] = [TransportError("refused"), page(version=1)]
         subject = reflector(Scripted(lists, [[3.0, TransportError("cut")], [3.0], FOREVER]))
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             await asyncio.sleep(3)
             assert str(subject.state.last_error) == "refused"
             await asyncio.sleep(2)
@@ -277,7 +277,7 @@ class TestState:
             await asyncio.sleep(30)
             assert (subject.state.watches, str(subject.state.last_error)) == (3, "cut")
         subject = reflector(Scripted(lists))
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             await asyncio.sleep(5.7)
             assert str(subject.state.last_error) == "refused"
             await asyncio.sleep(0.2)
@@ -290,7 +290,7 @@ class TestState:
                 raise ValueError("no")
 
         subject = reflector(Scripted([page(version=1), FOREVER]), NoResync(), resync_period=60)
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             await asyncio.sleep(70)
             assert str(subject.state.last_error) == "no"
 
@@ -309,7 +309,11 @@ class TestState:
 @virtual_time
 async def test_abandoned_pages_do_not_count_as_listed() -> None:
     server = Scripted(
-        [page(raw_pod("a"), version=1, token="t"), expired(), page(raw_pod("a"), raw_pod("b"), version=3)]
+        [
+            page(raw_pod("a"), version=1, token="t"),
+            expired_error(),
+            page(raw_pod("a"), raw_pod("b"), version=3),
+        ]
     )
     subject = reflector(server, page_size=1)
     await run_for(subject, 5)
@@ -328,7 +332,7 @@ class TestIdleSeconds:
             [*lists, *[OSError("no")] * 99], [first, *[[broken]] * 99], watch_list_semantics=streams
         )
         subject = reflector(server)
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             await asyncio.sleep(100)
             assert len(server.watches) > 3
             assert subject.state.idle_seconds == pytest.approx(100, abs=1)
@@ -340,7 +344,7 @@ class TestIdleSeconds:
         steps: list[Step] = [3.0] if end is None else [3.0, end]
         server = Scripted([page(version=1)], [steps] * 999)
         subject = reflector(server)
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             await asyncio.sleep(1000)
             assert subject.state.idle_seconds is not None
             assert subject.state.idle_seconds < 60
@@ -350,7 +354,7 @@ class TestIdleSeconds:
     async def test_answer_of_a_silent_watch_resets_idle_seconds_once_healthy(self) -> None:
         server = Scripted([page(version=1)], [[300.0], [300.0], [2.0, added("a", 2), FOREVER]])
         subject = reflector(server)
-        async with running(subject.run()):
+        async with run_during(subject.run()):
             for seconds, idle in ((304, 304), (2, 6), (293, 299), (2, 301), (2, 1)):
                 await asyncio.sleep(seconds)
                 assert subject.state.idle_seconds == pytest.approx(idle)

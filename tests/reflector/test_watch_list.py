@@ -28,7 +28,7 @@ from .scripted import (
     closing_bookmark,
     deleted,
     error_event,
-    expired,
+    expired_error,
     modified,
     page,
     raw_pod,
@@ -146,7 +146,7 @@ class TestWatchList:
         assert server.watches[1].send_initial_events is None
         server.assert_closed()
 
-    @pytest.mark.parametrize("error", [expired(), too_large()])
+    @pytest.mark.parametrize("error", [expired_error(), too_large()])
     @virtual_time
     async def test_refused_version_streams_at_once_at_the_most_recent(self, error: Exception) -> None:
         server = self.server(
@@ -160,7 +160,9 @@ class TestWatchList:
     async def test_versions_are_used_again_after_a_success(self) -> None:
         """C62: the flag is cleared."""
         gone = error_event(410, "Gone")
-        server = self.server(expired(), [closing_bookmark(12), 10.0, gone], [closing_bookmark(15), FOREVER])
+        server = self.server(
+            expired_error(), [closing_bookmark(12), 10.0, gone], [closing_bookmark(15), FOREVER]
+        )
         await run_for(reflector(server), 60)
         assert server.versions() == [("watch", ""), ("watch", ""), ("watch", "12")]
 
@@ -174,7 +176,7 @@ class TestWatchList:
 
     @virtual_time
     async def test_versions_that_are_always_refused_do_not_spin(self) -> None:
-        server = self.server(*[expired()] * 50)
+        server = self.server(*[expired_error()] * 50)
         await run_for(reflector(server), 60)
         assert len(server.watches) <= 9
 

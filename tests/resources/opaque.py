@@ -28,7 +28,7 @@ class Opaque(Forwarding):
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
-        body = _TEXT.sub(lambda found: found[1] + found[2][::-1] + b'"', change.body)
+        body = _TEXT.sub(lambda match: match[1] + match[2][::-1] + b'"', change.body)
         return _outward(await self._transport.send(change._replace(body=body), path, query, timeout=timeout))
 
     async def stream(
@@ -67,7 +67,7 @@ class _Stream:
 
 
 def _outward(body: bytes) -> bytes:
-    return _NUMBER.sub(lambda found: found[1] + b"v" + found[2][::-1] + b'"', body)
+    return _NUMBER.sub(lambda match: match[1] + b"v" + match[2][::-1] + b'"', body)
 
 
 def _query(query: Query) -> Query:

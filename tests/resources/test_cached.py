@@ -58,7 +58,7 @@ async def world(**options: Any) -> AsyncIterator[tuple[APIServer, Maps]]:
             yield server, CachedResource(Resource(client, "v1", "configmaps"), informer, timeout=timeout)
 
 
-async def blocked(task: asyncio.Task[Any]) -> None:
+async def require_blocked(task: asyncio.Task[Any]) -> None:
     """Check that an awaitable does not finish."""
     done, _ = await asyncio.wait({task}, timeout=0.1)
     assert not done
@@ -67,7 +67,7 @@ async def blocked(task: asyncio.Task[Any]) -> None:
 async def no_more_after(frozen: Fault, maps: Maps) -> None:
     """Check that a read waits until the watch continues, and then finds nothing."""
     read = asyncio.create_task(maps.get(KEY))
-    await blocked(read)
+    await require_blocked(read)
     frozen.remove()
     with pytest.raises(NotFoundError, match=r"configmaps 'default/a' not found"):
         await read
@@ -83,14 +83,14 @@ async def test_reads_wait_for_own_writes_and_for_nothing_else() -> None:
         one = asyncio.create_task(maps.get(KEY))
         lists = [asyncio.create_task(read) for read in (maps.list(), maps.by_index("namespace", "default"))]
         for read in (one, *lists):
-            await blocked(read)
+            await require_blocked(read)
         assert await maps.get(other.key) == other
         assert (maps.is_current(KEY), maps.is_current(other.key)) == (False, True)
         frozen.remove()
-        found = await one
+        obj = await one
         everything, of_index = await asyncio.gather(*lists)
-        assert found == written
-        assert found.resource_version == written.resource_version
+        assert obj == written
+        assert obj.resource_version == written.resource_version
         assert everything == of_index
         assert {obj.key for obj in everything if obj.name != "kube-root-ca.crt"} == {KEY, other.key}
         assert maps.is_current(KEY)
@@ -115,7 +115,7 @@ async def test_object_created_and_deleted_at_once_does_not_appear_later() -> Non
         assert await maps.list(selector=lambda obj: obj.key == KEY) == []
 
 
-async def gone(maps: Maps, how: str) -> None:
+async def delete_by_others(maps: Maps, how: str) -> None:
     """Delete an object of others through the resource before the cache has seen it."""
     made = await maps.resource.get(KEY)
     if how == "object":
@@ -127,7 +127,7 @@ async def gone(maps: Maps, how: str) -> None:
         assert await maps.drop_finalizer(KEY, "example.com/x") is None
 
 
-async def made_before_a_restore_and_deleted(maps: Maps) -> None:
+async def delete_before_a_restore(maps: Maps) -> None:
     """Restore the server to before a deletion, whose version it has not reached again; uids stay the same."""
     made = (await maps.create(configmap())).to_dict()
     await maps.get(KEY)
@@ -135,7 +135,7 @@ async def made_before_a_restore_and_deleted(maps: Maps) -> None:
     await maps.delete(made)
 
 
-def made_by_others(server: APIServer, how: str) -> None:
+def make_by_others(server: APIServer, how: str) -> None:
     server.create("v1", "configmaps", configmap("a", *(["example.com/x"] if how == "finalizer" else [])))
 
 
@@ -149,8 +149,8 @@ async def test_deleted_object_of_others_that_the_cache_never_saw_is_not_found(ho
         frozen = server.faults.freeze(verb="watch")
         if older:
             server.delete("v1", "configmaps", "a", "default")
-        made_by_others(server, how)
-        await gone(maps, how)
+        make_by_others(server, how)
+        await delete_by_others(maps, how)
         await no_more_after(frozen, maps)
         assert await maps.list(selector=lambda obj: obj.key == KEY) == []
         assert not maps._written
@@ -162,8 +162,8 @@ async def test_read_waits_briefly_for_objects_outside_the_selectors(
 ) -> None:
     monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", 0.1)
     async with world(label_selector="app=web") as (server, maps):
-        made_by_others(server, how)
-        await gone(maps, how)
+        make_by_others(server, how)
+        await delete_by_others(maps, how)
         assert await maps.list() == []
         assert not maps._written
 
@@ -173,7 +173,7 @@ async def test_read_waits_briefly_for_a_version_from_before_a_restore(
 ) -> None:
     monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", 0.1)
     async with world() as (_, maps):
-        await made_before_a_restore_and_deleted(maps)
+        await delete_before_a_restore(maps)
         assert await maps.list() == []
         assert not maps._written
 
@@ -185,11 +185,11 @@ async def test_read_waits_for_writes_after_a_restore(
     """Including a higher version that was known before or afterwards."""
     monkeypatch.setattr(version_waits, "DELETION_TIMEOUT", patience)
     async with world() as (server, maps):
-        await made_before_a_restore_and_deleted(maps)
+        await delete_before_a_restore(maps)
         frozen = server.faults.freeze(verb="watch")
         again = await maps.create(configmap())
         read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)
+        await require_blocked(read)
         frozen.remove()
         assert await read == again
         assert not maps._written
@@ -203,7 +203,7 @@ async def test_read_waits_longer_for_own_objects_than_for_those_of_others(
         frozen = server.faults.freeze(verb="watch")
         await maps.create(configmap())
         server.patch("v1", "configmaps", "a", {"data": {"k": "1"}})
-        await gone(maps, "object")
+        await delete_by_others(maps, "object")
         await no_more_after(frozen, maps)
 
 
@@ -216,8 +216,8 @@ async def test_read_waits_for_deletions_whose_versions_are_gone(
         await maps.get(KEY)
         frozen = server.faults.freeze(verb="watch")
         await maps.delete(first)
-        made_by_others(server, "object")
-        await gone(maps, "object")
+        make_by_others(server, "object")
+        await delete_by_others(maps, "object")
         await no_more_after(frozen, maps)
 
 
@@ -229,11 +229,11 @@ async def test_read_waits_for_a_deletion_when_others_of_its_name_are_deleted(how
         frozen = server.faults.freeze(verb="watch")
         await maps.delete(first)
         for _ in range(3):
-            made_by_others(server, how)
+            make_by_others(server, how)
             if how == "key":
                 assert await maps.delete(KEY) is None
             else:
-                await gone(maps, how)
+                await delete_by_others(maps, how)
         await no_more_after(frozen, maps)
         assert not maps._written
 
@@ -322,7 +322,7 @@ async def test_answers_may_arrive_out_of_order() -> None:
         third = await maps.patch(first, {"data": {"k": "3"}})
         maps._record_written(second)
         read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)
+        await require_blocked(read)
         frozen.remove()
         assert await read == third
         await maps.delete(third)
@@ -479,7 +479,7 @@ async def test_cancelled_read_leaves_the_write_to_the_next_read() -> None:
         frozen = server.faults.freeze(verb="watch")
         made = await maps.create(configmap())
         read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)
+        await require_blocked(read)
         read.cancel()
         with pytest.raises(asyncio.CancelledError):
             await read
@@ -500,7 +500,7 @@ async def test_concurrent_writers_read_their_own_writes() -> None:
                     server.faults.drop_watches()
                 obj = await maps.apply({"kind": "ConfigMap", **configmap(name, l="x")}, force=True)
                 assert (await maps.get(obj.key))["data"]["l"] == "x"
-                assert obj.key in {each.key for each in await maps.list()}
+                assert obj.key in {config_map.key for config_map in await maps.list()}
                 await maps.delete(obj)
                 with pytest.raises(NotFoundError):
                     await maps.get(obj.key)

@@ -70,9 +70,9 @@ GIVEN = KubeObject.from_bytes(obj())
 async def test_conflicts_are_retried_until_one_write_succeeds() -> None:
     server = Scripted(CONFLICT, TEST_FAILED, CONFLICT, obj(THEIRS, OURS))
     server.now = obj(THEIRS)
-    found = await configmaps(server).ensure_finalizer(GIVEN, OURS)
-    assert found is not None
-    assert found.metadata.finalizers == [THEIRS, OURS]
+    edited = await configmaps(server).ensure_finalizer(GIVEN, OURS)
+    assert edited is not None
+    assert edited.metadata.finalizers == [THEIRS, OURS]
     assert [verb for verb, _ in server.sent] == ["PATCH", *["GET", "PATCH"] * 3]
     first, last = server.sent[0][1], server.sent[-1][1]
     assert first[1] == {"op": "test", "path": "/metadata/finalizers", "value": None}

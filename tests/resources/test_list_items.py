@@ -237,7 +237,7 @@ class TestItemsThatLookAlike:
         [("b", "a", "a"), ("a", "b"), ("a", "a", "a", "b")],
         ids=["moved", "one removed", "one added"],
     )
-    def test_are_not_told_apart(self, hosts: tuple[str, ...]) -> None:
+    def test_are_not_distinguished(self, hosts: tuple[str, ...]) -> None:
         def change(spec: Spec) -> None:
             spec.rules = [Rule(host=host) for host in hosts]
 
@@ -330,9 +330,12 @@ class TestKeys:
 
     def test_of_metadata_and_conditions_need_no_declaration(self) -> None:
         original = gate()
-        conditions = [{"type": each, "status": "True", "severity": "low"} for each in ("Ready", "Synced")]
+        conditions = [
+            {"type": condition, "status": "True", "severity": "low"} for condition in ("Ready", "Synced")
+        ]
         owners = [
-            {"apiVersion": "v1", "kind": "A", "name": each, "uid": each, "future": each} for each in "xy"
+            {"apiVersion": "v1", "kind": "A", "name": letter, "uid": letter, "future": letter}
+            for letter in "xy"
         ]
         original["status"] = {"conditions": conditions}
         original["metadata"]["ownerReferences"] = owners
@@ -383,7 +386,7 @@ class TestBuiltInKinds:
         assert pod["containers"] == [{**log, "ports": [{**log["ports"][0], "name": "metrics"}]}, web]
         assert pod["hostAliases"] == original["hostAliases"][::-1]
 
-    def test_a_class_without_the_key_is_told_which_it_lacks(self) -> None:
+    def test_a_class_without_the_key_is_refused_with_the_keys_name(self) -> None:
         def change(spec: Any) -> None:
             spec.template.spec.containers[0].ports[0].name = "http"
 

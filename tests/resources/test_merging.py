@@ -68,7 +68,7 @@ def read() -> Cave:
     return msgspec.json.decode(BODY, type=Cave)
 
 
-def expected(**spec: Any) -> dict[str, Any]:
+def make_expected(**spec: Any) -> dict[str, Any]:
     changed = copy.deepcopy(ORIGINAL)
     changed["spec"] |= spec
     return changed
@@ -81,14 +81,14 @@ def test_an_unchanged_object_is_sent_as_it_was() -> None:
 def test_changed_and_added_fields_are_set() -> None:
     cave = read()
     cave.spec.color, cave.spec.size, cave.spec.parts = "blue", 5, ["p"]
-    assert with_unknown_fields(BODY, cave) == expected(color="blue", size=5, parts=["p"])
+    assert with_unknown_fields(BODY, cave) == make_expected(color="blue", size=5, parts=["p"])
 
 
 def test_removed_fields_and_keys_are_removed() -> None:
     cave = read()
     cave.spec.color = None
     cave.spec.labels = {"b": "2", "c": "3"}
-    wanted = expected(labels={"b": "2", "c": "3"})
+    wanted = make_expected(labels={"b": "2", "c": "3"})
     del wanted["spec"]["color"]
     assert with_unknown_fields(BODY, cave) == wanted
 
@@ -159,9 +159,9 @@ async def settings() -> AsyncIterator[Resource[Settings]]:
 
 
 async def test_an_update_keeps_unknown_fields(settings: Resource[Settings]) -> None:
-    found = await settings.get("default/a")
-    found.data = {"j": "2"}
-    assert (await settings.update(found)).data == {"j": "2"}
+    setting = await settings.get("default/a")
+    setting.data = {"j": "2"}
+    assert (await settings.update(setting)).data == {"j": "2"}
     whole = await Resource(settings._endpoint.client, "configmaps").get("default/a")
     assert whole["binaryData"] == {"b": "AA=="}
     assert whole.metadata.labels == {"x": "y"}
@@ -319,10 +319,10 @@ async def test_an_update_of_a_dict_keeps_what_the_transformer_removes(settings: 
 
 
 async def test_an_update_of_an_older_object_is_a_conflict(settings: Resource[Settings]) -> None:
-    found = await settings.get("default/a")
+    setting = await settings.get("default/a")
     await settings.patch("default/a", {"data": {"k": "2"}})
     with pytest.raises(ConflictError):
-        await settings.update(found)
+        await settings.update(setting)
 
 
 async def test_a_partial_object_without_version_is_refused(settings: Resource[Settings]) -> None:

@@ -27,7 +27,7 @@ from aioinformer.resources import cached
 from aioinformer.testing import APIServer
 
 from .opaque import Opaque
-from .test_cached import KEY, PATIENCE, blocked, configmap, no_more_after
+from .test_cached import KEY, PATIENCE, configmap, no_more_after, require_blocked
 
 Maps = CachedResource[KubeObject]
 
@@ -61,12 +61,12 @@ async def test_reads_wait_for_own_writes() -> None:
             asyncio.create_task(maps.by_index("namespace", "default")),
         ]
         for read in reads:
-            await blocked(read)
+            await require_blocked(read)
         frozen.remove()
         one, *lists = await asyncio.gather(*reads)
         assert one == written
-        for found in lists:
-            assert written in found
+        for objects in lists:
+            assert written in objects
         assert len(maps.informer.version_waits) == 0
 
 
@@ -142,7 +142,7 @@ async def test_server_decides_which_of_concurrent_writes_is_newest() -> None:
 
         await asyncio.gather(maps.patch(KEY, {"data": {"k": "1"}}), later())
         read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)
+        await require_blocked(read)
         frozen.remove()
         assert (await asyncio.wait_for(read, 5.0))["data"] == {"k": "2"}
 
@@ -163,7 +163,7 @@ async def test_wait_for_waits_for_the_exact_version() -> None:
         frozen = server.faults.freeze(verb="watch")
         made = await maps.create(configmap())
         waiting = asyncio.create_task(maps.informer.wait_for(made, PATIENCE))
-        await blocked(waiting)
+        await require_blocked(waiting)
         frozen.remove()
         assert await waiting == made
 
@@ -187,10 +187,10 @@ async def test_watches_continue_from_the_last_version() -> None:
                 await maps.patch(KEY, {"data": {"k": number}})
                 assert (await anext(events)).object["data"] == {"k": number}
                 server.faults.drop_watches()
-        found = await until(
+        event = await until(
             list_watch, version, lambda event: event.object["data"] == {"k": "3"}, timeout=PATIENCE
         )
-        assert found.object.resource_version == events.resource_version
+        assert event.object.resource_version == events.resource_version
 
 
 class Versionless(Opaque):

@@ -6,24 +6,24 @@ import pytest
 
 from aioinformer import InvalidError
 from aioinformer.errors import ObjectNotFoundError
-from aioinformer.resources.endpoint import seen_of
-from aioinformer.resources.patches import adding, removing
+from aioinformer.resources.endpoint import lifecycle_of
+from aioinformer.resources.patches import patch_adding, patch_removing
 
 
 def test_adding_a_finalizer() -> None:
-    assert adding("u", [], "x") == [
+    assert patch_adding("u", [], "x") == [
         {"op": "test", "path": "/metadata/uid", "value": "u"},
         {"op": "test", "path": "/metadata/finalizers", "value": None},
         {"op": "add", "path": "/metadata/finalizers", "value": ["x"]},
     ]
-    assert adding("", ["a", "b"], "x") == [
+    assert patch_adding("", ["a", "b"], "x") == [
         {"op": "test", "path": "/metadata/finalizers", "value": ["a", "b"]},
         {"op": "add", "path": "/metadata/finalizers/-", "value": "x"},
     ]
 
 
 def test_removing_a_finalizer() -> None:
-    assert removing("u", ["x", "a", "x"], "x") == [
+    assert patch_removing("u", ["x", "a", "x"], "x") == [
         {"op": "test", "path": "/metadata/uid", "value": "u"},
         {"op": "test", "path": "/metadata/finalizers/2", "value": "x"},
         {"op": "remove", "path": "/metadata/finalizers/2"},
@@ -66,7 +66,7 @@ def test_removing_a_finalizer() -> None:
     ],
 )
 def test_lifecycle_fields_of_an_answer(body: bytes, is_deleted: bool, is_kept: bool, is_gone: bool) -> None:
-    seen = seen_of(body)
+    seen = lifecycle_of(body)
     assert (seen.uid, seen.is_deleted, seen.is_kept, seen.is_gone) == ("u", is_deleted, is_kept, is_gone)
 
 

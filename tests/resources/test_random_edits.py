@@ -19,13 +19,13 @@ from aioinformer.operator.webhooks.patching import json_patch
 from aioinformer.resources.merging import with_unknown_fields
 from tests.edits.classes import class_of
 from tests.edits.editing import Edit
-from tests.edits.kinds import BUILT_IN, EVERYTHING, Kind
+from tests.edits.kinds import BUILT_IN, EVERYTHING, EditedKind
 from tests.edits.nodes import normal
 
 Value = dict[str, Any]
 
 
-def outcome_of(kind: Kind, random: Random) -> str:
+def outcome_of(kind: EditedKind, random: Random) -> str:
     """Make an edit, check its outcome, and return it."""
     part = random.choice(
         [name for name in kind.node.fields if name != "metadata" or random.random() < 0.2] or ["metadata"]
@@ -42,20 +42,20 @@ def outcome_of(kind: Kind, random: Random) -> str:
     edit.apply(view, edited, meant)
     if not edit.is_visible:
         return "looks like another edit"
-    told = f"{edit.log}\noriginal {json.dumps(original)}\nmeant {json.dumps(meant)}"
+    text = f"{edit.log}\noriginal {json.dumps(original)}\nmeant {json.dumps(meant)}"
     try:
         merged = with_unknown_fields(raw, edited)
     except AmbiguousEditError:
         if not edit.may_be_refused:
-            pytest.fail(told)
+            pytest.fail(text)
         with pytest.raises(AmbiguousEditError):
             json_patch(raw, edited)
         return "refused"
     patched = jsonpatch.apply_patch(json.loads(raw), json.loads(msgspec.json.encode(json_patch(raw, edited))))
-    as_written = view.filled if edit.may_get_defaults else lambda value: value
+    as_written = view.fill if edit.may_get_defaults else lambda value: value
     for result in (merged, patched):
         assert exact(normal(kind.node, as_written(result))) == exact(normal(kind.node, as_written(meant))), (
-            f"{json.dumps(result)}\n{told}"
+            f"{json.dumps(result)}\n{text}"
         )
     return "changed" if exact(merged) != exact(original) else "unchanged"
 
@@ -73,7 +73,7 @@ def exact(value: Any) -> str:
 
 @settings(max_examples=500)
 @given(st.integers(0, 1 << 64), st.sampled_from([EVERYTHING, EVERYTHING, *BUILT_IN]))
-def test_an_edit_changes_exactly_what_it_means_or_is_refused(seed: int, kind: Kind) -> None:
+def test_an_edit_changes_exactly_what_it_means_or_is_refused(seed: int, kind: EditedKind) -> None:
     outcome_of(kind, Random(seed))
 
 

@@ -86,11 +86,11 @@ async def test_other_tasks_run_while_a_list_of_models_is_decoded() -> None:
     items = b",".join(b'{"metadata":{"name":"%d"}}' % number for number in range(10))
     page = b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[' + items + b"]}"
     looking = asyncio.create_task(look())
-    found = await Resource(Client(Server(then=page)), "v1", "pods", SlowModel).list()
+    models = await Resource(Client(Server(then=page)), "v1", "pods", SlowModel).list()
     with suppress(asyncio.CancelledError):
         looking.cancel()
         await looking
-    assert len(found) == 10
+    assert len(models) == 10
     assert seen - {0, 10}
 
 

@@ -19,7 +19,7 @@ from aioinformer import (
     SharedIndexInformer,
 )
 
-from ..listwatch.streams import json_of, serving
+from ..listwatch.streams import json_of, serve
 from ..steps import until
 
 METRICS = "metrics.k8s.io/v1beta1"
@@ -49,7 +49,7 @@ class MetricsServer:
 @asynccontextmanager
 async def metrics_server() -> AsyncIterator[MetricsServer]:
     made = MetricsServer()
-    async with serving(made) as server:
+    async with serve(made) as server:
         made.url = server.url
         yield made
 
@@ -57,7 +57,7 @@ async def metrics_server() -> AsyncIterator[MetricsServer]:
 async def test_resource_lists_a_collection_without_versions() -> None:
     async with metrics_server() as server, Client.from_url(server.url) as client:
         listed = await Resource(client, METRICS, "pods").list("default")
-        assert [(each.key, each.kind, each.resource_version) for each in listed] == [
+        assert [(obj.key, obj.kind, obj.resource_version) for obj in listed] == [
             ("default/web", "PodMetrics", ""),
             ("default/db", "PodMetrics", ""),
         ]
@@ -67,7 +67,7 @@ async def test_resource_lists_a_collection_without_versions() -> None:
 
 async def test_an_informer_syncs_and_lists_again() -> None:
     """Handlers see additions and deletions; without versions, each list is an update."""
-    told: list[tuple[str, str]] = []
+    calls: list[tuple[str, str]] = []
 
     def cpu(obj: KubeObject) -> str:
         return str(obj.to_dict()["containers"][0]["usage"]["cpu"])
@@ -76,16 +76,16 @@ async def test_an_informer_syncs_and_lists_again() -> None:
         informer = SharedIndexInformer(ListWatch.for_resource(client, METRICS, "pods"), KubeObject)
         informer.add_event_handler(
             ResourceEventHandlerFuncs(
-                on_add=lambda obj, is_in_initial_list: told.append(("add", obj.name)),
-                on_update=lambda old, new: told.append((cpu(new), new.name)),
-                on_delete=lambda obj: told.append(("delete", obj.key)),
+                on_add=lambda obj, is_in_initial_list: calls.append(("add", obj.name)),
+                on_update=lambda old, new: calls.append((cpu(new), new.name)),
+                on_delete=lambda obj: calls.append(("delete", obj.key)),
             )
         )
         async with informer:
             await informer.wait_synced(timeout=10, fail_fast=True)
-            assert sorted(told) == [("add", "db"), ("add", "web")]
+            assert sorted(calls) == [("add", "db"), ("add", "web")]
             server.used = {"web": "3m"}
             async with asyncio.timeout(20):
-                await until(lambda: {("delete", "default/db"), ("3m", "web")} <= set(told))
+                await until(lambda: {("delete", "default/db"), ("3m", "web")} <= set(calls))
                 await until(lambda: informer.state.polling)
             assert "cannot watch: polling by list" in str(informer.state)

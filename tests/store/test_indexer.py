@@ -21,11 +21,11 @@ from ..virtual_time import virtual_time
 
 
 def colours(obj: Any) -> list[str]:
-    found: list[str] = obj["colours"]
-    return found
+    painted_with: list[str] = obj["colours"]
+    return painted_with
 
 
-def painted(name: str, *values: Any, version: str = "1") -> KubeObject:
+def paint(name: str, *values: Any, version: str = "1") -> KubeObject:
     return pod(name, version=version, colours=list(values))
 
 
@@ -39,7 +39,7 @@ def keys(indexer: Indexer[Any], value: str, name: str = "colour") -> list[str]:
 
 
 def test_read_verbs_of_an_index(indexer: Indexer[Any]) -> None:
-    a, b, c = painted("a", "red"), painted("b", "red", "blue"), painted("c", "green")
+    a, b, c = paint("a", "red"), paint("b", "red", "blue"), paint("c", "green")
     for obj in (c, b, a):
         indexer.add(obj)
     assert indexer.index_keys("colour", "red") == ["ns/a", "ns/b"]  # sorted
@@ -50,11 +50,11 @@ def test_read_verbs_of_an_index(indexer: Indexer[Any]) -> None:
 
 
 def test_index_returns_each_object_with_a_shared_value_once(indexer: Indexer[Any]) -> None:
-    a, b, c = painted("a", "red", "blue"), painted("b", "blue"), painted("c", "green")
+    a, b, c = paint("a", "red", "blue"), paint("b", "blue"), paint("c", "green")
     for obj in (a, b, c):
         indexer.add(obj)
-    assert indexer.index("colour", painted("not-stored", "blue", "red")) == [a, b]
-    assert indexer.index("colour", painted("not-stored")) == []
+    assert indexer.index("colour", paint("not-stored", "blue", "red")) == [a, b]
+    assert indexer.index("colour", paint("not-stored")) == []
 
 
 def test_index_accepts_an_example_without_name() -> None:
@@ -67,23 +67,23 @@ def test_index_accepts_an_example_without_name() -> None:
 
 def test_stale_values_and_empty_buckets_are_removed_c37(indexer: Indexer[Any]) -> None:
     """C37 TestThreadSafeStoreIndexingFunctionsWithMultipleValues."""
-    indexer.add(painted("a", "red", "blue"))
-    indexer.add(painted("b", "blue"))
-    indexer.update(painted("a", "green", "blue"))
+    indexer.add(paint("a", "red", "blue"))
+    indexer.add(paint("b", "blue"))
+    indexer.update(paint("a", "green", "blue"))
     assert keys(indexer, "red") == []
     assert [obj.key for obj in indexer.by_index("colour", "blue")] == ["ns/a", "ns/b"]  # a keeps its place
     assert sorted(indexer.list_index_func_values("colour")) == ["blue", "green"]
-    indexer.delete(painted("a"))
+    indexer.delete(paint("a"))
     assert indexer.list_index_func_values("colour") == ["blue"]  # C37: the non-empty bucket is kept
     assert keys(indexer, "blue") == ["ns/b"]
-    indexer.update(painted("b"))
+    indexer.update(paint("b"))
     assert indexer.list_index_func_values("colour") == []
 
 
 def test_duplicate_values_count_once(indexer: Indexer[Any]) -> None:
-    indexer.add(painted("a", "red", "red"))
-    assert indexer.by_index("colour", "red") == [painted("a", "red", "red")]
-    indexer.delete(painted("a"))
+    indexer.add(paint("a", "red", "red"))
+    assert indexer.by_index("colour", "red") == [paint("a", "red", "red")]
+    indexer.delete(paint("a"))
     assert indexer.list_index_func_values("colour") == []
 
 
@@ -110,7 +110,7 @@ def test_update_of_object_with_many_values_is_not_quadratic(
 
 def test_added_indexers_index_stored_objects_c39(indexer: Indexer[Any]) -> None:
     """C39 TestIndexer."""
-    indexer.add(painted("a", "red"))
+    indexer.add(paint("a", "red"))
     indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func, "name": lambda obj: [obj.name]})
     assert keys(indexer, "ns", NAMESPACE_INDEX) == ["ns/a"]
     assert keys(indexer, "a", "name") == ["ns/a"]
@@ -146,7 +146,7 @@ def test_invalid_index_functions_are_refused(indexer: Indexer[Any], func: Any) -
 def test_values_must_be_a_list_of_strings(indexer: Indexer[Any], values: Any) -> None:
     indexer.add_indexers({"odd": lambda obj: values})
     with pytest.raises(IndexFuncError, match="must return a list of strings"):
-        indexer.add(painted("a"))
+        indexer.add(paint("a"))
     assert indexer.list_index_func_values("odd") == []
     assert indexer.get_by_key("ns/a") is not None
 
@@ -156,7 +156,7 @@ def test_generator_function_is_an_index_function(indexer: Indexer[Any]) -> None:
         yield obj.name
 
     indexer.add_indexers({"name": names})
-    indexer.add(painted("a"))
+    indexer.add(paint("a"))
     assert indexer.index_keys("name", "a") == ["ns/a"]
 
 
@@ -167,9 +167,9 @@ def test_indexers_are_a_copy(indexer: Indexer[Any]) -> None:
 
 
 def test_unknown_index_raises_c36(indexer: Indexer[Any]) -> None:
-    indexer.add(painted("a", "red"))
+    indexer.add(paint("a", "red"))
     for read in (
-        lambda: indexer.index("x", painted("a")),
+        lambda: indexer.index("x", paint("a")),
         lambda: indexer.index_keys("x", "red"),
         lambda: indexer.by_index("x", "red"),
         lambda: indexer.list_index_func_values("x"),
@@ -178,7 +178,7 @@ def test_unknown_index_raises_c36(indexer: Indexer[Any]) -> None:
             read()
 
 
-def cancelled_elsewhere(obj: Any) -> list[str]:
+def await_cancelled(obj: Any) -> list[str]:
     """An index function that awaited the result of a cancelled task."""
     raise asyncio.CancelledError
 
@@ -190,7 +190,7 @@ BROKEN: list[Any] = [
     lambda obj: 5,
     lambda obj: [["unhashable"]],
     lambda obj: (str(1 // number) for number in (1, 0)),
-    cancelled_elsewhere,
+    await_cancelled,
 ]
 
 
@@ -206,24 +206,24 @@ class TestC36FailingFunctions:
     def test_write_stores_the_object_and_raises(self, broken: Any) -> None:
         indexer = self.indexer(broken)
         with pytest.raises(IndexFuncError, match="index 'broken' failed on ns/a"):
-            indexer.add(painted("a", "red"))
+            indexer.add(paint("a", "red"))
         assert indexer.get_by_key("ns/a") is not None
         assert keys(indexer, "red") == ["ns/a"]
         assert indexer.list_index_func_values("broken") == []
-        indexer.delete(painted("a"))
+        indexer.delete(paint("a"))
         assert not indexer.list()
         assert keys(indexer, "red") == []
 
     def test_replace_stores_all_objects_and_raises(self, broken: Any) -> None:
         indexer = self.indexer(broken)
         with pytest.raises(KeyFuncError) as caught:
-            indexer.replace([{}, painted("a", "red"), painted("b", "red")])
+            indexer.replace([{}, paint("a", "red"), paint("b", "red")])
         assert [type(error) for error in caught.value.all()] == [KeyFuncError, IndexFuncError, IndexFuncError]
         assert keys(indexer, "red") == ["ns/a", "ns/b"]
 
     def test_add_indexers_keeps_the_other_indexers_and_raises(self, broken: Any) -> None:
         indexer: Indexer[Any] = Indexer(meta_namespace_key_func)
-        indexer.add(painted("a", "red"))
+        indexer.add(paint("a", "red"))
         with pytest.raises(IndexFuncError):
             indexer.add_indexers({"colour": colours, "broken": broken})
         assert set(indexer.indexers) == {"colour", "broken"}
@@ -231,16 +231,16 @@ class TestC36FailingFunctions:
 
     def test_index_of_an_example_raises(self, broken: Any) -> None:
         with pytest.raises(IndexFuncError):
-            self.indexer(broken).index("broken", painted("a"))
+            self.indexer(broken).index("broken", paint("a"))
 
 
 def test_failed_update_removes_the_old_entry() -> None:
     indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {"colour": colours})
-    indexer.add(painted("a", "red"))
+    indexer.add(paint("a", "red"))
     with pytest.raises(IndexFuncError):
         indexer.update(pod("a", version="2"))
     assert indexer.list_index_func_values("colour") == []
-    indexer.update(painted("a", "blue"))
+    indexer.update(paint("a", "blue"))
     assert keys(indexer, "blue") == ["ns/a"]
 
 
@@ -255,9 +255,9 @@ def test_failed_pack_stores_nothing() -> None:
 
 
 def test_replace_rebuilds_the_indexes(indexer: Indexer[Any]) -> None:
-    indexer.add(painted("a", "red"))
-    indexer.add(painted("b", "blue"))
-    indexer.replace([painted("c", "green"), ExplicitKey("ns/b")])
+    indexer.add(paint("a", "red"))
+    indexer.add(paint("b", "blue"))
+    indexer.replace([paint("c", "green"), ExplicitKey("ns/b")])
     assert sorted(indexer.list_index_func_values("colour")) == ["blue", "green"]
     assert keys(indexer, "blue") == ["ns/b"]
 
@@ -305,7 +305,7 @@ def test_after_any_sequence_the_indexes_equal_a_recomputation_c37(
     indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {"colour": colours})
     for verb, what, value in sequence:
         if verb == "replace":
-            indexer.replace([painted(name, *found) for name, found in what])
+            indexer.replace([paint(name, *colour) for name, colour in what])
         elif verb == "add_indexers":
             number = len(indexer.indexers)
             indexer.add_indexers({f"first-{number}": lambda obj: obj.get("colours", [])[:1]})
@@ -313,16 +313,16 @@ def test_after_any_sequence_the_indexes_equal_a_recomputation_c37(
             with pytest.raises(IndexFuncError):
                 indexer.add(pod(what))
         else:
-            getattr(indexer, verb)(painted(what, *value))
+            getattr(indexer, verb)(paint(what, *value))
         for name, func in indexer.indexers.items():
             expected: dict[str, set[str]] = {}
             for obj in indexer.list():
-                for found in func(obj) if "colours" in obj else ():
-                    expected.setdefault(found, set()).add(obj.key)
+                for colour in func(obj) if "colours" in obj else ():
+                    expected.setdefault(colour, set()).add(obj.key)
             assert set(indexer.list_index_func_values(name)) == set(expected)
-            for found, stored in expected.items():
-                assert indexer.index_keys(name, found) == sorted(stored)
-                assert {obj.key for obj in indexer.by_index(name, found)} == stored
+            for colour, stored in expected.items():
+                assert indexer.index_keys(name, colour) == sorted(stored)
+                assert {obj.key for obj in indexer.by_index(name, colour)} == stored
 
 
 class TestAddIndexersInTurns:
@@ -330,7 +330,7 @@ class TestAddIndexersInTurns:
 
     def full(self, count: int = 3000) -> Indexer[Any]:
         indexer: Indexer[Any] = Indexer(meta_namespace_key_func)
-        indexer.replace([painted(str(n), "red" if n % 2 else "blue") for n in range(count)])
+        indexer.replace([paint(str(n), "red" if n % 2 else "blue") for n in range(count)])
         return indexer
 
     @virtual_time
@@ -348,10 +348,10 @@ class TestAddIndexersInTurns:
         assert not task.done()
         assert indexer.indexers == {}
         for n in (0, 29_999):
-            indexer.update(painted(str(n), "green", version="2"))
-        indexer.delete(painted("1"))
-        indexer.delete(painted("29998"))
-        indexer.add(painted("new", "green"))
+            indexer.update(paint(str(n), "green", version="2"))
+        indexer.delete(paint("1"))
+        indexer.delete(paint("29998"))
+        indexer.add(paint("new", "green"))
         await task
         assert keys(indexer, "green") == ["ns/0", "ns/29999", "ns/new"]
         assert len(keys(indexer, "red")) == len(keys(indexer, "blue")) == 14_998
@@ -363,7 +363,7 @@ class TestAddIndexersInTurns:
         task = asyncio.create_task(indexer.add_indexers_in_turns({"colour": colours}))
         for n in range(again):
             await asyncio.sleep(0)
-            indexer.replace([painted(str(n), "green")])
+            indexer.replace([paint(str(n), "green")])
         await task
         assert indexer.list_index_func_values("colour") == ["green"]
         assert keys(indexer, "green") == [f"ns/{again - 1}"]
@@ -412,7 +412,7 @@ class TestNamespaceIndex:
         assert indexer.by_index(NAMESPACE_INDEX, "y") == [b]
 
 
-def listed(*lists: dict[str, list[str]]) -> tuple[Indexer[Any], Indexer[Any]]:
+def take_over(*lists: dict[str, list[str]]) -> tuple[Indexer[Any], Indexer[Any]]:
     """Return an indexer after it took over these lists of one namespace, and the last fresh part."""
     indexer: Indexer[Any] = Indexer(indexers={"colour": colours})
     indexer.add(pod("other", "elsewhere", colours=["red", "blue"]))
@@ -420,7 +420,7 @@ def listed(*lists: dict[str, list[str]]) -> tuple[Indexer[Any], Indexer[Any]]:
     for objects in lists:
         fresh = indexer.fresh()
         for name, values in objects.items():
-            fresh.put(f"ns/{name}", painted(name, *values), [])
+            fresh.put(f"ns/{name}", paint(name, *values), [])
         gone = {key for key in indexer.list_keys() if key.startswith("ns/")} - set(fresh.list_keys())
         indexer.take_over(fresh, "5", sorted(gone))
     return indexer, fresh
@@ -437,7 +437,7 @@ class TestTakeOver:
         )
     )
     def test_equals_single_writes(self, lists: list[dict[str, list[str]]]) -> None:
-        indexer, _ = listed(*lists)
+        indexer, _ = take_over(*lists)
         expected: Indexer[Any] = Indexer(indexers={"colour": colours})
         for obj in indexer.list():
             expected.add(obj)
@@ -451,7 +451,7 @@ class TestTakeOver:
         assert indexer.list_index_func_values("colour") == []
 
     def test_lists_of_new_values_are_not_copied(self) -> None:
-        indexer, fresh = listed({"a": ["green"], "b": ["red"]})
+        indexer, fresh = take_over({"a": ["green"], "b": ["red"]})
         lists, fresh_lists = indexer.index_named("colour"), fresh.index_named("colour")
         assert lists.keys("green") is fresh_lists.keys("green")
         assert list(lists.keys("red")) == ["elsewhere/other", "ns/b"]
@@ -464,7 +464,7 @@ def test_garbage_collector_tracks_neither_objects_nor_entries() -> None:
     gc.collect()
     before = len(gc.get_objects())
     for n in range(5000):
-        indexer.add(painted(str(n), "red" if n % 2 else "blue"))
+        indexer.add(paint(str(n), "red" if n % 2 else "blue"))
     gc.collect()
     assert len(gc.get_objects()) - before < 50
     assert not any(map(gc.is_tracked, indexer.list()))

@@ -19,8 +19,8 @@ from aioinformer import (
 from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
 from aioinformer.errors import SelectorError
 
-from ..samples import LoosePod, Meta, Pod, compressed, pod
-from ..steps import running
+from ..samples import LoosePod, Meta, Pod, compress_object, pod
+from ..steps import run_during
 from ..virtual_time import virtual_time
 
 A = pod("a", "one", metadata={"labels": {"app": "x"}})
@@ -102,7 +102,7 @@ def test_object_with_invalid_labels_does_not_hide_others(lister: Lister[KubeObje
     lister._indexer.add(odd)
     assert lister.list("app=x") == [A, C]
     assert odd not in lister.list("app>1")
-    assert any(each is odd for each in lister.list("!app"))
+    assert any(obj is odd for obj in lister.list("!app"))
 
 
 def test_lists_are_copies(lister: Lister[KubeObject]) -> None:
@@ -153,7 +153,7 @@ def test_lister_reads_the_live_indexer() -> None:
         A.decode(LoosePod),
         Pod(Meta("a", "one", labels={"app": "x"})),
         A,
-        compressed(A),
+        compress_object(A),
     ],
     ids=lambda obj: type(obj).__name__,
 )
@@ -182,7 +182,7 @@ async def test_list_in_turns_lets_other_tasks_run() -> None:
 
     everything, by_label = lister.list(), lister.list("n=1")
     of_one, by_predicate = lister.namespace("ns-1").list("n=1"), lister.list(lambda obj: obj.name == "7")
-    async with running(count()):
+    async with run_during(count()):
         assert await lister.list_in_turns() == everything
         assert await lister.list_in_turns("n=1") == by_label
         assert rounds > 2

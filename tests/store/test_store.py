@@ -23,8 +23,8 @@ from aioinformer.objects.kube_object import AS_JSON
 
 from ..reflector.running import reflector
 from ..reflector.scripted import FOREVER, Scripted, page, raw_pod
-from ..samples import compressed, pod, pod_dict
-from ..steps import running, turns
+from ..samples import compress_object, pod, pod_dict
+from ..steps import run_during, turns
 from ..virtual_time import virtual_time
 
 
@@ -192,7 +192,7 @@ class TestPacking:
     """The store keeps what ``pack`` returns, and readers get equal objects."""
 
     def test_every_write_verb_packs(self, kind: type[Store[Any]]) -> None:
-        store = kind(pack=compressed)
+        store = kind(pack=compress_object)
         a, b, c = pod("a"), pod("b"), pod("c")
         store.add(a)
         store.replace([a, b], "5")
@@ -206,7 +206,7 @@ class TestPacking:
 
     def test_exchange_replaces_only_the_expected_object(self, kind: type[Store[Any]]) -> None:
         store = kind()
-        old, other = pod("a"), compressed(pod("a"))
+        old, other = pod("a"), compress_object(pod("a"))
         store.add(old)
         store.exchange("ns/a", pod("a"), pod("a", version="2"))
         store.exchange("ns/b", old, other)
@@ -259,7 +259,7 @@ class TestReplaceInTurns:
                 seen.append(len(store))
                 await asyncio.sleep(0)
 
-        async with running(observe()):
+        async with run_during(observe()):
             await store.replace_in_turns(objects, "7")
         assert len(seen) > 2
         assert set(seen) == {1}

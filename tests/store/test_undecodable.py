@@ -27,7 +27,7 @@ def indexer() -> Indexer[Narrow]:
     return Indexer(deletion_handling_meta_namespace_key_func, indexers)
 
 
-def filled() -> Indexer[Narrow]:
+def make_filled() -> Indexer[Narrow]:
     """a fits, b did and does not any more, c never did."""
     store = indexer()
     for obj in (fit("a", 1), fit("b", 2), unfit("b", 3), unfit("c", 4)):
@@ -41,7 +41,7 @@ def names(objects: list[Any]) -> list[str]:
 
 class TestReading:
     def test_reading_an_undecodable_object_raises_its_error_for_that_key_alone(self) -> None:
-        store = filled()
+        store = make_filled()
         reads: list[Callable[[str], Any]] = [
             store.get_by_key,
             lambda key: store.get(fit(key.rpartition("/")[2], 1)),
@@ -58,9 +58,9 @@ class TestReading:
         assert store.get_by_key("default/d") is None
 
     def test_lists_leave_undecodable_objects_out(self) -> None:
-        store = filled()
+        store = make_filled()
         lister = Lister(store)
-        for found in (
+        for listed in (
             store.list(),
             lister.list(),
             lister.list(lambda obj: obj.spec.node == "n1"),
@@ -70,10 +70,10 @@ class TestReading:
             store.by_index(NAMESPACE_INDEX, "default"),
             store.index("node", fit("x", 1)),
         ):
-            assert names(found) == ["a"]
+            assert names(listed) == ["a"]
 
     def test_keys_of_undecodable_objects_are_listed(self) -> None:
-        store = filled()
+        store = make_filled()
         keys = ["default/a", "default/b", "default/c"]
         assert store.list_keys() == keys
         assert store.index_keys(NAMESPACE_INDEX, "default") == keys
@@ -83,7 +83,7 @@ class TestReading:
         assert all(key in store for key in keys)
 
     def test_undecodable_objects_can_be_listed(self) -> None:
-        store = filled()
+        store = make_filled()
         store.add(unfit("d", 5, namespace="other"))  # type: ignore[arg-type]
         assert names(store.undecodable()) == names(Lister(store).undecodable()) == ["b", "c", "d"]
         assert names(Lister(store).namespace("other").undecodable()) == ["d"]
@@ -91,7 +91,7 @@ class TestReading:
         assert [obj.last for obj in store.undecodable()] == [fit("b", 2), None, None]
 
     async def test_indexes_that_are_added_later_leave_undecodable_objects_out(self) -> None:
-        store = filled()
+        store = make_filled()
         store.add_indexers({"again": nodes})
         await store.add_indexers_in_turns({"slowly": nodes})
         assert store.index_keys("again", "n1") == store.index_keys("slowly", "n1") == ["default/a"]
@@ -99,7 +99,7 @@ class TestReading:
 
 class TestWriting:
     def test_object_that_fits_again_is_read_again(self) -> None:
-        store = filled()
+        store = make_filled()
         store.update(fit("b", 5, "n2"))
         assert store.get_by_key("default/b") == fit("b", 5, "n2")
         assert store.index_keys("node", "n2") == ["default/b"]
@@ -107,14 +107,14 @@ class TestWriting:
 
     @pytest.mark.parametrize("gone", [fit("b", 9), unfit("b", 9), ExplicitKey("default/b")])
     def test_deletion_of_an_undecodable_object(self, gone: Any) -> None:
-        store = filled()
+        store = make_filled()
         store.delete(gone)
         assert store.get_by_key("default/b") is None
         assert "default/b" not in store
         assert names(store.undecodable()) == ["c"]
 
     def test_replace_with_undecodable_objects(self) -> None:
-        store = filled()
+        store = make_filled()
         listed: list[Any] = [unfit("a", 5), fit("b", 6), ExplicitKey("default/c"), unfit("new", 7)]
         store.replace(listed, "8")
         assert names(store.list()) == ["b"]
@@ -130,7 +130,7 @@ class TestWriting:
 class TestMutationCache:
     @virtual_time
     async def test_own_write_is_shown_until_a_newer_undecodable_state_arrives(self) -> None:
-        store = filled()
+        store = make_filled()
         cache = MutationCache(store)
         cache.mutation(fit("b", 5))
         assert cache.get_by_key("default/b") == fit("b", 5)

@@ -49,7 +49,7 @@ class Lines:
         """Every event until the stream ends by itself."""
         return [json.loads(line) for line in (await self.rest_raw()).splitlines()]
 
-    async def dropped(self, server: APIServer) -> list[dict[str, Any]]:
+    async def drop(self, server: APIServer) -> list[dict[str, Any]]:
         """Have the server end the stream, and take every event until then."""
         server.faults.drop_watches()
         return await self.rest()

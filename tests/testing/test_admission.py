@@ -60,8 +60,8 @@ async def test_a_resize_changes_resources_alone(api: APIClient) -> None:
     resized = {**container, "image": "b", "resources": {"requests": {"cpu": "2"}}}
     patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [resized]}}
     answer = await api.patch(f"{PODS}/web/resize", patch, "application/strategic-merge-patch+json")
-    (found,) = answer.body["spec"]["containers"]
-    assert (found["image"], found["resources"]) == ("a", {"requests": {"cpu": "2"}})
+    (only,) = answer.body["spec"]["containers"]
+    assert (only["image"], only["resources"]) == ("a", {"requests": {"cpu": "2"}})
     assert "labels" not in answer.body["metadata"]
     guaranteed = {
         **container,

@@ -166,7 +166,7 @@ def test_the_python_api_needs_no_loop() -> None:
         server.patch("v1", "pods", "a", [{"op": "remove", "path": "/spec"}], "team")["spec"].get("hostname")
         is None
     )
-    assert [each["metadata"]["name"] for each in server.list("v1", "pods", label_selector="x=y")] == ["a"]
+    assert [obj["metadata"]["name"] for obj in server.list("v1", "pods", label_selector="x=y")] == ["a"]
     assert server.list("v1", "pods", "other") == []
     version = str(server.resource_version)
     assert server.snapshot("v1", "pods", field_selector="status.phase=Failed") == {"team/a": version}
@@ -236,18 +236,18 @@ async def test_a_list(api: APIClient, server: APIServer) -> None:
 async def test_pages_are_one_snapshot(api: APIClient, server: APIServer) -> None:
     for name in "abcde":
         server.create("v1", "configmaps", configmap(name))
-    found, metadata = await names(api, limit="2")
+    page, metadata = await names(api, limit="2")
     version = metadata["resourceVersion"]
-    assert (found, metadata["remainingItemCount"]) == (["a", "b"], 3)
+    assert (page, metadata["remainingItemCount"]) == (["a", "b"], 3)
     assert token(metadata["continue"]) == {"v": "meta.k8s.io/v1", "rv": int(version), "start": "default/b\0"}
     server.delete("v1", "configmaps", "c")
     server.create("v1", "configmaps", configmap("bb"))
-    found, metadata = await names(api, limit="2", **{"continue": metadata["continue"]})
-    assert (found, metadata["resourceVersion"], metadata["remainingItemCount"]) == (["c", "d"], version, 1)
-    found, metadata = await names(api, limit="2", **{"continue": metadata["continue"]})
-    assert (found, metadata) == (["e"], {"resourceVersion": version})
-    found, metadata = await names(api, limit="2", labelSelector="nope", resourceVersion=version)
-    assert (found, metadata) == ([], {"resourceVersion": version})
+    page, metadata = await names(api, limit="2", **{"continue": metadata["continue"]})
+    assert (page, metadata["resourceVersion"], metadata["remainingItemCount"]) == (["c", "d"], version, 1)
+    page, metadata = await names(api, limit="2", **{"continue": metadata["continue"]})
+    assert (page, metadata) == (["e"], {"resourceVersion": version})
+    page, metadata = await names(api, limit="2", labelSelector="nope", resourceVersion=version)
+    assert (page, metadata) == ([], {"resourceVersion": version})
 
 
 async def test_a_continue_token_expires(api: APIClient, server: APIServer) -> None:
@@ -262,8 +262,8 @@ async def test_a_continue_token_expires(api: APIClient, server: APIServer) -> No
     )
     onward = expired.body["metadata"]["continue"]
     assert token(onward)["rv"] == -1
-    found, metadata = await names(api, limit="1", **{"continue": onward})
-    assert (found, metadata["resourceVersion"]) == (["b"], str(server.resource_version))
+    page, metadata = await names(api, limit="1", **{"continue": onward})
+    assert (page, metadata["resourceVersion"]) == (["b"], str(server.resource_version))
 
 
 async def test_versions_of_a_list(api: APIClient, server: APIServer) -> None:

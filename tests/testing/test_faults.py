@@ -394,7 +394,7 @@ async def test_one_of_several_clients_is_cut_off(api: APIClient, server: APIServ
     server.users.update({"token-a": "ada", "token-b": "bob"})
     ada, bob = ({"Authorization": f"Bearer token-{name}"} for name in "ab")
     fault = server.faults.fail(503, times=None, matching=lambda request: request.user == "ada")
-    assert [(await api.get(ALL, each)).status for each in (ada, bob, {})] == [503, 200, 200]
+    assert [(await api.get(ALL, headers)).status for headers in (ada, bob, {})] == [503, 200, 200]
     assert fault.hits == 1
     assert [request.user for request in server.requests] == ["ada", "bob", "system:anonymous"]
     server.faults.clear()

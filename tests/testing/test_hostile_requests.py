@@ -43,7 +43,7 @@ def merges_of_merges(levels: int) -> bytes:
 @pytest.fixture(autouse=True)
 def no_tracebacks(caplog: pytest.LogCaptureFixture) -> Any:
     yield
-    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ async def test_loopback_host_and_origin_are_accepted(api: APIClient, host: str) 
 @pytest.mark.parametrize(
     ("header", "value"),
     [
-        *(("Host", each) for each in [*OTHERS, "", "[", "127.0.0.1@evil.example"]),
-        *(("Origin", f"http://{each}") for each in OTHERS),
+        *(("Host", host) for host in [*OTHERS, "", "[", "127.0.0.1@evil.example"]),
+        *(("Origin", f"http://{host}") for host in OTHERS),
         ("Origin", "null"),
         ("Origin", "file://"),
         ("Origin", "http://["),

@@ -35,9 +35,9 @@ async def test_stopping_cuts_everything_and_leaves_no_task(http: aiohttp.ClientS
         assert asyncio.all_tasks() - before == {asking}
         with pytest.raises(aiohttp.ClientError):
             await asking
-        for each in (lines, other):
+        for stream in (lines, other):
             with pytest.raises(aiohttp.ClientError):
-                await each.rest_raw()
+                await stream.rest_raw()
     assert server.open_watches == 0
     await server.stop()
 

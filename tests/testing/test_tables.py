@@ -8,14 +8,18 @@ import pytest
 from aioinformer.testing import APIServer, PrinterColumn, ResourceType
 from aioinformer.testing.http.listing import Page
 from aioinformer.testing.http.negotiation import negotiate
-from aioinformer.testing.rules.values import decoded
+from aioinformer.testing.rules.values import decode_values
 from aioinformer.testing.storage.builtin import BUILTIN, PODS
 from aioinformer.testing.tables import columns, row
 
 
-@pytest.mark.parametrize("resource", [each for each in BUILTIN if each.stored], ids=lambda each: each.plural)
+@pytest.mark.parametrize(
+    "resource",
+    [resource_type for resource_type in BUILTIN if resource_type.stored],
+    ids=lambda resource_type: resource_type.plural,
+)
 def test_every_column_has_a_cell(resource: ResourceType) -> None:
-    obj = decoded(resource, {"metadata": {"name": "a"}})
+    obj = decode_values(resource, {"metadata": {"name": "a"}})
     assert len(row(resource, obj)) >= len(columns(resource)) >= 2
 
 
@@ -39,7 +43,7 @@ def test_column_of_a_definition_has_its_description() -> None:
         columns(ResourceType("example.com", "v1", "caves", "Cave", columns=(column,)))[1]
         for column in (depth, plain)
     ]
-    assert [each["description"] for each in shown] == [
+    assert [column["description"] for column in shown] == [
         "Metres.",
         "Custom resource definition column (in JSONPath format): .spec.depth",
     ]

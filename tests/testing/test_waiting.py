@@ -27,7 +27,7 @@ async def test_timeout_names_the_condition() -> None:
 async def test_not_found_means_not_yet() -> None:
     seen: list[int] = []
 
-    def found() -> bool:
+    def is_there() -> bool:
         seen.append(1)
         if len(seen) == 1:
             raise NotFoundError("default/a is not in the cache")
@@ -35,7 +35,7 @@ async def test_not_found_means_not_yet() -> None:
             raise StatusError(404)
         return True
 
-    await eventually(found)
+    await eventually(is_there)
     assert len(seen) == 3
 
 
@@ -45,8 +45,8 @@ async def test_timeout_shows_the_last_not_found_error() -> None:
     def find() -> bool:
         raise missing
 
-    told = r"not within 0\.01 s: peace; the last call raised NotFoundError: object 'default/a' not found$"
-    with pytest.raises(AssertionError, match=told) as caught:
+    message = r"not within 0\.01 s: peace; the last call raised NotFoundError: object 'default/a' not found$"
+    with pytest.raises(AssertionError, match=message) as caught:
         await eventually(find, within=0.01, what="peace")
     assert caught.value.__cause__ is missing
 
@@ -77,27 +77,27 @@ async def test_result_of_the_condition_is_returned() -> None:
 
 
 async def test_type_checkers_know_that_the_result_is_not_none() -> None:
-    found: dict[str, int] = {"a": 1}
+    values: dict[str, int] = {"a": 1}
 
     async def later(key: str) -> int | None:
-        return found.get(key)
+        return values.get(key)
 
-    assert_type(await eventually(lambda: found.get("a")), int)
+    assert_type(await eventually(lambda: values.get("a")), int)
     assert_type(await eventually(lambda: later("a")), int)
     assert_type(await eventually(lambda: [1]), list[int])
 
 
 async def test_condition_may_be_a_coroutine() -> None:
-    found: list[int] = []
+    reads: list[int] = []
 
     async def read() -> list[int]:
         await asyncio.sleep(0)
-        found.append(1)
-        if len(found) < 3:
+        reads.append(1)
+        if len(reads) < 3:
             raise NotFoundError("default/a is not on the server")
-        return found
+        return reads
 
-    assert await eventually(read) is found
+    assert await eventually(read) is reads
 
 
 async def test_coroutine_that_hangs_is_cancelled_in_time() -> None:

@@ -191,10 +191,10 @@ async def test_a_server_without_watch_list(http: aiohttp.ClientSession) -> None:
         )
         create(server, "a")
         async with client.watch(ALL, allowWatchBookmarks="true") as lines:
-            assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "a")]
+            assert [short(event) for event in await lines.drop(server)] == [("ADDED", "a")]
 
 
-async def expired(api: APIClient, version: str) -> dict[str, Any]:
+async def wait_expired(api: APIClient, version: str) -> dict[str, Any]:
     async with api.watch(ALL, resourceVersion=version) as lines:
         assert lines.status == 200
         (event,) = await lines.rest()
@@ -207,7 +207,7 @@ async def test_an_expired_version(api: APIClient, server: APIServer) -> None:
     create(server, "a")
     version = now(server)
     server.faults.expire_history()
-    assert await expired(api, version) == {
+    assert await wait_expired(api, version) == {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
@@ -231,12 +231,12 @@ async def test_the_history_is_as_long_as_asked(http: aiohttp.ClientSession) -> N
             create(server, name)
         version = server.resource_version
         async with client.watch(ALL, resourceVersion=str(version - 3)) as lines:
-            assert [short(event) for event in await lines.dropped(server)] == [
+            assert [short(event) for event in await lines.drop(server)] == [
                 ("ADDED", "c"),
                 ("ADDED", "d"),
                 ("ADDED", "e"),
             ]
-        assert (await expired(client, str(version - 4)))["code"] == 410
+        assert (await wait_expired(client, str(version - 4)))["code"] == 410
 
 
 async def test_an_open_watch_outlives_the_history(api: APIClient, server: APIServer) -> None:

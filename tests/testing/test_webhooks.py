@@ -28,7 +28,7 @@ DEFINITIONS = "apiextensions.k8s.io/v1"
 
 
 @asynccontextmanager
-async def served(operator: Operator, folder: Path, *names: str) -> AsyncIterator[tuple[str, Certificates]]:
+async def serve(operator: Operator, folder: Path, *names: str) -> AsyncIterator[tuple[str, Certificates]]:
     """Serve an operator's webhooks; yield their URL and certificates."""
     files = Certificates(folder, names=names)
     async with WebhookServer(
@@ -37,7 +37,7 @@ async def served(operator: Operator, folder: Path, *names: str) -> AsyncIterator
         yield f"https://127.0.0.1:{server.port}", files
 
 
-def refusing(**options: Any) -> Operator:
+def make_refusing(**options: Any) -> Operator:
     operator = Operator("sites", events=False)
 
     @operator.validate("configmaps", **options)
@@ -48,14 +48,14 @@ def refusing(**options: Any) -> Operator:
 
 
 async def test_services_are_reached_by_their_endpoints(tmp_path: Path) -> None:
-    operator = refusing()
+    operator = make_refusing()
     async with (
-        served(operator, tmp_path, "hooks.system.svc") as (url, files),
+        serve(operator, tmp_path, "hooks.system.svc") as (url, files),
         APIServer() as server,
         Client.from_url(server.url) as client,
     ):
-        for each in operator.webhook_configurations(service="system/hooks", ca_bundle=files.ca):
-            server.create(ADMISSION, "validatingwebhookconfigurations", each)
+        for configuration in operator.webhook_configurations(service="system/hooks", ca_bundle=files.ca):
+            server.create(ADMISSION, "validatingwebhookconfigurations", configuration)
         maps = Resource(client, "configmaps")
         failed = 'failed calling webhook "check.configmaps.sites": failed to call webhook: '
         with pytest.raises(ApiError, match=f'{failed}service "hooks" not found'):
@@ -80,9 +80,9 @@ async def test_services_are_reached_by_their_endpoints(tmp_path: Path) -> None:
 
 
 async def test_the_python_api_calls_no_webhooks(tmp_path: Path) -> None:
-    operator = refusing(operations=["CREATE", "UPDATE", "DELETE"])
+    operator = make_refusing(operations=["CREATE", "UPDATE", "DELETE"])
     async with (
-        served(operator, tmp_path) as (url, files),
+        serve(operator, tmp_path) as (url, files),
         APIServer() as server,
         Client.from_url(server.url) as client,
     ):
@@ -98,9 +98,9 @@ async def test_the_python_api_calls_no_webhooks(tmp_path: Path) -> None:
 
 
 async def test_a_dry_run_needs_a_webhook_without_side_effects(tmp_path: Path) -> None:
-    operator = refusing()
+    operator = make_refusing()
     async with (
-        served(operator, tmp_path) as (url, files),
+        serve(operator, tmp_path) as (url, files),
         APIServer() as server,
     ):
         (configuration,) = operator.webhook_configurations(url=url, ca_bundle=files.ca)
@@ -120,7 +120,7 @@ class PageV2(Page, version="v2", kind="Page", plural="pages"):
     spec: SpecV2  # type: ignore[assignment]
 
 
-def converting() -> Operator:
+def make_converting() -> Operator:
     operator = Operator("pages", events=False)
 
     @operator.convert(Page, PageV2)
@@ -147,16 +147,16 @@ def converting() -> Operator:
 
 @asynccontextmanager
 async def pages(folder: Path) -> AsyncIterator[tuple[APIServer, Client]]:
-    operator = converting()
+    operator = make_converting()
     async with (
-        served(operator, folder) as (url, files),
+        serve(operator, folder) as (url, files),
         APIServer() as server,
         Client.from_url(server.url) as client,
     ):
         for definition in operator.definitions(url=url, ca_bundle=files.ca):
             server.create(DEFINITIONS, "customresourcedefinitions", definition)
-        for each in operator.webhook_configurations(url=url, ca_bundle=files.ca):
-            server.create(ADMISSION, f"{each['kind'].lower()}s", each)
+        for configuration in operator.webhook_configurations(url=url, ca_bundle=files.ca):
+            server.create(ADMISSION, f"{configuration['kind'].lower()}s", configuration)
         yield server, client
 
 
@@ -177,7 +177,7 @@ async def test_watches_show_the_version_that_they_ask_for(tmp_path: Path) -> Non
             changed.spec.host = "c"
             await stored.update(changed)
             await stored.delete("default/b")
-            await eventually(lambda: [each.spec.hosts for each in informer.lister.list()] == [["c"]])
+            await eventually(lambda: [obj.spec.hosts for obj in informer.lister.list()] == [["c"]])
         assert server.get("pages.example.com/v1", "pages", "a")["spec"] == {"host": "c"}
         with pytest.raises(TestingError, match=r"use pages\.example\.com/v1, the stored version"):
             server.get("pages.example.com/v2", "pages", "a")
@@ -216,18 +216,18 @@ async def test_conversions_that_fail_are_shown(tmp_path: Path) -> None:
 def with_versions(definition: Object, storage: str, *names: str) -> Object:
     """Return a definition with some of its versions, of which one is stored."""
     versions = [
-        each | {"storage": each["name"] == storage}
-        for each in definition["spec"]["versions"]
-        if each["name"] in names
+        version | {"storage": version["name"] == storage}
+        for version in definition["spec"]["versions"]
+        if version["name"] in names
     ]
     conversion = definition["spec"]["conversion"] if len(names) > 1 else {"strategy": "None"}
     return definition | {"spec": definition["spec"] | {"versions": versions, "conversion": conversion}}
 
 
 async def test_objects_are_converted_after_the_storage_version_changes(tmp_path: Path) -> None:
-    operator = converting()
+    operator = make_converting()
     async with (
-        served(operator, tmp_path) as (url, files),
+        serve(operator, tmp_path) as (url, files),
         APIServer() as server,
         Client.from_url(server.url) as client,
     ):
@@ -240,14 +240,14 @@ async def test_objects_are_converted_after_the_storage_version_changes(tmp_path:
         changed = with_versions(definition, "v2", "v1", "v2")["spec"]
         await definitions.patch(name, {"spec": changed})
         await definitions.patch(name, {"spec": {"names": {"shortNames": ["p"]}}})
-        found = await newest.get("default/a")
-        assert found.spec.hosts == ["a"]
-        found.spec.hosts = ["b"]
-        await newest.update(found)
+        read = await newest.get("default/a")
+        assert read.spec.hosts == ["a"]
+        read.spec.hosts = ["b"]
+        await newest.update(read)
         assert (await older.get("default/a")).spec.host == "b"
         await newest.create(PageV2(SpecV2(hosts=["c"]), metadata=Metadata(name="c", namespace="default")))
-        assert [each.spec.host for each in await older.list()] == ["b", "c"]
-        assert [each.spec.hosts for each in await newest.list()] == [["b"], ["c"]]
+        assert [obj.spec.host for obj in await older.list()] == ["b", "c"]
+        assert [obj.spec.hosts for obj in await newest.list()] == [["b"], ["c"]]
         current = server.get(DEFINITIONS, "customresourcedefinitions", name)
         assert current["status"]["storedVersions"] == ["v1", "v2"]
 
@@ -256,13 +256,13 @@ async def test_an_answer_that_is_too_large_is_a_failed_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aioinformer.testing.webhooks.calls.LARGEST_ANSWER", 10)
-    operator = refusing()
+    operator = make_refusing()
     async with (
-        served(operator, tmp_path) as (url, files),
+        serve(operator, tmp_path) as (url, files),
         APIServer() as server,
         Client.from_url(server.url) as client,
     ):
-        for each in operator.webhook_configurations(url=url, ca_bundle=files.ca):
-            server.create(ADMISSION, "validatingwebhookconfigurations", each)
+        for configuration in operator.webhook_configurations(url=url, ca_bundle=files.ca):
+            server.create(ADMISSION, "validatingwebhookconfigurations", configuration)
         with pytest.raises(ApiError, match=r"failed to call webhook: .*the answer is larger than 10 bytes"):
             await Resource(client, "configmaps").create(configmap())

@@ -174,13 +174,13 @@ anything = st.recursive(
 
 def values_of(schema: dict[str, Any], level: int = 0) -> st.SearchStrategy[Any]:
     """Return values for a schema: mostly of its type, often at its limits, sometimes others."""
-    fitting = [*_fitting(schema, level)]
+    fitting = [*_draw_fitting(schema, level)]
     others = anything if level else anything.filter(lambda value: value is not None)
     # Drawn uniformly, so that each value is rather a fitting one.
     return st.one_of(*fitting, *fitting, *fitting, others) if fitting else others
 
 
-def _fitting(schema: dict[str, Any], level: int) -> Iterator[st.SearchStrategy[Any]]:
+def _draw_fitting(schema: dict[str, Any], level: int) -> Iterator[st.SearchStrategy[Any]]:
     if "enum" in schema:
         yield st.sampled_from(schema["enum"])
         return

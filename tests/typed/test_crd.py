@@ -38,8 +38,8 @@ INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernet
 def spec_of(definition: dict[str, Any]) -> dict[str, Any]:
     """The schema of the first version's spec."""
     schema: dict[str, Any] = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    found: dict[str, Any] = schema["properties"]["spec"]
-    return found
+    spec: dict[str, Any] = schema["properties"]["spec"]
+    return spec
 
 
 TEXTS: dict[Any, tuple[list[Any], list[str]]] = {
@@ -83,9 +83,9 @@ def test_the_schema_refuses_texts_that_the_class_cannot_read(kind: Any) -> None:
     """The server would accept such an object, and the cache would drop it."""
     field = msgspec.defstruct("Field", [("value", kind)])
     good, bad = TEXTS[kind]
-    schema = spec_of(crd(defined(field)))["properties"]["value"]
-    for each in good:
-        text = msgspec.json.decode(msgspec.json.encode(each))
+    schema = spec_of(crd(define(field)))["properties"]["value"]
+    for value in good:
+        text = msgspec.json.decode(msgspec.json.encode(value))
         assert re.search(schema["pattern"], text), text
         msgspec.convert({"value": text}, field)
     for text in bad:
@@ -94,7 +94,7 @@ def test_the_schema_refuses_texts_that_the_class_cannot_read(kind: Any) -> None:
             msgspec.convert({"value": text}, field)
 
 
-def defined(spec: Any) -> type[CustomResource]:
+def define(spec: Any) -> type[CustomResource]:
     return types.new_class(
         "Thing",
         (CustomResource,),
@@ -126,7 +126,7 @@ def test_names_and_versions() -> None:
             "labelSelectorPath": ".status.selector",
         },
     }
-    assert [(each["name"], each["type"]) for each in version["additionalPrinterColumns"]] == [
+    assert [(column["name"], column["type"]) for column in version["additionalPrinterColumns"]] == [
         ("Host", "string"),
         ("Replicas", "integer"),
         ("Ready", "string"),
@@ -137,7 +137,7 @@ def test_names_and_versions() -> None:
     assert schema["description"] == "A website."
     assert schema["required"] == ["spec"]
     assert [*schema["properties"]] == ["apiVersion", "kind", "metadata", "spec", "status"]
-    assert [each["rule"] for each in schema["x-kubernetes-validations"]] == [
+    assert [rule["rule"] for rule in schema["x-kubernetes-validations"]] == [
         "self.metadata.name != 'forbidden'",
         "self.spec.replicas < 9",
     ]
@@ -205,7 +205,9 @@ def test_versions_of_a_kind() -> None:
     definition = crd(Cave, CaveV2, conversion={"strategy": "None"})["spec"]
     assert definition["names"]["kind"] == "Cave"
     assert definition["conversion"] == {"strategy": "None"}
-    assert [(each["name"], each["served"], each["storage"]) for each in definition["versions"]] == [
+    assert [
+        (version["name"], version["served"], version["storage"]) for version in definition["versions"]
+    ] == [
         ("v1", False, False),
         ("v2", True, True),
     ]
@@ -214,7 +216,7 @@ def test_versions_of_a_kind() -> None:
     class CaveV3(Cave, version="v3", storage=True):
         pass
 
-    assert [each["storage"] for each in crd(CaveV3, CaveV2)["spec"]["versions"]] == [True, False]
+    assert [version["storage"] for version in crd(CaveV3, CaveV2)["spec"]["versions"]] == [True, False]
 
 
 def test_another_kind_has_names_of_its_own() -> None:
@@ -571,7 +573,7 @@ def test_what_servers_refuse_is_a_mistake_of_the_field(name: str) -> None:
     kind, default, message = MISTAKES[name]
     spec = msgspec.defstruct("Spec", [("field", kind, default)])
     with pytest.raises(ConfigError) as raised:
-        crd(defined(spec))
+        crd(define(spec))
     assert "spec.field" in str(raised.value)
     assert message in str(raised.value)
 
@@ -612,7 +614,7 @@ def test_the_longest_names_are_taken() -> None:
 
 def test_a_text_with_a_format_is_no_list() -> None:
     """Servers take any list for it."""
-    spec = spec_of(crd(defined(Annotated[str, Meta(extra_json_schema={"format": "ipv4"})])))
+    spec = spec_of(crd(define(Annotated[str, Meta(extra_json_schema={"format": "ipv4"})])))
     assert spec == {"type": "string", "format": "ipv4", "minItems": 1, "maxItems": 0}
 
 
@@ -620,14 +622,14 @@ def test_defaults_of_sets_are_in_order() -> None:
     spec = msgspec.defstruct(
         "Spec", [("names", set[str], msgspec.field(default_factory=lambda: {"c", "a", "b"}))]
     )
-    assert spec_of(crd(defined(spec)))["properties"]["names"]["default"] == ["a", "b", "c"]
+    assert spec_of(crd(define(spec)))["properties"]["names"]["default"] == ["a", "b", "c"]
 
 
 def test_a_definition_with_a_built_in_kind_is_small_enough_for_kubectl_apply() -> None:
     from lightkube.models.core_v1 import PodTemplateSpec
 
     spec = msgspec.defstruct("Spec", [("first", PodTemplateSpec), ("second", PodTemplateSpec | None, None)])
-    definition = crd(defined(spec))
+    definition = crd(define(spec))
     assert len(msgspec.json.encode(definition)) < 2**18  # bytes of an annotation
     template = spec_of(definition)["properties"]["first"]
     assert template["description"].startswith("PodTemplateSpec describes the data a pod should have")

@@ -63,12 +63,12 @@ def site() -> Site:
 
 
 def test_metadata_is_typed() -> None:
-    found = site()
-    assert (found.key, found.name, found.namespace) == ("b/a", "a", "b")
-    assert found.metadata.creation_timestamp == NOW
-    assert found.metadata.owner_references[0].controller
-    assert KubeObject.from_dict(JSON).decode(Site) == found
-    assert pickle.loads(pickle.dumps(found)) == copy.deepcopy(found) == found
+    obj = site()
+    assert (obj.key, obj.name, obj.namespace) == ("b/a", "a", "b")
+    assert obj.metadata.creation_timestamp == NOW
+    assert obj.metadata.owner_references[0].controller
+    assert KubeObject.from_dict(JSON).decode(Site) == obj
+    assert pickle.loads(pickle.dumps(obj)) == copy.deepcopy(obj) == obj
 
 
 def test_a_new_object_has_its_type_and_no_empty_metadata() -> None:
@@ -78,24 +78,24 @@ def test_a_new_object_has_its_type_and_no_empty_metadata() -> None:
 
 
 def test_helpers_take_it() -> None:
-    found, changed = add_finalizer(site(), "example.com/a")
+    obj, changed = add_finalizer(site(), "example.com/a")
     assert changed
-    assert found.metadata.finalizers == ["example.com/a"]
-    assert remove_finalizer(found, "example.com/a")[0] == site()
-    assert owner_reference(found)["kind"] == "Site"
+    assert obj.metadata.finalizers == ["example.com/a"]
+    assert remove_finalizer(obj, "example.com/a")[0] == site()
+    assert owner_reference(obj)["kind"] == "Site"
 
 
 def test_conditions_of_a_class() -> None:
-    found, changed = set_status_condition(site(), "Ready", "True", "Done", now=NOW)
+    obj, changed = set_status_condition(site(), "Ready", "True", "Done", now=NOW)
     assert changed
     ready = Condition(
         type="Ready", status="True", reason="Done", last_transition_time=NOW, observed_generation=2
     )
-    assert found.status == SiteStatus(conditions=[ready])
-    assert set_status_condition(found, "Ready", "True", "Done") == (found, False)
-    assert is_status_condition_true(found, "Ready")
-    assert find_status_condition(found, "Other") is None
-    removed, _ = remove_status_condition(found, "Ready")
+    assert obj.status == SiteStatus(conditions=[ready])
+    assert set_status_condition(obj, "Ready", "True", "Done") == (obj, False)
+    assert is_status_condition_true(obj, "Ready")
+    assert find_status_condition(obj, "Other") is None
+    removed, _ = remove_status_condition(obj, "Ready")
     assert removed.status == SiteStatus()
     with pytest.raises(ConfigError, match=r"status of a Plain has no conditions: give its class `conditions"):
         set_status_condition(Plain(Metadata()), "Ready", "True", "Done")
@@ -133,7 +133,7 @@ async def test_a_reconciler_cannot_change_the_cache(pages: Any) -> None:
 def test_a_condition_is_described_for_readers_of_the_definition() -> None:
     schema = crd(Site)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     condition = schema["properties"]["status"]["properties"]["conditions"]["items"]
-    texts = [condition["description"], *(each["description"] for each in condition["properties"].values())]
+    texts = [condition["description"], *(prop["description"] for prop in condition["properties"].values())]
     assert len(texts) == 7
     assert not [text for text in texts if "`" in text or "MapOf" in text]
 
@@ -157,17 +157,17 @@ async def test_a_controller_reconciles_objects_of_the_class() -> None:
         sites, maps = manager.resource(Site), manager.resource("cm")
 
         async def reconcile(request: Request[Site]) -> None:
-            found = request.object
-            assert found is not None
+            obj = request.object
+            assert obj is not None
             metadata = {
-                "name": found.name,
-                "namespace": found.namespace,
-                "ownerReferences": [owner_reference(found)],
+                "name": obj.name,
+                "namespace": obj.namespace,
+                "ownerReferences": [owner_reference(obj)],
             }
-            await maps.apply({"metadata": metadata, "data": {"x": str(found.spec["x"])}})
-            found, changed = set_status_condition(found, "Ready", "True", "Done")
+            await maps.apply({"metadata": metadata, "data": {"x": str(obj.spec["x"])}})
+            obj, changed = set_status_condition(obj, "Ready", "True", "Done")
             if changed:
-                await sites.update_status(found)
+                await sites.update_status(obj)
 
         async def clean_up(request: Request[Site]) -> None:
             events.append(f"removed {request.key}")

@@ -19,31 +19,31 @@ POD: dict[str, Any] = {
 }
 
 
-def changed(**fields: Any) -> dict[str, Any]:
+def change_fields(**fields: Any) -> dict[str, Any]:
     return {**POD, **fields}
 
 
 @pytest.mark.parametrize(
     ("new", "texts"),
     [
-        (changed(), []),
-        (changed(spec={**POD["spec"], "replicas": 3}), ["spec.replicas: 1 -> 3"]),
+        (change_fields(), []),
+        (change_fields(spec={**POD["spec"], "replicas": 3}), ["spec.replicas: 1 -> 3"]),
         (
-            changed(spec={**POD["spec"], "containers": [{"name": "log", "image": "log:2"}]}),
+            change_fields(spec={**POD["spec"], "containers": [{"name": "log", "image": "log:2"}]}),
             [
                 'spec.containers[web]: removed {"name":"web","image":"web:1"}',
                 'spec.containers[log].image: "log:1" -> "log:2"',
             ],
         ),
         (
-            changed(
+            change_fields(
                 metadata={"name": "a", "resourceVersion": "2", "labels": {"app.kubernetes.io/name": "x"}}
             ),
             ['metadata.labels["app.kubernetes.io/name"]: "web" -> "x"'],
         ),
-        (changed(status={"args": []}), ['status: added {"args":[]}']),
+        (change_fields(status={"args": []}), ['status: added {"args":[]}']),
         (
-            changed(spec=None),
+            change_fields(spec=None),
             [
                 'spec: {"replicas":1,"containers":[{"name":"web","image":"web:1"},{"name":"log","image… -> null'
             ],
@@ -52,13 +52,13 @@ def changed(**fields: Any) -> dict[str, Any]:
     ids=["nothing", "a value", "items", "a label", "a field", "null"],
 )
 def test_changes_read_well(new: dict[str, Any], texts: list[str]) -> None:
-    assert [str(each) for each in diff(POD, new)] == texts
+    assert [str(change) for change in diff(POD, new)] == texts
 
 
 def test_items_without_a_name_are_compared_by_index() -> None:
-    found = diff({"args": ["a", "b"]}, {"args": ["a", "c", "d"]})
-    assert found == [Change(("args", 1), "b", "c"), Change(("args", 2), msgspec.UNSET, "d")]
-    assert [each.field for each in found] == ["args[1]", "args[2]"]
+    changes = diff({"args": ["a", "b"]}, {"args": ["a", "c", "d"]})
+    assert changes == [Change(("args", 1), "b", "c"), Change(("args", 2), msgspec.UNSET, "d")]
+    assert [change.field for change in changes] == ["args[1]", "args[2]"]
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_objects_of_any_type_are_compared() -> None:
 
 def test_ignored_paths_are_left_out() -> None:
     old, new = {"status": {"a": 1}, "spec": 1}, {"status": {"a": 2}, "spec": 2}
-    assert [each.path for each in diff(old, new, ignore=[("status",)])] == [("spec",)]
+    assert [change.path for change in diff(old, new, ignore=[("status",)])] == [("spec",)]

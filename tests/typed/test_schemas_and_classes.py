@@ -45,13 +45,13 @@ def kind_of(fields: list[Any]) -> type[CustomResource]:
     )
 
 
-def batched(items: list[Example], size: int) -> Iterator[list[Example]]:
+def split_batches(items: list[Example], size: int) -> Iterator[list[Example]]:
     left = iter(items)
     while batch := [*islice(left, size)]:
         yield batch
 
 
-async def served(client: Client, definition: dict[str, Any]) -> None:
+async def serve(client: Client, definition: dict[str, Any]) -> None:
     """Create a definition and wait until its objects can be listed."""
     await Resource(client, "crds").create(definition)
     names = definition["spec"]["names"]
@@ -70,7 +70,7 @@ async def answers(
 ) -> list[KubeObject | ApiError]:
     """Create an object of each spec; return it as the server has it, or the refusal."""
     definition = crd(kind)
-    await served(client, definition)
+    await serve(client, definition)
     names: dict[str, str] = definition["spec"]["names"]
     resource = Resource(client, f"{GROUP}/v1", names["plural"], kind=names["kind"])
     at_once = asyncio.Semaphore(20)
@@ -176,11 +176,11 @@ def schema_of(kind: type[CustomResource]) -> dict[str, Any]:
 def test_a_class_decodes_what_the_server_takes(control_plane: ControlPlane) -> None:
     wrong: list[str] = []
     taken = 0
-    for batch in batched(examples(FIELDS), FIELDS_OF_A_CLASS):
+    for batch in split_batches(examples(FIELDS), FIELDS_OF_A_CLASS):
         kind = kind_of([example.kind for example in batch])
         specs = [{f"f{number}": value} for number, example in enumerate(batch) for value in example.values]
-        found, accepted = asyncio.run(differences(control_plane, kind, specs))
-        wrong += found
+        mismatches, accepted = asyncio.run(differences(control_plane, kind, specs))
+        wrong += mismatches
         taken += accepted
     assert not wrong, "\n".join(wrong)
     assert 0.1 < taken / (FIELDS * VALUES_OF_A_FIELD) < 0.9  # many values are hostile

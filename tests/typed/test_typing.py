@@ -43,7 +43,7 @@ class Cave(CustomResource, group="example.com", version="v1"):
 async def test_types_of_calls() -> None:
     client = Client.from_url("http://127.0.0.1:1")
     factory, manager = SharedInformerFactory(client), Manager(client)
-    found = APIResource("example.com/v1", "sites", "Site", True)
+    resource = APIResource("example.com/v1", "sites", "Site", True)
     assert_type(factory.for_resource("pods"), SharedIndexInformer[KubeObject])
     assert_type(factory.for_resource("v1", "pods"), SharedIndexInformer[KubeObject])
     assert_type(
@@ -58,10 +58,10 @@ async def test_types_of_calls() -> None:
     assert_type(manager.resource("pods"), CachedResource[KubeObject])
     assert_type(manager.resource("pods", Pod), CachedResource[Pod])
     assert_type(manager.resource("v1", "pods", object_type=Pod, kind="Pod"), CachedResource[Pod])
-    assert_type(manager.resource(found), CachedResource[KubeObject])
+    assert_type(manager.resource(resource), CachedResource[KubeObject])
     assert_type(Resource(client, Site), Resource[Site])
     assert_type(Resource(client, "nodes"), Resource[KubeObject])
-    assert_type(Resource(client, found, Site), Resource[Site])
+    assert_type(Resource(client, resource, Site), Resource[Site])
     assert_type(Resource(client, "example.com/v1", "sites", kind="Site"), Resource[KubeObject])
     assert_type(Resource(client, "example.com/v1", "sites", Site, timeout=5.0), Resource[Site])
     assert_type(crd(Site), dict[str, Any])

@@ -34,12 +34,12 @@ from ..reflector.scripted import (
     added,
     deleted,
     error_event,
-    expired,
+    expired_error,
     modified,
     page,
     raw_pod,
 )
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 
 
 def is_at(version: int) -> Any:
@@ -157,7 +157,7 @@ class TestUntil:
         event = await until(server, "10", lambda event: event.object["kind"] == "Pod", object_type=dict)
         assert type(event.object) is dict
 
-    @pytest.mark.parametrize("watch", [expired(), [error_event(410, "Expired")]])
+    @pytest.mark.parametrize("watch", [expired_error(), [error_event(410, "Expired")]])
     @virtual_time
     async def test_expired_version_is_raised(self, watch: Any) -> None:
         server = Scripted([], [watch])
@@ -247,7 +247,7 @@ class TestWithSync:
     async def test_informer_may_start_later(self) -> None:
         subject = informer()
         waiting = asyncio.create_task(until_with_sync(subject, is_at(1), precondition=lambda indexer: False))
-        await settled()
+        await settle()
         async with subject:
             assert await waiting is not None
 
@@ -255,7 +255,7 @@ class TestWithSync:
     async def test_informer_that_ends_raises(self) -> None:
         async with informer() as subject:
             waiting = asyncio.create_task(until_with_sync(subject, is_at(99)))
-            await settled()
+            await settle()
         with pytest.raises(WatchClosedError, match="scripted pods ended before condition 1 of 1"):
             await waiting
         with pytest.raises(StoppedError):
@@ -320,7 +320,7 @@ class TestInformerEvents:
         async with informer(items=3) as subject:
             events = await InformerEvents(subject).__aenter__()
             await subject.wait_synced()
-            await settled()
+            await settle()
         assert [event.object.name async for event in events] == ["a", "b", "c"]
         await events.__aexit__(None, None, None)
 
@@ -329,7 +329,7 @@ class TestInformerEvents:
         async with informer(items=2) as subject, InformerEvents(subject) as events:
             assert events
             assert len(events) == 0
-            await settled()
+            await settle()
             assert len(events) == 2
             await anext(events)
             assert len(events) == 1
@@ -339,7 +339,7 @@ class TestInformerEvents:
         async with informer() as subject:
             async with InformerEvents(subject) as events:
                 reader = asyncio.create_task(names(events))
-                await settled()
+                await settle()
             assert await reader == ["a"]
             assert await names(events) == []
             async with events:

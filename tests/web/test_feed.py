@@ -25,7 +25,7 @@ from aioinformer.web import ChangeFeed, FeedEvent, Subscription
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import FOREVER, GONE, Scripted, Step, added, deleted, modified, page, raw_pod
-from ..virtual_time import run, settled, virtual_time
+from ..virtual_time import run, settle, virtual_time
 
 
 def informer(*steps: Step, items: int = 2, lists: Any = ()) -> SharedIndexInformer[KubeObject]:
@@ -140,7 +140,7 @@ async def test_id_older_than_the_history_leads_to_a_snapshot() -> None:
 @virtual_time
 async def test_object_that_leaves_the_selection_is_deleted_and_one_that_enters_is_added() -> None:
     steps = [modified("a", version, node=node) for version, node in ((11, "n1"), (12, "n2"), (13, "n1"))]
-    async with feed_of(5.0, *(step for each in steps for step in (each, 1.0))) as feed:
+    async with feed_of(5.0, *(step for watch_event in steps for step in (watch_event, 1.0))) as feed:
         by_field = feed.subscribe(field_selector="spec.node=n1", slow="replay")
         by_function = feed.subscribe(where=lambda obj: obj["spec"].get("node") == "n1", slow="replay")
         for subscription in (by_field, by_function):
@@ -177,12 +177,12 @@ async def test_replay_gives_every_change_with_an_id() -> None:
         await read_waiting(subscription)
         await asyncio.sleep(20)
         events = await read_waiting(subscription)
-        assert [text(each) for each in events] == [
+        assert [text(event) for event in events] == [
             "MODIFIED a@11 was 1",
             "MODIFIED a@12 was 11",
             "MODIFIED a@13 was 12",
         ]
-        assert [await read(feed.subscribe(each.id), 1) for each in events[:2]] == [
+        assert [await read(feed.subscribe(event.id), 1) for event in events[:2]] == [
             ["MODIFIED a@13 was 11"],
             ["MODIFIED a@13 was 12"],
         ]
@@ -229,12 +229,12 @@ async def test_subscriptions_end_with_the_informer_and_with_the_feed() -> None:
     async with subject:
         async with ChangeFeed(subject) as feed:
             reading = asyncio.create_task(types(feed.subscribe()))
-            await settled()
+            await settle()
         assert await reading == ["RESET", "ADDED", "ADDED", "SYNCED"]
         assert await types(feed.subscribe()) == []
         second = await ChangeFeed(subject).__aenter__()
         reading = asyncio.create_task(types(second.subscribe()))
-        await settled()
+        await settle()
     assert await reading == ["RESET", "ADDED", "ADDED", "SYNCED"]
     await second.__aexit__(None, None, None)
     with pytest.raises(StoppedError):

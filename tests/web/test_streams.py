@@ -16,7 +16,7 @@ from aioinformer.web import ChangeFeed, ChangeStream
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import FOREVER, Scripted, added, deleted, modified, page, raw_pod
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import settle, virtual_time
 from .asgi import Request
 from .test_feed import feed_of
 
@@ -32,7 +32,7 @@ def sorted_snapshot(events: list[str]) -> list[str]:
 async def test_events_are_sent_with_ids_and_headers_against_buffering() -> None:
     async with feed_of(5.0, modified("a", 11)) as feed:
         request = Request(ChangeStream(feed, retry=0.5))
-        await settled()
+        await settle()
         assert (request.status, sorted_snapshot(request.events)) == (200, SNAPSHOT)
         assert request.headers == {
             "content-type": "text/event-stream; charset=utf-8",
@@ -59,7 +59,7 @@ async def test_browser_resumes_by_header_or_parameter() -> None:
             Request(stream, last_event_id=first, lastEventId="other-1"),
             Request(stream, kind="websocket", lastEventId=first),
         ]
-        await settled()
+        await settle()
         assert [request.events for request in requests] == [["MODIFIED default/a"]] * 4
         for request in requests:
             await request.end()
@@ -72,7 +72,7 @@ async def test_silence_is_filled_with_comments_and_new_ids() -> None:
         socket = Request(
             ChangeStream(feed, where=lambda obj: obj.name == "b", keep_alive=15), kind="websocket"
         )
-        await settled()
+        await settle()
         before = len(request.body)
         await asyncio.sleep(50)
         ids = [feed.history.id_of(number) for number in (1, 2)]
@@ -89,7 +89,7 @@ async def test_request_narrows_the_selection_and_cannot_widen_it() -> None:
         stream = ChangeStream(feed, where=lambda obj: obj.name != "b")
         narrowed = Request(stream, fieldSelector="metadata.name=b")
         everything = Request(stream, labelSelector="", fieldSelector="")
-        await settled()
+        await settle()
         assert narrowed.events == ["RESET", "SYNCED"]
         assert everything.events == ["RESET", "ADDED default/a", "SYNCED"]
         for request in (narrowed, everything):
@@ -124,7 +124,7 @@ async def test_selector_that_does_not_parse_gets_400_and_a_closed_websocket(quer
         assert (closed["type"], closed["code"]) == ("websocket.close", 1008)
         assert len(closed["reason"].encode()) <= 123
         other = Request(ChangeStream(feed))
-        await settled()
+        await settle()
         assert sorted_snapshot(other.events) == SNAPSHOT
         await other.end()
 
@@ -158,10 +158,10 @@ async def test_disconnect_ends_the_response_and_the_subscription() -> None:
     async with feed_of() as feed:
         for kind in ("http", "websocket"):
             request = Request(ChangeStream(feed), kind=kind)
-            await settled()
+            await settle()
             request.disconnect()
             await request.task
-        await settled()
+        await settle()
         values = {sample.name: sample.value for sample in feed.samples()}
         assert values["aioinformer_feed_subscribers"] == 0
 
@@ -170,7 +170,7 @@ async def test_disconnect_ends_the_response_and_the_subscription() -> None:
 async def test_end_of_the_feed_ends_streams() -> None:
     async with feed_of() as feed:
         request, socket = Request(ChangeStream(feed)), Request(ChangeStream(feed), kind="websocket")
-        await settled()
+        await settle()
         feed.end()
         await request.task
         await socket.task

@@ -93,16 +93,16 @@ async def test_names_are_upstreams() -> None:
 
 
 async def test_overridden_methods_are_called() -> None:
-    told: list[str] = []
+    calls: list[str] = []
 
-    class Told(QueueMetrics[str]):
+    class Recorded(QueueMetrics[str]):
         def added(self, item: str) -> None:
             super().added(item)
-            told.append(item)
+            calls.append(item)
 
-    queue: WorkQueue[str] = WorkQueue(metrics=Told())
+    queue: WorkQueue[str] = WorkQueue(metrics=Recorded())
     queue.add("a")
-    assert told == ["a"]
+    assert calls == ["a"]
 
 
 class Failing(QueueMetrics[str]):

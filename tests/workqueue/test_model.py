@@ -14,7 +14,7 @@ from aioinformer import WorkQueue
 from aioinformer.errors import QueueShutDownError
 from aioinformer.testing.simulation import VirtualTimeLoop
 
-from ..virtual_time import settled
+from ..virtual_time import settle
 
 ITEMS = st.sampled_from("abcdef")
 PRIORITIES = st.sampled_from([0, 0, 0, -100, 5])
@@ -35,8 +35,8 @@ class Model:
         if item in self.processing:
             self.again[item] = max(priority, self.again.get(item, priority))
             return
-        for position, (each, its_priority) in enumerate(self.queued):
-            if each == item:
+        for position, (other, its_priority) in enumerate(self.queued):
+            if other == item:
                 if its_priority >= priority:
                     return
                 del self.queued[position]
@@ -56,18 +56,18 @@ class Model:
 
     def get(self) -> str:
         highest, *lower = sorted({priority for _, priority in self.queued}, reverse=True)
-        overdue = [each for each in lower if self.passed_over.get(each, 0) >= self.ageing]
+        overdue = [waiting for waiting in lower if self.passed_over.get(waiting, 0) >= self.ageing]
         chosen = overdue[0] if overdue else highest
         if not overdue:
-            for each in lower:
-                self.passed_over[each] = self.passed_over.get(each, 0) + 1
+            for waiting in lower:
+                self.passed_over[waiting] = self.passed_over.get(waiting, 0) + 1
         self.passed_over[chosen] = 0
         position = next(at for at, (_, priority) in enumerate(self.queued) if priority == chosen)
         item, priority = self.queued.pop(position)
         self.processing[item] = priority
         return item
 
-    def done(self, item: str) -> None:
+    def finish(self, item: str) -> None:
         del self.processing[item]
         if item in self.again:
             self.queued.append((item, self.again.pop(item)))
@@ -99,15 +99,15 @@ class AnySequence(RuleBasedStateMachine):
 
     @rule(item=ITEMS)
     def discard(self, item: str) -> None:
-        waits = [each for each in self.model.queued if each[0] == item]
+        waits = [entry for entry in self.model.queued if entry[0] == item]
         assert self.queue.discard(item) is bool(waits)
-        for each in waits:
-            self.model.queued.remove(each)
+        for entry in waits:
+            self.model.queued.remove(entry)
 
     @rule(seconds=st.floats(0, 5))
     def pass_time(self, seconds: float) -> None:
         self.loop.run_until_complete(asyncio.sleep(seconds))
-        self.loop.run_until_complete(settled(3))
+        self.loop.run_until_complete(settle(3))
         self.model.pass_time(self.loop.time())
 
     @precondition(lambda self: self.model.queued)
@@ -121,7 +121,7 @@ class AnySequence(RuleBasedStateMachine):
         item = data.draw(st.sampled_from(sorted(self.model.processing)))
         assert self.queue.priority_of(item) == self.model.processing[item]
         self.queue.done(item)
-        self.model.done(item)
+        self.model.finish(item)
 
     @invariant()
     def they_are_equal(self) -> None:
@@ -132,7 +132,7 @@ class AnySequence(RuleBasedStateMachine):
         assert sorted(self.queue.items_processing) == sorted(self.model.processing)
         assert state.delayed == len(self.model.delayed)
         assert state.depths == {
-            priority: sum(1 for _, each in self.model.queued if each == priority)
+            priority: sum(1 for _, its_priority in self.model.queued if its_priority == priority)
             for priority in {priority for _, priority in self.model.queued}
         }
 

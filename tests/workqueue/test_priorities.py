@@ -12,7 +12,7 @@ from aioinformer import ConfigError, WorkQueue
 LOW = -100
 
 
-async def taken(queue: WorkQueue[str], most: int = 10**9) -> list[str]:
+async def take_all(queue: WorkQueue[str], most: int = 10**9) -> list[str]:
     items: list[str] = []
     while len(queue) and len(items) < most:
         items.append(item := await queue.get())
@@ -26,7 +26,7 @@ async def test_highest_priority_goes_first_and_each_in_order() -> None:
         queue.add(item, priority)
     assert queue.state.depths == {5: 2, 0: 2, LOW: 1}
     assert str(queue.state).startswith("5 queued (2 at 5, 2 at 0, 1 at -100)")
-    assert await taken(queue) == ["c", "e", "a", "d", "b"]
+    assert await take_all(queue) == ["c", "e", "a", "d", "b"]
 
 
 async def test_higher_priority_moves_an_item_to_the_end_of_that_line() -> None:
@@ -36,7 +36,7 @@ async def test_higher_priority_moves_an_item_to_the_end_of_that_line() -> None:
     queue.add("x")
     queue.add("b")
     assert queue.state.depths == {0: 2, LOW: 2}
-    assert await taken(queue) == ["x", "b", "a", "c"]
+    assert await take_all(queue) == ["x", "b", "a", "c"]
 
 
 async def test_lower_priority_changes_nothing() -> None:
@@ -44,7 +44,7 @@ async def test_lower_priority_changes_nothing() -> None:
     queue.add("a", 5)
     queue.add("a", LOW)
     queue.add("b", 1)
-    assert await taken(queue) == ["a", "b"]
+    assert await take_all(queue) == ["a", "b"]
 
 
 async def test_item_that_returns_to_a_line_goes_to_its_end() -> None:
@@ -52,9 +52,9 @@ async def test_item_that_returns_to_a_line_goes_to_its_end() -> None:
     queue.add("a", LOW)
     queue.add("b", LOW)
     queue.add("a", 0)
-    assert await taken(queue, 1) == ["a"]
+    assert await take_all(queue, 1) == ["a"]
     queue.add("a", LOW)
-    assert await taken(queue) == ["b", "a"]
+    assert await take_all(queue) == ["b", "a"]
 
 
 async def test_highest_priority_counts_for_additions_during_processing() -> None:
@@ -86,7 +86,7 @@ async def test_fresh_changes_do_not_starve_the_initial_list() -> None:
     for number in range(110):
         queue.add(f"fresh-{number}")
         queue.add(f"fresh-{number}-too")
-        handed_out += await taken(queue, 1)
+        handed_out += await take_all(queue, 1)
     initial = [item for item in handed_out if item.startswith("initial")]
     assert initial == [f"initial-{number}" for number in range(10)]
 
@@ -96,9 +96,9 @@ async def test_the_initial_list_does_not_delay_a_fresh_change() -> None:
     for number in range(10_000):
         queue.add(f"initial-{number}", LOW)
     for number in range(100):
-        assert await taken(queue, 5)
+        assert await take_all(queue, 5)
         queue.add(f"fresh-{number}")
-        assert f"fresh-{number}" in await taken(queue, 2), "one of a lower priority may go before it"
+        assert f"fresh-{number}" in await take_all(queue, 2), "one of a lower priority may go before it"
 
 
 async def test_each_of_many_priorities_gets_its_turn() -> None:
@@ -106,7 +106,7 @@ async def test_each_of_many_priorities_gets_its_turn() -> None:
     for priority in range(4):
         for number in range(100):
             queue.add(f"{priority}-{number}", priority)
-    first = await taken(queue, 60)
+    first = await take_all(queue, 60)
     shares = {priority: sum(item.startswith(str(priority)) for item in first) for priority in range(4)}
     assert min(shares.values()) >= 60 // (5 + 3)
     assert shares[3] > 30
@@ -117,7 +117,7 @@ async def test_more_priorities_than_ageing_do_not_starve_the_highest() -> None:
     for priority in range(5):
         for number in range(100):
             queue.add(f"{priority}-{number}", priority)
-    assert [item[0] for item in await taken(queue, 10)] == [*"43210", *"43210"]
+    assert [item[0] for item in await take_all(queue, 10)] == [*"43210", *"43210"]
 
 
 @pytest.mark.parametrize("priority", [None, "5", 0.5, math.nan])
@@ -132,7 +132,7 @@ async def test_priority_must_be_a_whole_number(priority: Any) -> None:
             queue.add_after(item, 10, priority)
     queue.done("processed")
     queue.add("b")
-    assert await taken(queue) == ["b"]
+    assert await take_all(queue) == ["b"]
     assert (queue.state.depth, queue.state.delayed) == (0, 0)
 
 
@@ -140,7 +140,7 @@ async def test_unused_priorities_are_dropped() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for priority in range(1000):
         queue.add("a", priority)
-        assert await taken(queue) == ["a"]
+        assert await take_all(queue) == ["a"]
     assert len(queue._buckets._order) < 20
 
 
@@ -150,10 +150,10 @@ async def test_outdated_entries_do_not_pile_up() -> None:
     for _ in range(10_000):
         queue.add("a", LOW)
         queue.add("a", 0)
-        assert await taken(queue, 1) == ["a"]
+        assert await take_all(queue, 1) == ["a"]
     assert len(queue._buckets._buckets[LOW].line) < 200
     queue.add("last", LOW)
-    assert await taken(queue) == ["first", "last"]
+    assert await take_all(queue) == ["first", "last"]
 
 
 @pytest.mark.parametrize("ageing", [0, -1, 1.5, True, "2"])
@@ -167,4 +167,4 @@ async def test_priorities_alternate_with_ageing_one() -> None:
     for number in range(3):
         queue.add(f"low-{number}", LOW)
         queue.add(f"high-{number}")
-    assert await taken(queue) == ["high-0", "low-0", "high-1", "low-1", "high-2", "low-2"]
+    assert await take_all(queue) == ["high-0", "low-0", "high-1", "low-1", "high-2", "low-2"]

@@ -13,8 +13,8 @@ from aioinformer._core.tasks import finish
 from aioinformer.errors import QueueShutDownError, WorkQueueError
 from aioinformer.workqueue import ItemExponentialFailureRateLimiter, QueueMetrics
 
-from ..steps import running, turns
-from ..virtual_time import settled, virtual_time
+from ..steps import run_during, turns
+from ..virtual_time import settle, virtual_time
 
 Queue = WorkQueue[str]
 
@@ -26,7 +26,7 @@ def queue_of(*items: str) -> Queue:
     return queue
 
 
-async def taken(queue: Queue) -> list[str]:
+async def take_all(queue: Queue) -> list[str]:
     """Get and finish all queued items at once."""
     items = []
     while len(queue):
@@ -38,7 +38,7 @@ async def taken(queue: Queue) -> list[str]:
 async def test_item_added_repeatedly_is_handed_out_once() -> None:
     queue = queue_of("a", "b", "a", "c", "b")
     assert len(queue) == 3
-    assert await taken(queue) == ["a", "b", "c"]
+    assert await take_all(queue) == ["a", "b", "c"]
 
 
 async def test_item_added_during_processing_is_queued_after_done_c84() -> None:
@@ -150,7 +150,7 @@ async def test_processing_calls_done_after_a_failure() -> None:
             assert item == "a"
             queue.add("a")
             raise ValueError
-    assert await taken(queue) == ["a"]
+    assert await take_all(queue) == ["a"]
 
 
 async def test_async_for_ends_with_the_queue() -> None:
@@ -174,7 +174,7 @@ async def test_shut_down_queue_hands_out_waiting_items_and_accepts_no_more() -> 
     queue.add_after("c", 0)
     queue.add_rate_limited("d")
     assert queue.is_shutting_down
-    assert await taken(queue) == ["a"]
+    assert await take_all(queue) == ["a"]
     assert queue.state.delayed == 0
 
 
@@ -207,7 +207,7 @@ async def test_drain_waits_for_items_added_again_c85() -> None:
     queue = queue_of("a")
     await queue.get()
     queue.add("a")
-    async with running(queue.shut_down_with_drain()) as draining:
+    async with run_during(queue.shut_down_with_drain()) as draining:
         await turns(1)
         queue.done("a")
         await turns(2)
@@ -221,7 +221,7 @@ async def test_shut_down_ends_a_drain_c85() -> None:
     """TestForceQueueShutdownUsingShutDown."""
     queue = queue_of("a", "b")
     await queue.get()
-    async with running(queue.shut_down_with_drain()) as draining:
+    async with run_during(queue.shut_down_with_drain()) as draining:
         await turns(1)
         queue.shut_down()
         await draining
@@ -254,10 +254,10 @@ async def test_plain_add_leaves_a_delay_unchanged_c86() -> None:
     queue = queue_of()
     queue.add_after("a", 20)
     queue.add("a")
-    assert await taken(queue) == ["a"]
+    assert await take_all(queue) == ["a"]
     await asyncio.sleep(20)
-    await settled()
-    assert await taken(queue) == ["a"]
+    await settle()
+    assert await take_all(queue) == ["a"]
 
 
 @virtual_time
@@ -268,7 +268,7 @@ async def test_delay_can_be_cancelled_w25() -> None:
     assert queue.cancel_delayed("a")
     assert not queue.cancel_delayed("a")
     await asyncio.sleep(40)
-    assert await taken(queue) == ["b"]
+    assert await take_all(queue) == ["b"]
 
 
 @virtual_time
@@ -277,7 +277,7 @@ async def test_delayed_items_come_in_the_order_of_their_times() -> None:
     for item, delay in {"c": 3, "a": 1, "z": 2, "b": 1.5}.items():
         queue.add_after(item, delay)
     await asyncio.sleep(10)
-    assert await taken(queue) == ["a", "b", "z", "c"]
+    assert await take_all(queue) == ["a", "b", "z", "c"]
 
 
 @virtual_time
@@ -285,7 +285,7 @@ async def test_delay_of_zero_adds_at_once() -> None:
     queue = queue_of()
     queue.add_after("a", 0)
     queue.add_after("b", -1)
-    assert await taken(queue) == ["a", "b"]
+    assert await take_all(queue) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ async def test_replaced_delays_do_not_pile_up() -> None:
     queue.add_after("a", 3600)
     assert entries_of(queue) < 200
     await asyncio.sleep(4000)
-    assert await taken(queue) == ["a"]
+    assert await take_all(queue) == ["a"]
 
 
 @virtual_time
@@ -381,8 +381,8 @@ async def test_changed_delays_come_in_the_order_of_their_times() -> None:
             queue.add_after(item, delay)
             times[item] = min(delay, times.get(item, delay))
     await asyncio.sleep(101)
-    await settled()
-    assert await taken(queue) == sorted(times, key=times.__getitem__)
+    await settle()
+    assert await take_all(queue) == sorted(times, key=times.__getitem__)
 
 
 async def test_many_due_items_do_not_block_the_event_loop() -> None:
@@ -416,4 +416,4 @@ async def test_rate_limited_items_wait_longer_each_time() -> None:
     assert queue.num_requeues("a") == 0
     assert queue.add_rate_limited("a") == pytest.approx(0.005)
     await asyncio.sleep(1)
-    assert await taken(queue) == ["a"]
+    assert await take_all(queue) == ["a"]

@@ -52,14 +52,14 @@ def read_envelope(data: bytes, at: int, end: int) -> Envelope:
     """
     if not data.startswith(MAGIC, at):
         raise WireError(f"it does not begin as Kubernetes' protobuf does, but with {data[at : at + 20]!r}")
-    found: dict[int, tuple[int, int]] = {}
+    places: dict[int, tuple[int, int]] = {}
     for tag, begin, stop in pieces(data, at + len(MAGIC), end):
-        found[tag] = begin, stop
-    begin, stop = found.get(_CONTENT_ENCODING, (0, 0))
+        places[tag] = begin, stop
+    begin, stop = places.get(_CONTENT_ENCODING, (0, 0))
     if begin < stop:
         raise WireError(f"it is encoded as {data[begin:stop]!r}, which was not requested")
-    type_meta = _type_meta(data, *found.get(_TYPE_META, (end, end)))
-    return Envelope(type_meta, *found.get(_RAW, (end, end)))
+    type_meta = _type_meta(data, *places.get(_TYPE_META, (end, end)))
+    return Envelope(type_meta, *places.get(_RAW, (end, end)))
 
 
 def read_head(data: bytes) -> Envelope:
@@ -99,11 +99,11 @@ def read_event(data: bytes, at: int, end: int) -> tuple[str, int, int]:
     Raises:
         WireError, IndexError, ValueError: It is not an event.
     """
-    found = {tag: (begin, stop) for tag, begin, stop in pieces(data, at, end)}
-    begin, stop = found.get(_EVENT_TYPE, (end, end))
+    places = {tag: (begin, stop) for tag, begin, stop in pieces(data, at, end)}
+    begin, stop = places.get(_EVENT_TYPE, (end, end))
     type_ = data[begin:stop].decode()
     begin = stop = end
-    for tag, *place in pieces(data, *found.get(_EVENT_OBJECT, (end, end))):
+    for tag, *place in pieces(data, *places.get(_EVENT_OBJECT, (end, end))):
         if tag == _EXTENSION_RAW:
             begin, stop = place
     return type_, begin, stop

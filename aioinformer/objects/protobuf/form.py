@@ -39,15 +39,15 @@ class ProtobufForm:
     """
 
     def __init__(self, type_meta: TypeMeta) -> None:
-        found = message_of(*type_meta)
-        if found is None:
+        known = message_of(*type_meta)
+        if known is None:
             raise DecodeError(
                 f"{type_meta.kind} of {type_meta.api_version} cannot be read as protobuf: it is no kind of "
                 f"Kubernetes {schema().version}"
             )
         self.type_meta = type_meta
         self.head = head_of(type_meta)
-        self._message = found
+        self._message = known
 
     def object_of(self, kept: bytes) -> KubeObject | DecodeError:
         """Return the object of protobuf bytes; or a DecodeError, which the codec raises later.
@@ -58,11 +58,11 @@ class ProtobufForm:
         try:
             name, namespace, uid, version, rest = metadata.read_head(kept)
         except PROTOBUF_ERRORS as error:
-            found = DecodeError(f"not a Kubernetes object: {error}; it has {len(kept)} bytes")
-            found.__cause__ = error.with_traceback(
+            decode_error = DecodeError(f"not a Kubernetes object: {error}; it has {len(kept)} bytes")
+            decode_error.__cause__ = error.with_traceback(
                 None
             )  # its frames would keep the caller's objects in memory
-            return found
+            return decode_error
         key = f"{namespace}/{name}" if namespace else name
         return KubeObject(kept, key, uid, version, self.type_meta, rest, None, self)
 

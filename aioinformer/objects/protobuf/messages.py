@@ -8,7 +8,7 @@ from typing import Any
 
 from ..kube_object import Wanted
 from .schema import FieldSchema, kind_inside, schema
-from .values import NUMBERS, PIECES, Read, undecoded
+from .values import NUMBERS, PIECES, Read, read_raw
 from .wire import PIECE, VARINT, WireError, long_number, piece, skip, text
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Message:
                 self._add(field, names.get(field.name, ()))
         self._last = max(self._fields, default=0) if wanted else _ALL
 
-    def read(self, data: bytes, at: int, end: int, found: Fields | None = None) -> Fields:
+    def read(self, data: bytes, at: int, end: int, into: Fields | None = None) -> Fields:
         """Read the message between two offsets; ``found`` are the fields of the message that embeds it.
 
         Raises:
@@ -67,8 +67,8 @@ class Message:
             ValueError: A time is out of range, or JSON in a field is invalid.
         """
         fields, last = self._fields, self._last
-        if found is None:
-            found = self._zeros.copy()
+        if into is None:
+            into = self._zeros.copy()
         while at < end:
             # Varints of one and two bytes are read here, because they are frequent.
             tag = data[at]
@@ -102,9 +102,9 @@ class Message:
             how, name, drops_empty, read, zero = fields[tag]
             if how >= _NUMBER:
                 if how == _NUMBERS:
-                    found[name] = [*(found.get(name) or ()), read(size)]
+                    into[name] = [*(into.get(name) or ()), read(size)]
                 elif size or not drops_empty:
-                    found[name] = read(size)
+                    into[name] = read(size)
                 continue
             begin = at
             at += size
@@ -113,29 +113,29 @@ class Message:
             if how == _TEXT:
                 if size or not drops_empty:
                     try:  # it costs less than an argument of decode
-                        found[name] = data[begin:at].decode()
+                        into[name] = data[begin:at].decode()
                     except UnicodeDecodeError:
-                        found[name] = text(data, begin, at)
+                        into[name] = text(data, begin, at)
             elif how == _ONE:
                 if size or not drops_empty:
-                    found[name] = read(data, begin, at)
+                    into[name] = read(data, begin, at)
             elif how == _LIST:
-                if (listed := found.get(name)) is not None:
+                if (listed := into.get(name)) is not None:
                     listed.append(read(data, begin, at))
                 else:
-                    found[name] = [read(data, begin, at)]
+                    into[name] = [read(data, begin, at)]
             elif how == _EMBEDDED:
-                read(data, begin, at, found)
+                read(data, begin, at, into)
             else:
-                if (entries := found.get(name)) is None:
-                    entries = found[name] = {}
+                if (entries := into.get(name)) is None:
+                    entries = into[name] = {}
                 _enter(entries, data, begin, at, read, zero)
         if at != end:
             raise WireError(f"a field of {self._name} ends behind it")
         for name, zero in self._zero_messages.items():
-            if name not in found:
-                found[name] = zero.zero()
-        return found
+            if name not in into:
+                into[name] = zero.zero()
+        return into
 
     def zero(self) -> Fields:
         """Return JSON's value for a missing message."""
@@ -173,7 +173,7 @@ class Message:
     def _reader(self, type_: str, wanted: Wanted) -> tuple[Read, Any]:
         """Return a length-delimited type's reader, and JSON's value for a missing one or the Message that makes it."""
         if type_ == "raw" and self._embeds:
-            return undecoded, None
+            return read_raw, None
         if type_ in PIECES:
             return PIECES[type_]
         within = message(type_, wanted, self._embeds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .wire import PIECE, WireError, long_number, pieces, skip, text, written
+from .wire import PIECE, WireError, long_number, pieces, skip, text, write_varint
 
 METADATA = 1 << 3 | PIECE
 LABELS, ANNOTATIONS, MANAGED_FIELDS = (number << 3 | PIECE for number in (11, 12, 17))
@@ -78,7 +78,7 @@ def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
         return None
     end, begin = long_number(data, 1)
     end += begin
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     while at < end:
         tag = data[at]
         size = data[at + 1]
@@ -101,10 +101,10 @@ def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
         begin = at + 2
         at += size
         try:  # it costs less than an argument of decode
-            found[data[begin:middle].decode()] = data[value:at].decode()
+            entries[data[begin:middle].decode()] = data[value:at].decode()
         except UnicodeDecodeError:
-            found[text(data, begin, middle)] = text(data, value, at)
-    return found
+            entries[text(data, begin, middle)] = text(data, value, at)
+    return entries
 
 
 def without_managed_fields(data: bytes, rest: int | None) -> tuple[bytes, int | None]:
@@ -130,7 +130,7 @@ def without_managed_fields(data: bytes, rest: int | None) -> tuple[bytes, int | 
         if tag > 0x7F:
             tag, at = long_number(data, at)
             if tag == MANAGED_FIELDS:
-                head = b"%c%b" % (METADATA, written(start - begin))
+                head = b"%c%b" % (METADATA, write_varint(start - begin))
                 lean = b"%b%b%b" % (head, data[begin:start], data[end:])
                 return lean, None if rest is None else rest + len(head) - begin
             at = skip(tag & 7, data, at, end)
@@ -157,5 +157,5 @@ def _read_any_head(data: bytes) -> Head:
             }
     if not head:
         raise WireError("it has no metadata")
-    name, _, namespace, _, uid, version = (head.get(each, "") for each in _FIRST)
+    name, _, namespace, _, uid, version = (head.get(number, "") for number in _FIRST)
     return name, namespace, uid, version, None

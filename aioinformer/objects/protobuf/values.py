@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ..nesting import decode_any, reader_of
-from .wire import PIECE, VARINT, WireError, long_number, piece, signed, skip, text
+from .wire import PIECE, VARINT, WireError, long_number, piece, skip, text, to_signed
 
 Read = Callable[[bytes, int, int], Any]
 """Reads the value between two offsets."""
@@ -35,7 +35,7 @@ def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, 
         end: The end of the message.
         kinds: The wire type of each field, VARINT or PIECE; other fields are skipped.
     """
-    found: dict[int, Any] = {}
+    fields: dict[int, Any] = {}
     while at < end:
         tag, at = long_number(data, at)
         number, kind = tag >> 3, tag & 7
@@ -45,13 +45,13 @@ def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, 
             raise WireError(f"field {number} has the wrong wire type {kind}")
         elif kind == VARINT:
             value, at = long_number(data, at)
-            found[number] = signed(value)
+            fields[number] = to_signed(value)
         else:
             begin, at = piece(data, at, end)
-            found[number] = data[begin:at]
+            fields[number] = data[begin:at]
     if at > end:
         raise WireError("a message is longer than the message that contains it")
-    return found
+    return fields
 
 
 def _moment(data: bytes, at: int, end: int, timespec: str) -> str:
@@ -94,7 +94,7 @@ def _raw(data: bytes, at: int, end: int) -> Any:
 _check = reader_of(msgspec.Raw)
 
 
-def undecoded(data: bytes, at: int, end: int) -> msgspec.Raw | None:
+def read_raw(data: bytes, at: int, end: int) -> msgspec.Raw | None:
     """Read a runtime.RawExtension or metav1.FieldsV1 as it is."""
     raw = _fields(data, at, end, {1: PIECE}).get(1)
     return _check(raw) if raw else None
@@ -102,20 +102,20 @@ def undecoded(data: bytes, at: int, end: int) -> msgspec.Raw | None:
 
 def _strings(data: bytes, at: int, end: int) -> list[str]:
     """Read a list of strings that is a message, such as a map's value."""
-    found: list[str] = []
+    strings: list[str] = []
     while at < end:
         tag, at = long_number(data, at)
         begin, at = piece(data, at, end) if tag & 7 == PIECE else (at, skip(tag & 7, data, at, end))
         if tag >> 3 == 1:
-            found.append(text(data, begin, at))
-    return found
+            strings.append(text(data, begin, at))
+    return strings
 
 
 LONGEST_CACHED = 64
 """Most bytes of a cached value: longer values rarely repeat, and would fill the memory."""
 
 
-def _cached(read: Read) -> Read:
+def _cache(read: Read) -> Read:
     """Cache the values of a reader: many repeat, such as the times of a pod's conditions."""
     cached = lru_cache(maxsize=4096)(lambda value: read(value, 0, len(value)))
     return lambda data, at, end: cached(data[at:end]) if end - at <= LONGEST_CACHED else read(data, at, end)
@@ -124,14 +124,14 @@ def _cached(read: Read) -> Read:
 PIECES: dict[str, tuple[Read, Any]] = {
     "string": (text, ""),
     "bytes": (_base64, None),
-    "time": (_cached(_time), None),
+    "time": (_cache(_time), None),
     "microTime": (_micro_time, None),
-    "quantity": (_cached(_quantity), "0"),
-    "intOrString": (_cached(_int_or_string), 0),
+    "quantity": (_cache(_quantity), "0"),
+    "intOrString": (_cache(_int_or_string), 0),
     "raw": (_raw, None),
     "strings": (_strings, None),
 }
 """Readers of length-delimited types, and JSON's values for missing ones."""
 
-NUMBERS: dict[str, tuple[Callable[[int], Any], Any]] = {"int": (signed, 0), "bool": (bool, False)}
+NUMBERS: dict[str, tuple[Callable[[int], Any], Any]] = {"int": (to_signed, 0), "bool": (bool, False)}
 """Readers of varint types, and JSON's values for missing ones."""

@@ -37,18 +37,18 @@ def long_number(data: bytes, at: int) -> tuple[int, int]:
     raise WireError("a varint is longer than ten bytes")
 
 
-def written(number: int) -> bytes:
+def write_varint(number: int) -> bytes:
     """Encode a varint."""
     number &= 0xFFFF_FFFF_FFFF_FFFF
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)
 
 
-def signed(number: int) -> int:
+def to_signed(number: int) -> int:
     """Return a varint as a signed number (two's complement of 64 bits)."""
     number &= 0xFFFF_FFFF_FFFF_FFFF
     return number - (1 << 64) if number >> 63 else number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..kinds import declared
+from ..kinds import resource_named
 from ..operator import Operator
 from ..rights import EVENTS, LEASES, Right
 from .installation import Installation, Object
@@ -26,11 +26,15 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
     if installation.watched is None:
         yield from _role(installation, rules(rights))
     else:
-        yield from _role(installation, rules(each for each in rights if not each.namespaced))
-        own = rules(each for each in rights if each.namespaced)
+        yield from _role(installation, rules(right for right in rights if not right.namespaced))
+        own = rules(right for right in rights if right.namespaced)
         yield from _role(installation, own, installation.watched)
-        if operator.events and not all(declared(each).namespaced for each in operator.reconciled):
-            events = [each for each in rights if each.plural == EVENTS.plural and each.group == EVENTS.group]
+        if operator.events and not all(
+            resource_named(resource).namespaced for resource in operator.reconciled
+        ):
+            events = [
+                right for right in rights if right.plural == EVENTS.plural and right.group == EVENTS.group
+            ]
             yield from _role(installation, rules(events), _OF_CLUSTER, "-events")
     if installation.elects:
         create, use = rules([Right.of(LEASES, ("create",)), Right.of(LEASES, ("get", "update"))])
@@ -41,8 +45,8 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
 def rules(rights: Iterable[Right]) -> list[Object]:
     """Return rights as the rules of a Role: one for all resources of a group with the same verbs."""
     resources: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for each in rights:
-        resources.setdefault((each.group, each.verbs), []).append(each.resource)
+    for right in rights:
+        resources.setdefault((right.group, right.verbs), []).append(right.resource)
     return [
         {"apiGroups": [group], "resources": names, "verbs": [*verbs]}
         for (group, verbs), names in resources.items()

@@ -30,8 +30,8 @@ def write_kustomization(objects: Iterable[Object], folder: Path) -> list[Path]:
         ConfigError: The folder has a file of the same name that this function did not write, or cannot be written.
     """
     by_kind: dict[str, list[Object]] = {}
-    for each in objects:
-        by_kind.setdefault(f"{each['kind'].lower()}.yaml", []).append(each)
+    for obj in objects:
+        by_kind.setdefault(f"{obj['kind'].lower()}.yaml", []).append(obj)
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -56,15 +56,15 @@ def _make_room(folder: Path, names: Iterable[str]) -> None:
     Raises:
         ConfigError: Another file has one of the names.
     """
-    earlier = [each for each in folder.glob("*.yaml") if _is_ours(each)]
+    earlier = [file for file in folder.glob("*.yaml") if _is_ours(file)]
     foreign = [name for name in names if (folder / name).exists() and folder / name not in earlier]
     if foreign:
         raise ConfigError(
             f"{folder} has a {' and a '.join(foreign)} that aioinformer manifests did not write: name another folder, "
             "or remove it"
         )
-    for each in earlier:
-        each.unlink()
+    for file in earlier:
+        file.unlink()
 
 
 def _is_ours(path: Path) -> bool:

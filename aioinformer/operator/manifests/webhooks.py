@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 
 from ...errors import ConfigError
-from ..definitions import unconverted
+from ..definitions import find_unconverted
 from ..operator import Operator
 from ..webhooks.configuration import NAMESPACE_LABEL, Reached
 from .installation import WEBHOOK_SUFFIX, Installation, Object
@@ -20,9 +20,11 @@ _INJECT = "cert-manager.io/inject-ca-from"
 
 def definitions(operator: Operator, installation: Installation) -> list[Object]:
     """Return the CustomResourceDefinitions, with their conversion webhooks. Log what conversions are missing."""
-    for text in unconverted(operator):
+    for text in find_unconverted(operator):
         logger.warning("%s", text)
-    return operator.definitions(annotations=_annotations(installation), **_reached(installation))
+    return operator.definitions(
+        annotations=_annotations(installation), **_describe_webhook_address(installation)
+    )
 
 
 def registrations(operator: Operator, installation: Installation) -> Iterator[Object]:
@@ -31,19 +33,21 @@ def registrations(operator: Operator, installation: Installation) -> Iterator[Ob
     Raises:
         ConfigError: The webhooks would never be called, or the authority's certificate is invalid.
     """
-    made = operator.webhook_configurations(annotations=_annotations(installation), **_reached(installation))
+    made = operator.webhook_configurations(
+        annotations=_annotations(installation), **_describe_webhook_address(installation)
+    )
     if made and installation.watched == installation.home:
         raise ConfigError(
             f"{operator.name} works in the namespace {installation.home} alone, and its pods run there, too. Webhooks "
             "are not called for the namespace of their pods: pass another --install-namespace"
         )
-    for each in made:
-        each["metadata"] |= installation.metadata(namespace="")
+    for configuration in made:
+        configuration["metadata"] |= installation.metadata(namespace="")
         if installation.watched is not None:
             only = {"key": NAMESPACE_LABEL, "operator": "In", "values": [installation.watched]}
-            for webhook in each["webhooks"]:
+            for webhook in configuration["webhooks"]:
                 webhook["namespaceSelector"]["matchExpressions"].append(only)
-        yield each
+        yield configuration
 
 
 def certificates(installation: Installation) -> Iterator[Object]:
@@ -65,7 +69,7 @@ def certificates(installation: Installation) -> Iterator[Object]:
     }
 
 
-def _reached(installation: Installation) -> Reached:
+def _describe_webhook_address(installation: Installation) -> Reached:
     reached: Reached = {"service": f"{installation.home}/{installation.name}{WEBHOOK_SUFFIX}"}
     if installation.ca_bundle is not None:
         reached["ca_bundle"] = installation.ca_bundle

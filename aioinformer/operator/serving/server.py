@@ -19,7 +19,7 @@ from ..._core.bounded_server import Body, BoundedServer
 from ..._core.checks import require_count
 from ...errors import ConfigError
 from ...informer import Health
-from .snapshot import LISTED, MOST_LISTED, Debug, shortened
+from .snapshot import LISTED, MOST_LISTED, Debug, shorten
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -73,7 +73,7 @@ class Serving:
         self._debug = debug
         self._host = host
         self._metrics_port, self._probe_port = metrics_port, probe_port
-        self._debug_hosts = {each.lower() for each in debug_hosts}
+        self._debug_hosts = {name.lower() for name in debug_hosts}
         self._serves_webhooks = webhooks
         self._page = files(__name__.rpartition(".")[0]).joinpath("debug.html").read_bytes()
         self._stack = AsyncExitStack()
@@ -191,8 +191,8 @@ def _answer(health: Health, others: Iterable[str] = ()) -> web.Response:
         health: What it reports.
         others: Reasons that do not count here, for people.
     """
-    lines = ["ok", *(f"(not ready: {shortened(reason)})" for reason in others)]
+    lines = ["ok", *(f"(not ready: {shorten(reason)})" for reason in others)]
     if not health:
-        lines = [shortened(reason) for reason in health.reasons]
-    lines += (f"warning: {shortened(warning)}" for warning in health.warnings)
+        lines = [shorten(reason) for reason in health.reasons]
+    lines += (f"warning: {shorten(warning)}" for warning in health.warnings)
     return web.Response(status=200 if health else 503, text="".join(f"{line}\n" for line in lines))

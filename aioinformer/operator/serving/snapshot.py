@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ...errors import said
+from ...errors import message_of
 from ...informer import InformerState
 from ...leaderelection import LeaderElector
 from ...tracing import StageTimes
@@ -73,12 +73,12 @@ class Debug:
             "ready": ready.reasons,
             "warnings": ready.warnings,
             "leader": self._leader(state.leading, state.election_error),
-            "informers": [_informer(each) for each in state.informers],
+            "informers": [_informer(informer) for informer in state.informers],
             "controllers": [
-                _controller(*each) for each in zip(manager.controllers, state.controllers, strict=True)
+                _controller(*pair) for pair in zip(manager.controllers, state.controllers, strict=True)
             ],
             "webhooks": state.webhooks,
-            "failing": self._failing(contains.casefold(), limit),
+            "failing": self._list_failing(contains.casefold(), limit),
             "stages": self._stage_times(),
         }
         plain: dict[str, Any] = _with_short_texts(msgspec.to_builtins(snapshot, enc_hook=str, str_keys=True))
@@ -94,37 +94,40 @@ class Debug:
             "identity": None if state is None else state.identity,
             "leader": None if state is None else state.leader,
             "renewed_seconds": None if state is None else state.renewed_seconds,
-            "error": None if error is None else said(error),
+            "error": None if error is None else message_of(error),
         }
 
-    def _failing(self, contains: str, limit: int) -> dict[str, Any]:
+    def _list_failing(self, contains: str, limit: int) -> dict[str, Any]:
         listed: list[dict[str, Any]] = []
         total = matching = 0
         for controller in self.manager.controllers:
-            for each in controller.failing():
+            for failure in controller.failing():
                 total += 1
-                if contains and contains not in f"{controller.name} {each.key} {each.error}".casefold():
+                if contains and contains not in f"{controller.name} {failure.key} {failure.error}".casefold():
                     continue
                 matching += 1
                 if len(listed) < limit:
-                    listed.append({"controller": controller.name, **msgspec.to_builtins(each)})
+                    listed.append({"controller": controller.name, **msgspec.to_builtins(failure)})
         return {"total": total, "matching": matching, "keys": listed}
 
     def _stage_times(self) -> dict[str, Any] | None:
         if self._stages is None:
             return None
         shares = self._stages.percentiles(0.5, 0.99)
-        return {"traces": len(self._stages), "seconds": {name: list(each) for name, each in shares.items()}}
+        return {
+            "traces": len(self._stages),
+            "seconds": {name: list(percentiles) for name, percentiles in shares.items()},
+        }
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text of at most LONGEST_TEXT characters, and how long it was."""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}... ({len(text):,} characters)"
 
 
 def _with_short_texts(value: Any) -> Any:
     if isinstance(value, str):
-        return shortened(value)
+        return shorten(value)
     if isinstance(value, dict):
         return {name: _with_short_texts(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -142,13 +145,13 @@ def _informer(state: InformerState) -> dict[str, Any]:
         "polling": state.polling,
         "queue_depth": state.queue_depth,
         "idle_seconds": state.idle_seconds,
-        "events": sum(each.events for each in reflectors),
-        "lists": sum(each.lists for each in reflectors),
-        "watches": sum(each.watches for each in reflectors),
+        "events": sum(reflector.events for reflector in reflectors),
+        "lists": sum(reflector.lists for reflector in reflectors),
+        "watches": sum(reflector.watches for reflector in reflectors),
         "rejected": state.rejected,
         "undecodable": state.undecodable,
         "undecodable_errors": state.undecodable_errors,
-        "last_error": None if state.last_error is None else said(state.last_error),
+        "last_error": None if state.last_error is None else message_of(state.last_error),
         "handlers": state.handlers,
     }
 
@@ -168,7 +171,7 @@ def _controller(controller: Controller[Any], state: ControllerState) -> dict[str
         "failing": state.failing,
         "given_up": state.given_up,
         "last_error_key": state.last_error_key,
-        "last_error": None if state.last_error is None else said(state.last_error),
+        "last_error": None if state.last_error is None else message_of(state.last_error),
         "running": state.running[:MOST_RUNNING],
         "running_total": len(state.running),
         "triggers": state.triggers,

@@ -17,7 +17,7 @@ from ...objects.nested_encoding import encode_nested
 from ...typed import CustomResource
 from ..context import Context
 from ..declarations import require_handler, takes_context, with_context
-from ..kinds import Kind, Named, declared, resource_of, shown
+from ..kinds import Kind, ResourceReference, resource_named, resource_of, show
 from ..mistakes import Mistakes
 from ..rights import LEASES
 from .patching import Step, json_patch
@@ -76,7 +76,7 @@ class Admission:
 
     operator: str
     mutates: bool
-    resource: Named
+    resource: ResourceReference
     function: Callable[..., Any]
     operations: Sequence[Operation] = ("CREATE", "UPDATE")
     subresource: str = ""
@@ -138,13 +138,13 @@ class Admission:
             ConfigError: It is invalid; the message has all mistakes.
         """
         called = getattr(self.function, "__name__", repr(self.function))
-        mistakes = Mistakes(f"{self.operator}: {self.verb}({shown(self.resource)}) {called}")
+        mistakes = Mistakes(f"{self.operator}: {self.verb}({show(self.resource)}) {called}")
         mistakes.of(require_handler, self.verb, self.function, "review")
         if isinstance(self.resource, Kind):
             mistakes.add(
-                f"a webhook takes a class or a name, not {self.resource!r}: pass {shown(self.resource)}"
+                f"a webhook takes a class or a name, not {self.resource!r}: pass {show(self.resource)}"
             )
-        resource = mistakes.of(declared, self.resource)
+        resource = mistakes.of(resource_named, self.resource)
         if resource is not None:
             self._check_resource(mistakes, resource, others)
         mistakes.of(require_flag, "side_effects", self.side_effects)
@@ -177,22 +177,22 @@ class Admission:
                 f"the objects of {resource.plural}/{self.subresource} are no {self.resource.__name__}: name it "
                 f"by the text {str(resource)!r}, not by the class"
             )
-        if any((each.mutates, each.title) == (self.mutates, self.title) for each in others):
+        if any((other.mutates, other.title) == (self.mutates, self.title) for other in others):
             mistakes.add(f"another webhook is named {self.title} already: pass name= to one of them")
 
     def _check_operations(self, mistakes: Mistakes) -> None:
         if isinstance(self.operations, str) or not self.operations:
             mistakes.add(f"operations must be a list such as ['CREATE'], not {self.operations!r}")
             return
-        for each in self.operations:
-            if each not in OPERATIONS:
-                mistakes.add(f"operations has {each!r}: use {', '.join(OPERATIONS)}")
+        for operation in self.operations:
+            if operation not in OPERATIONS:
+                mistakes.add(f"operations has {operation!r}: use {', '.join(OPERATIONS)}")
         if self.mutates and "DELETE" in self.operations:
             mistakes.add("mutate has the operation DELETE: there is nothing to change; use validate")
 
     # -- answers -------------------------------------------------------------------------------------------
 
-    def bound(self, context: Context | None) -> Callable[[AdmissionRequest], Awaitable[dict[str, Any]]]:
+    def bind(self, context: Context | None) -> Callable[[AdmissionRequest], Awaitable[dict[str, Any]]]:
         """Return a function that answers requests with an AdmissionResponse.
 
         Args:
@@ -258,9 +258,9 @@ class Admission:
             )
         if returned is None and not review.was_read:
             return None
-        return json_patch(review.raw, self._wanted(review, returned))
+        return json_patch(review.raw, self._result_of(review, returned))
 
-    def _wanted(self, review: AdmissionReview[Any], returned: object) -> object:
+    def _result_of(self, review: AdmissionReview[Any], returned: object) -> object:
         """Return the object as the function wants it: what it returned, or the review's, changed in place."""
         if returned is None:
             return review.object
@@ -278,9 +278,9 @@ class Admission:
     def _status(self, review: AdmissionReview[Any]) -> dict[str, Any]:
         """Return why the request is denied: Invalid with causes if fields are named, else Forbidden."""
         causes = [
-            {"reason": "FieldValueInvalid", "message": each.message, "field": each.field}
-            for each in review.denials
-            if each.field
+            {"reason": "FieldValueInvalid", "message": denial.message, "field": denial.field}
+            for denial in review.denials
+            if denial.field
         ]
         status: dict[str, Any] = {
             "status": "Failure",

@@ -17,7 +17,7 @@ import msgspec
 from ..._core.cancellation import maybe_await, time_limit
 from ..._core.failure_log import FailureLog
 from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from ...errors import said
+from ...errors import message_of
 from ...objects.nesting import DECODE_ERRORS, reader_of
 from ..webhook_counts import CONVERT, WebhookCounts
 from .admission import Admission
@@ -100,18 +100,18 @@ class WebhookApp:
         self._endpoints: dict[str, _Endpoint] = {}
         self._counts: dict[tuple[str, str], WebhookCounts] = {}
         self._log = FailureLog("webhooks", logger)
-        for each, handle in admissions:
-            self._endpoints[each.path] = _Endpoint(
-                each.title,
+        for admission, handle in admissions:
+            self._endpoints[admission.path] = _Endpoint(
+                admission.title,
                 reader_of(_AdmissionReview),
                 "admission.k8s.io/v1 AdmissionReview",
                 handle,
-                float(each.timeout),
+                float(admission.timeout),
                 LARGEST_ADMISSION,
-                SlowCalls(each.title, logger),
+                SlowCalls(admission.title, logger),
             )
-            for operation in each.operations:
-                self._counted(each.path, operation)
+            for operation in admission.operations:
+                self._counts_of(admission.path, operation)
         for converter in converters:
             title = f"the conversion of {converter.name}"
             converter.on_unfit = partial(self._record_unconverted, title, converter.path)
@@ -124,26 +124,26 @@ class WebhookApp:
                 LARGEST_CONVERSION,
                 SlowCalls(title, logger),
             )
-            self._counted(converter.path, CONVERT)
+            self._counts_of(converter.path, CONVERT)
 
     @property
     def counts(self) -> Iterable[WebhookCounts]:
         """What each webhook has answered to each operation."""
         return self._counts.values()
 
-    def _counted(self, path: str, operation: str) -> WebhookCounts:
+    def _counts_of(self, path: str, operation: str) -> WebhookCounts:
         key = path, operation
-        found = self._counts.get(key)
-        if found is None:
-            found = self._counts[key] = WebhookCounts(*key)
-        return found
+        counts = self._counts.get(key)
+        if counts is None:
+            counts = self._counts[key] = WebhookCounts(*key)
+        return counts
 
     def _record_unconverted(self, title: str, path: str, key: str, error: Exception) -> None:
-        self._counted(path, CONVERT).unconverted += 1
+        self._counts_of(path, CONVERT).unconverted += 1
         self._log.log(
             error,
             "%s keeps the fields of %s as they are: it does not fit its class, and the function cannot convert it: %s",
-            title, key, said(error), level=logging.WARNING,
+            title, key, message_of(error), level=logging.WARNING,
         )  # fmt: skip
 
     @property
@@ -169,18 +169,18 @@ class WebhookApp:
         began = monotonic()
         deadline = SHARE * min(endpoint.timeout, _timeout(query))
         end = asyncio.get_running_loop().time() + deadline
-        found: Any = Answer.text(408, f"{endpoint.title}: the review was not read within {deadline:.3g} s")
+        answer: Any = Answer.text(408, f"{endpoint.title}: the review was not read within {deadline:.3g} s")
         with anyio.move_on_after(deadline):
-            found = await self._review(endpoint, method, content_type, chunks)
-        if isinstance(found, Answer):
-            counts = self._counted(path, "")
-            counts.record_failure(found.body.decode().strip())
+            answer = await self._review(endpoint, method, content_type, chunks)
+        if isinstance(answer, Answer):
+            counts = self._counts_of(path, "")
+            counts.record_failure(answer.body.decode().strip())
             counts.seconds.observe(monotonic() - began)
-            return found
-        counts = self._counted(path, getattr(found, "operation", CONVERT))
+            return answer
+        counts = self._counts_of(path, getattr(answer, "operation", CONVERT))
         counts.running += 1
         try:
-            return await self._handled(endpoint, found, deadline, end, counts)
+            return await self._handle(endpoint, answer, deadline, end, counts)
         finally:
             counts.running -= 1
             counts.seconds.observe(monotonic() - began)
@@ -212,7 +212,7 @@ class WebhookApp:
             return Answer.text(400, f"{endpoint.title} reads {endpoint.kind}, not {review.api_version}")
         return review.request
 
-    async def _handled(
+    async def _handle(
         self, endpoint: _Endpoint, request: Any, deadline: float, end: float, counts: WebhookCounts
     ) -> Answer:
         call = StepTimer(endpoint.handle(request))
@@ -232,8 +232,8 @@ class WebhookApp:
                 counts.record_failure(str(late), timed_out=True)
                 self._log.log(error, "%s %s and was cancelled", endpoint.title, late)
                 return Answer.text(500, f"{endpoint.title} {late}")
-            counts.record_failure(said(error))
-            self._log.log(error, "%s failed: %s", endpoint.title, said(error), traceback=error)
+            counts.record_failure(message_of(error))
+            self._log.log(error, "%s failed: %s", endpoint.title, message_of(error), traceback=error)
             return Answer.text(
                 500, f"{endpoint.title} failed: {type(error).__name__}; see the operator's log"
             )
@@ -259,19 +259,19 @@ class WebhookApp:
         headers = dict(scope["headers"])
         content_type = headers.get(b"content-type", b"").decode("latin-1")
         query = scope.get("query_string", b"").decode("latin-1")
-        found = await self.answer(scope["method"], path, query, content_type, _body(receive))
+        answer = await self.answer(scope["method"], path, query, content_type, _body(receive))
         sent = [
-            (b"content-type", found.content_type.encode()),
-            (b"content-length", str(len(found.body)).encode()),
+            (b"content-type", answer.content_type.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
         ]
-        await send({"type": "http.response.start", "status": found.status, "headers": sent})
-        await send({"type": "http.response.body", "body": found.body})
+        await send({"type": "http.response.start", "status": answer.status, "headers": sent})
+        await send({"type": "http.response.body", "body": answer.body})
 
 
 def _timeout(query: str) -> float:
     """Return the API server's timeout in seconds, which is in the query as Go writes it: ``timeout=10s``."""
-    found = _SECONDS.fullmatch(parse_qs(query).get("timeout", [""])[0])
-    return float(found[1]) if found else float("inf")
+    match = _SECONDS.fullmatch(parse_qs(query).get("timeout", [""])[0])
+    return float(match[1]) if match else float("inf")
 
 
 async def _body(receive: Callable[[], Awaitable[Message]]) -> AsyncIterator[bytes]:

@@ -97,7 +97,9 @@ def configurations(
     made = []
     for kind in ("Mutating", "Validating"):
         webhooks = [
-            _webhook(each, reached, namespace) for each in admissions if each.mutates == (kind == "Mutating")
+            _webhook(admission, reached, namespace)
+            for admission in admissions
+            if admission.mutates == (kind == "Mutating")
         ]
         if webhooks:
             metadata: Object = {"name": name}
@@ -114,45 +116,46 @@ def configurations(
     return made
 
 
-def _webhook(each: Admission, reached: Reached, namespace: str | None) -> Object:
-    resource = each.of
+def _webhook(admission: Admission, reached: Reached, namespace: str | None) -> Object:
+    resource = admission.of
     webhook: Object = {
-        "name": each.title,
-        "clientConfig": client_config(reached, each.path),
+        "name": admission.title,
+        "clientConfig": client_config(reached, admission.path),
         "rules": [
             {
                 "apiGroups": [resource.group],
                 "apiVersions": [resource.version or "*"],
                 "resources": [
-                    f"{resource.plural}/{each.subresource}" if each.subresource else resource.plural
+                    f"{resource.plural}/{admission.subresource}" if admission.subresource else resource.plural
                 ],
-                "operations": list(each.operations),
+                "operations": list(admission.operations),
                 "scope": "*" if not resource.kind else "Namespaced" if resource.namespaced else "Cluster",
             }
         ],
         "admissionReviewVersions": ["v1"],
-        "sideEffects": "NoneOnDryRun" if each.side_effects else "None",
-        "failurePolicy": each.failure_policy,
-        "timeoutSeconds": each.timeout,
+        "sideEffects": "NoneOnDryRun" if admission.side_effects else "None",
+        "failurePolicy": admission.failure_policy,
+        "timeoutSeconds": admission.timeout,
     }
-    if selector := _namespaces(each, namespace):
+    if selector := _namespaces(admission, namespace):
         webhook["namespaceSelector"] = selector
-    if each.object_selector:
-        webhook["objectSelector"] = dict(each.object_selector)
-    if each.match_conditions:
+    if admission.object_selector:
+        webhook["objectSelector"] = dict(admission.object_selector)
+    if admission.match_conditions:
         webhook["matchConditions"] = [
-            {"name": name, "expression": expression} for name, expression in each.match_conditions.items()
+            {"name": name, "expression": expression}
+            for name, expression in admission.match_conditions.items()
         ]
     return webhook
 
 
-def _namespaces(each: Admission, own: str | None) -> Object:
+def _namespaces(admission: Admission, own: str | None) -> Object:
     """Return the namespace selector.
 
     It excludes the operator's own namespace: its pods must start while the webhook is down. For Kubernetes' own kinds
     it excludes kube-system, too, unless that is selected.
     """
-    selector = dict(each.namespace_selector or {})
+    selector = dict(admission.namespace_selector or {})
     expressions = [*selector.get("matchExpressions", ())]
     labels = selector.get("matchLabels", {}).items()
     wanted = [*expressions, *({"key": key, "operator": "In", "values": [value]} for key, value in labels)]
@@ -164,11 +167,12 @@ def _namespaces(each: Admission, own: str | None) -> Object:
     }
     if own in selected:
         raise ConfigError(
-            f"{each.title} selects the operator's own namespace {own}: it could not start again after a failure. Take "
+            f"{admission.title} selects the operator's own namespace {own}: it could not start again after a "
+            "failure. Take "
             "this namespace out of its namespace_selector"
         )
     excluded = [] if own is None else [own]
-    if each.excludes_kube_system and KUBE_SYSTEM not in (selected | {own}):
+    if admission.excludes_kube_system and KUBE_SYSTEM not in (selected | {own}):
         excluded.append(KUBE_SYSTEM)
     if not excluded:
         return selector

@@ -20,11 +20,11 @@ from ...objects.nested_encoding import encode_nested
 from ...objects.nesting import decode_any, reader_of
 from ...typed import CustomResource
 from ..declarations import require_handler
-from ..kinds import declared
+from ..kinds import resource_named
 from ..mistakes import Mistakes
 from .partial import StandIns
 
-Kind = type[CustomResource]
+KindClass = type[CustomResource]
 
 MOST_LEVELS_OF_ANSWER = 9_997
 """Levels of an object that the API server can read in the answer, which adds three of its own."""
@@ -54,8 +54,8 @@ OnUnfit = Callable[[str, Exception], None]
 class Conversion:
     """A function from one version of a kind to another."""
 
-    old: Kind
-    new: Kind
+    old: KindClass
+    new: KindClass
     function: Callable[[Any], Any]
 
     def check(self, operator: str, others: Iterable[Conversion]) -> None:
@@ -68,11 +68,11 @@ class Conversion:
         mistakes = Mistakes(f"{operator}: convert {called}")
         mistakes.of(require_handler, "convert", self.function, "old")
         named: tuple[Any, Any] = (self.old, self.new)
-        for each in named:
-            if not (isinstance(each, type) and issubclass(each, CustomResource)):
-                mistakes.add(f"convert takes two CustomResource classes, not {each!r}")
+        for kind in named:
+            if not (isinstance(kind, type) and issubclass(kind, CustomResource)):
+                mistakes.add(f"convert takes two CustomResource classes, not {kind!r}")
         mistakes.raise_if_any()
-        old, new = mistakes.of(declared, self.old), mistakes.of(declared, self.new)
+        old, new = mistakes.of(resource_named, self.old), mistakes.of(resource_named, self.new)
         if old and new:
             if (old.group, old.plural) != (new.group, new.plural):
                 mistakes.add(f"{old} and {new} are different kinds: convert between versions of one kind")
@@ -80,7 +80,7 @@ class Conversion:
                 mistakes.add(
                     f"{self.old.__name__} and {self.new.__name__} are the same version {old.version}"
                 )
-        if any((each.old, each.new) == (self.old, self.new) for each in others):
+        if any((other.old, other.new) == (self.old, self.new) for other in others):
             mistakes.add(
                 f"there is a conversion from {self.old.__name__} to {self.new.__name__} already: remove one"
             )
@@ -106,14 +106,16 @@ class Converter:
         resource = resource_of_class(conversions[0].old)
         self.name = str(resource)
         self.path = f"/convert/{self.name}"
-        classes = dict.fromkeys(kind for each in conversions for kind in (each.old, each.new))
-        self._classes = {resource_of_class(each).api_version: each for each in classes}
+        classes = dict.fromkeys(
+            kind for conversion in conversions for kind in (conversion.old, conversion.new)
+        )
+        self._classes = {resource_of_class(kind).api_version: kind for kind in classes}
         self._steps = conversions
-        self._ways: dict[tuple[Kind, Kind], list[Conversion]] = {}
+        self._ways: dict[tuple[KindClass, KindClass], list[Conversion]] = {}
         mistakes = Mistakes(f"the conversions of {self.name}")
         for old in classes:
             for new in classes:
-                way = self._way(old, new)
+                way = self._find_path(old, new)
                 if way is None:
                     mistakes.add(
                         f"there is no way from {old.__name__} to {new.__name__}: add "
@@ -123,9 +125,9 @@ class Converter:
                     self._ways[old, new] = way
         mistakes.raise_if_any()
 
-    def _way(self, old: Kind, new: Kind) -> list[Conversion] | None:
+    def _find_path(self, old: KindClass, new: KindClass) -> list[Conversion] | None:
         """Return the fewest steps from one version to another."""
-        ways: dict[Kind, list[Conversion]] = {old: []}
+        ways: dict[KindClass, list[Conversion]] = {old: []}
         waiting = [old]
         for at in waiting:
             for step in self._steps:
@@ -140,14 +142,14 @@ class Converter:
         converted = []
         try:
             for raw in request.objects:
-                converted.append(await self._converted(bytes(raw), request.desired))
+                converted.append(await self._convert(bytes(raw), request.desired))
                 if budget.is_spent():
                     await budget.pause()
         except Denied as denial:
             return {"uid": request.uid, "result": {"status": "Failure", "message": str(denial)}}
         return {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
 
-    async def _converted(self, raw: bytes, desired: str) -> msgspec.Raw:
+    async def _convert(self, raw: bytes, desired: str) -> msgspec.Raw:
         head = _read_head(raw)
         old, new = self._classes.get(head.api_version), self._classes.get(desired)
         if old is None or new is None:
@@ -182,7 +184,9 @@ class Converter:
             )
         return msgspec.Raw(encoded)
 
-    async def _unfit(self, fields: dict[str, Any], old: Kind, way: Sequence[Conversion]) -> dict[str, Any]:
+    async def _unfit(
+        self, fields: dict[str, Any], old: KindClass, way: Sequence[Conversion]
+    ) -> dict[str, Any]:
         """Return an object that its class cannot hold, converted as far as it is there.
 
         The server sends partial objects in a server-side apply. An object that a function cannot convert without what

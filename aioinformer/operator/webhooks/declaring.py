@@ -11,11 +11,11 @@ from ...objects.kube_object import KubeObject
 from ...typed import CustomResource, crd
 from ..context import Context
 from ..declarations import require_declared
-from ..kinds import Named
+from ..kinds import ResourceReference
 from .admission import Admission, AdmissionOptions
 from .app import WebhookApp
 from .configuration import Object, Reached, client_config, configurations
-from .conversion import Conversion, Converter, Kind
+from .conversion import Conversion, Converter, KindClass
 from .review import AdmissionReview
 
 logger = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class DeclaresWebhooks:
     @overload
     def validate(self, resource: type[T], **options: Unpack[AdmissionOptions]) -> _Validates[T]: ...
 
-    def validate(self, resource: Named, **options: Unpack[AdmissionOptions]) -> _Validates[Any]:
+    def validate(self, resource: ResourceReference, **options: Unpack[AdmissionOptions]) -> _Validates[Any]:
         """Register a validating webhook, as a decorator of ``check(review)`` or ``check(review, context)``.
 
         It refuses a request by ``raise Denied(...)`` or ``review.deny(...)``.
@@ -117,7 +117,7 @@ class DeclaresWebhooks:
     @overload
     def mutate(self, resource: type[T], **options: Unpack[AdmissionOptions]) -> _Mutates[T, T]: ...
 
-    def mutate(self, resource: Named, **options: Unpack[AdmissionOptions]) -> _Mutates[Any, Any]:
+    def mutate(self, resource: ResourceReference, **options: Unpack[AdmissionOptions]) -> _Mutates[Any, Any]:
         """Register a mutating webhook, as a decorator of ``fill(review)`` or ``fill(review, context)``.
 
         It returns the object as it should be; or it changes ``review.object`` and returns None. The server gets the
@@ -133,7 +133,7 @@ class DeclaresWebhooks:
         return self._admission(resource, options, mutates=True)
 
     def _admission(
-        self, resource: Named, options: AdmissionOptions, *, mutates: bool
+        self, resource: ResourceReference, options: AdmissionOptions, *, mutates: bool
     ) -> Callable[[Any], Any]:
         decorator = "mutate" if mutates else "validate"
         require_declared(self.name, decorator, resource, options, AdmissionOptions)
@@ -173,20 +173,25 @@ class DeclaresWebhooks:
     # -- serving -------------------------------------------------------------------------------------------
 
     def _webhook_app(self, context: Context | None) -> WebhookApp:
-        self._tell_of_scale()
+        self._log_missed_scale()
         return WebhookApp(
-            [(each, each.bound(context)) for each in self._admissions], self._converters().values()
+            [(admission, admission.bind(context)) for admission in self._admissions],
+            self._converters().values(),
         )
 
-    def _tell_of_scale(self) -> None:
+    def _log_missed_scale(self) -> None:
         """Log which webhooks are not called when the scale of their objects changes."""
-        asked = {(each.of.group, each.of.plural) for each in self._admissions if each.subresource == "scale"}
-        for each in self._admissions:
-            if each.misses_scale and (each.of.group, each.of.plural) not in asked:
+        asked = {
+            (admission.of.group, admission.of.plural)
+            for admission in self._admissions
+            if admission.subresource == "scale"
+        }
+        for admission in self._admissions:
+            if admission.misses_scale and (admission.of.group, admission.of.plural) not in asked:
                 logger.info(
                     "%s is not called for %s/scale, by which kubectl scale and autoscalers change the replicas: that "
                     "needs %s(%r, subresource='scale')",
-                    each.title, each.of.plural, each.verb, str(each.of),
+                    admission.title, admission.of.plural, admission.verb, str(admission.of),
                 )  # fmt: skip
 
     def _converters(self) -> dict[str, Converter]:
@@ -196,16 +201,16 @@ class DeclaresWebhooks:
             ConfigError: Conversions are missing.
         """
         kinds: dict[str, list[Conversion]] = {}
-        for each in self._conversions:
-            kinds.setdefault(str(resource_of_class(each.old)), []).append(each)
+        for conversion in self._conversions:
+            kinds.setdefault(str(resource_of_class(conversion.old)), []).append(conversion)
         return {name: Converter(its) for name, its in kinds.items()}
 
     @property
-    def _webhook_classes(self) -> list[Kind]:
+    def _webhook_classes(self) -> list[KindClass]:
         """The CustomResource classes that webhooks name."""
-        named = [each.resource for each in self._admissions]
-        named += [kind for each in self._conversions for kind in (each.old, each.new)]
-        return [each for each in named if isinstance(each, type) and issubclass(each, CustomResource)]
+        named = [admission.resource for admission in self._admissions]
+        named += [kind for conversion in self._conversions for kind in (conversion.old, conversion.new)]
+        return [kind for kind in named if isinstance(kind, type) and issubclass(kind, CustomResource)]
 
     @property
     def converted_kinds(self) -> set[str]:

@@ -92,7 +92,7 @@ class StandIns:
             DecodeError: A field is of another JSON type.
         """
         self._values = {*_plain_values(fields)}
-        return self._read(fields, _reading_type(kind))
+        return self._read(fields, _type_to_read(kind))
 
     def _read(self, value: Any, annotation: Any) -> Any:
         try:
@@ -228,7 +228,7 @@ _ZEROS: dict[type, Any] = {
 
 
 @lru_cache(maxsize=64)
-def _reading_type(kind: Any) -> Any:
+def _type_to_read(kind: Any) -> Any:
     return without_limits(kind)
 
 

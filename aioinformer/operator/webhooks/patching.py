@@ -55,7 +55,7 @@ def apply_patch(fields: Step, steps: Iterable[Step]) -> None:
     """Change an object as the steps of ``json_patch`` say, which are about fields only."""
     for step in steps:
         at: Any = fields
-        *parents, last = map(_unescaped, step["path"].split("/")[1:])
+        *parents, last = map(_unescape, step["path"].split("/")[1:])
         for name in parents:
             at = at[name]
         if step["op"] == "remove":
@@ -76,19 +76,19 @@ def _steps(before: Any, after: Any) -> Iterator[Step]:
                 yield {"op": "replace", "path": path, "value": new}
             continue
         for name in old:
-            at = f"{path}/{_escaped(name)}"
+            at = f"{path}/{_escape(name)}"
             if name in new:
                 remaining.append((at, old[name], new[name]))
             else:
                 yield {"op": "remove", "path": at}
         for name in new:
             if name not in old:
-                yield {"op": "add", "path": f"{path}/{_escaped(name)}", "value": new[name]}
+                yield {"op": "add", "path": f"{path}/{_escape(name)}", "value": new[name]}
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _unescaped(name: str) -> str:
+def _unescape(name: str) -> str:
     return name.replace("~1", "/").replace("~0", "~")

@@ -26,7 +26,7 @@ class UserInfo(msgspec.Struct, frozen=True):
     extra: dict[str, list[str]] = {}
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _GroupVersionKind(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
@@ -35,7 +35,7 @@ class AdmissionRequest(msgspec.Struct, rename="camel", kw_only=True):
 
     uid: str
     operation: Operation
-    kind: _Kind = _Kind()
+    kind: _GroupVersionKind = _GroupVersionKind()
     name: str = ""
     namespace: str = ""
     sub_resource: str = ""

@@ -96,7 +96,7 @@ class WebhookServer:
             await self._stack.aclose()
 
     async def _serve(self, request: web.BaseRequest, body: Body) -> web.Response:
-        found = await self._app.answer(
+        answer = await self._app.answer(
             request.method,
             request.path,
             request.query_string,
@@ -104,7 +104,7 @@ class WebhookServer:
             body,
         )
         return web.Response(
-            status=found.status, body=found.body, headers={"Content-Type": found.content_type}
+            status=answer.status, body=answer.body, headers={"Content-Type": answer.content_type}
         )
 
     async def _watch(self) -> None:
@@ -183,8 +183,8 @@ class _Certificate:
 
     def _times(self) -> list[tuple[int, int, int]]:
         return [
-            (found.st_mtime_ns, found.st_ino, found.st_size)
-            for found in map(os.stat, (self._cert, self._key))
+            (status.st_mtime_ns, status.st_ino, status.st_size)
+            for status in map(os.stat, (self._cert, self._key))
         ]
 
 

@@ -62,11 +62,13 @@ async def try_review(
         ConfigError: No webhook is called for the object and the operation, or one takes a context and there is none.
         Exception: A webhook failed.
     """
-    fields, before = _encoded(obj), None if old is None else _encoded(old)
+    fields, before = _encode(obj), None if old is None else _encode(old)
     called = [
-        each
-        for each in admissions
-        if operation in each.operations and each.subresource == subresource and _is_of(each, obj, fields)
+        admission
+        for admission in admissions
+        if operation in admission.operations
+        and admission.subresource == subresource
+        and _is_of(admission, obj, fields)
     ]
     if not called:
         raise ConfigError(
@@ -75,7 +77,7 @@ async def try_review(
         )
     warnings: list[str] = []
     denials: list[ApiError] = []
-    for each in sorted(called, key=lambda each: not each.mutates):
+    for admission in sorted(called, key=lambda admission: not admission.mutates):
         metadata = fields.get("metadata") or {}
         request = {
             "uid": "test",
@@ -88,22 +90,22 @@ async def try_review(
             "oldObject": fields if operation == "DELETE" else before,
             "dryRun": dry_run,
         }
-        handle = each.bound(context)
+        handle = admission.bind(context)
         response = await handle(_read_request(encode_nested(request)))
         warnings += response.get("warnings", ())
         if (status := response.get("status")) is not None:
             denials.append(
                 ApiError(status["code"], status["reason"], status["message"], status.get("details"))
             )
-            if each.mutates:
+            if admission.mutates:
                 break  # the server asks no other
         elif "patch" in response:
             apply_patch(fields, decode_any(base64.b64decode(response["patch"])))
     return Reviewed(
         not denials,
         codec_for(type(obj)).decode(encode_nested(fields)),
-        "; ".join(each.message for each in denials),
-        tuple(cause for each in denials for cause in each.causes),
+        "; ".join(denial.message for denial in denials),
+        tuple(cause for denial in denials for cause in denial.causes),
         tuple(warnings),
     )
 
@@ -111,17 +113,17 @@ async def try_review(
 _read_request = reader_of(AdmissionRequest)
 
 
-def _encoded(obj: Any) -> Object:
+def _encode(obj: Any) -> Object:
     """Return an object as the server would send it. It shares nothing with the original."""
     fields: Object = decode_any(encode_nested(fields_of(obj)))
     return fields
 
 
-def _is_of(each: Admission, obj: Any, fields: Object) -> bool:
+def _is_of(admission: Admission, obj: Any, fields: Object) -> bool:
     """Return whether a webhook is called for objects of this kind and version."""
-    if each.subresource in OTHER_KINDS:  # a Scale does not say whose it is
+    if admission.subresource in OTHER_KINDS:  # a Scale does not say whose it is
         return True
-    called = each.of
+    called = admission.of
     if isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject):
         kind = resource_of_class(type(obj))
         group, version, plural = kind.group, kind.version, kind.plural

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing.access.jwt import SigningKey
 from aioinformer.testing.errors import StatusError, TestingError, bad_request, field_invalid, invalid
 from aioinformer.testing.objects import Object, timestamp
-from aioinformer.testing.schema.gotext import group_version, quoted
+from aioinformer.testing.schema.gotext import group_version, quote
 from aioinformer.testing.storage.builtin import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
 from aioinformer.testing.storage.codec import load
 from aioinformer.testing.users import User, user_of
@@ -61,7 +61,7 @@ class Accounts:
         account = self._cluster.get(SERVICE_ACCOUNTS, namespace, name)
         seconds, audiences = spec["expirationSeconds"], spec.get("audiences") or [ISSUER]
         _check_duration(seconds)
-        bound = self._bound(namespace, name, spec.get("boundObjectRef"))
+        bound = self._claims_of_bound(namespace, name, spec.get("boundObjectRef"))
         now = int(self._cluster.time())
         token = self._key.sign(
             {
@@ -112,12 +112,12 @@ class Accounts:
         if claims is None:
             raise TokenError("invalid bearer token")
         wanted = audiences or [ISSUER]
-        shared = [each for each in claims["aud"] if each in wanted]
+        shared = [audience for audience in claims["aud"] if audience in wanted]
         if not shared:
-            ours, theirs = quoted(wanted), quoted(claims["aud"])
-            raise _refused(f"token audiences {theirs} is invalid for the target audiences {ours}")
+            ours, theirs = quote(wanted), quote(claims["aud"])
+            raise _token_error(f"token audiences {theirs} is invalid for the target audiences {ours}")
         if claims["exp"] <= self._cluster.time():
-            raise _refused("service account token has expired")
+            raise _token_error("service account token has expired")
         own = claims["kubernetes.io"]
         self._check_account(own["namespace"], own["serviceaccount"])
         extra = {f"{_EXTRA}/credential-id": (f"JTI={claims['jti']}",)}
@@ -131,23 +131,23 @@ class Accounts:
         return user_of(claims["sub"], uid=own["serviceaccount"]["uid"], extra=extra), shared
 
     def _check_account(self, namespace: str, claim: dict[str, str]) -> None:
-        found = self._cluster.find(SERVICE_ACCOUNTS, namespace, claim["name"])
-        if found is None:
-            raise _refused(f'serviceaccounts "{claim["name"]}" not found')
-        if found.uid != claim["uid"]:
-            raise _refused(f"service account UID ({found.uid}) does not match claim ({claim['uid']})")
+        stored = self._cluster.find(SERVICE_ACCOUNTS, namespace, claim["name"])
+        if stored is None:
+            raise _token_error(f'serviceaccounts "{claim["name"]}" not found')
+        if stored.uid != claim["uid"]:
+            raise _token_error(f"service account UID ({stored.uid}) does not match claim ({claim['uid']})")
 
     def _check_bound(self, resource: ResourceType, namespace: str, claim: dict[str, str]) -> None:
-        found = self._cluster.find(resource, namespace if resource.namespaced else "", claim["name"])
-        if found is None:
-            raise _refused("service account token has been invalidated")
-        if found.uid != claim["uid"]:
+        stored = self._cluster.find(resource, namespace if resource.namespaced else "", claim["name"])
+        if stored is None:
+            raise _token_error("service account token has been invalidated")
+        if stored.uid != claim["uid"]:
             kind = resource.kind.lower()
-            raise _refused(
-                f"{kind} UID ({found.uid}) does not match service account {kind} ref claim ({claim['uid']})"
+            raise _token_error(
+                f"{kind} UID ({stored.uid}) does not match service account {kind} ref claim ({claim['uid']})"
             )
 
-    def _bound(self, namespace: str, account: str, reference: Any) -> dict[str, dict[str, str]]:
+    def _claims_of_bound(self, namespace: str, account: str, reference: Any) -> dict[str, dict[str, str]]:
         """Return the claims about the object that a token is bound to."""
         if not reference:
             return {}
@@ -158,10 +158,10 @@ class Accounts:
             raise bad_request(f"cannot bind token to object of type {given}")
         if not (name := reference.get("name")):
             raise bad_request("Name parameter required.")
-        found = self._cluster.get(resource, namespace if resource.namespaced else "", name)
-        claims = {kind.lower(): {"name": name, "uid": found.uid}}
+        stored = self._cluster.get(resource, namespace if resource.namespaced else "", name)
+        claims = {kind.lower(): {"name": name, "uid": stored.uid}}
         if resource is PODS:
-            spec = load(PODS, found).get("spec") or {}
+            spec = load(PODS, stored).get("spec") or {}
             if spec.get("serviceAccountName") != account:
                 raise bad_request(
                     f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount '
@@ -170,8 +170,8 @@ class Accounts:
             if node := spec.get("nodeName"):
                 at = self._cluster.find(NODES, "", node)
                 claims["node"] = {"name": node, **({} if at is None else {"uid": at.uid})}
-        if (uid := reference.get("uid")) and uid != found.uid:
-            raise _replaced(kind, name, uid)
+        if (uid := reference.get("uid")) and uid != stored.uid:
+            raise _replaced_error(kind, name, uid)
         return claims
 
 
@@ -185,7 +185,7 @@ def _check_duration(seconds: int) -> None:
         raise invalid("TokenRequest", _GROUP, "", [field_invalid("spec.expirationSeconds", seconds, why)])
 
 
-def _replaced(kind: str, name: str, uid: str) -> StatusError:
+def _replaced_error(kind: str, name: str, uid: str) -> StatusError:
     return StatusError(
         409,
         "Conflict",
@@ -195,5 +195,5 @@ def _replaced(kind: str, name: str, uid: str) -> StatusError:
     )
 
 
-def _refused(why: str) -> TokenError:
+def _token_error(why: str) -> TokenError:
     return TokenError(f"[invalid bearer token, {why}]")

@@ -66,7 +66,7 @@ def permits(rule: Mapping[str, Any], access: Access) -> bool:
     if access.path:
         paths = rule.get("nonResourceURLs") or ()
         return any(
-            access.path.startswith(each[:-1]) if each.endswith("*") else access.path == each for each in paths
+            access.path.startswith(path[:-1]) if path.endswith("*") else access.path == path for path in paths
         )
     names: Collection[str] = rule.get("resourceNames") or ()
     _, slash, subresource = access.resource.partition("/")
@@ -141,13 +141,13 @@ class Authorizer:
         if wanted is not None:
             self._check_impersonation(request, user, wanted)
         if any(rule.use(request) for rule in list(self._forbidden)):
-            raise _forbidding(request)
+            raise _forbidden_error(request)
         needed = [request]
         if may_create and self._rbac and self._is_missing(request):
             needed.append(replace(request, verb="create"))
-        for each in needed:
-            if self._reason(each) is None:
-                raise _forbidding(each)
+        for permission in needed:
+            if self._reason(permission) is None:
+                raise _forbidden_error(permission)
 
     def review(self, request: Request) -> Object:
         """Return the status of a review that asks whether a request is permitted."""
@@ -158,12 +158,12 @@ class Authorizer:
 
     def rules(self, request: Request, namespace: str) -> tuple[list[Rule], list[Rule]]:
         """Return the rules about resources and those about paths for a request's user in a namespace."""
-        found = list(self.rules_for(replace(request, namespace=namespace)))
+        rules = list(self.rules_for(replace(request, namespace=namespace)))
         if not self._rbac:
-            found = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
-            found.append({"verbs": ["*"], "nonResourceURLs": ["*"]})
-        return [each for each in found if "resources" in each], [
-            each for each in found if "nonResourceURLs" in each
+            rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+            rules.append({"verbs": ["*"], "nonResourceURLs": ["*"]})
+        return [rule for rule in rules if "resources" in rule], [
+            rule for rule in rules if "nonResourceURLs" in rule
         ]
 
     def permits(self, request: Request) -> bool:
@@ -188,7 +188,7 @@ class Authorizer:
             needed.groups = user.groups
             if any(rule.use(needed) for rule in list(self._forbidden)) or self._reason(needed) is None:
                 verb = refused_verb(wanted, request.verb)
-                raise _forbidding(replace(request, user=user.name, verb=verb))
+                raise _forbidden_error(replace(request, user=user.name, verb=verb))
 
     def _is_missing(self, request: Request) -> bool:
         resource = self._cluster.registry.find(request.group, request.version, request.resource)
@@ -219,8 +219,8 @@ class Authorizer:
 
     def rules_of(self, reference: Object, namespace: str) -> Iterator[Rule]:
         """Yield the rules of a role that a binding in a namespace refers to."""
-        found = self.role(reference, namespace)
-        pending = [] if found is None else [found]
+        bound_role = self.role(reference, namespace)
+        pending = [] if bound_role is None else [bound_role]
         seen = {*pending}
         for stored in pending:  # it grows by the roles that a role aggregates
             role = read(_ROLES[reference["kind"]], stored)
@@ -241,10 +241,10 @@ def _namespace(request: Request) -> str:
 
 def _subject(binding: Object, request: Request, namespace: str) -> str | None:
     """Return the subject of a binding that the user of a request is, or None."""
-    for each in binding.get("subjects") or ():
-        kind, name = each["kind"], each["name"]
+    for subject in binding.get("subjects") or ():
+        kind, name = subject["kind"], subject["name"]
         if kind == "ServiceAccount":
-            of = each.get("namespace") or namespace
+            of = subject.get("namespace") or namespace
             if request.user == f"system:serviceaccount:{of}:{name}":
                 return f'{kind} "{name}/{of}"'
         elif (kind == "User" and name == request.user) or (kind == "Group" and name in request.groups):
@@ -252,7 +252,7 @@ def _subject(binding: Object, request: Request, namespace: str) -> str | None:
     return None
 
 
-def _forbidding(request: Request) -> errors.StatusError:
+def _forbidden_error(request: Request) -> errors.StatusError:
     if not request.resource:
         why = f'User "{request.user}" cannot {request.verb} path "{request.path}"'
         return errors.StatusError(403, "Forbidden", f"forbidden: {why}", details={})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing import errors
 from aioinformer.testing.access.authorization import Access, permits
-from aioinformer.testing.schema.gotext import quoted
+from aioinformer.testing.schema.gotext import quote
 from aioinformer.testing.storage.builtin import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 
 if TYPE_CHECKING:
@@ -36,13 +36,15 @@ def check_grant(
     Raises:
         StatusError: 403; 404 for a binding to a role that does not exist.
     """
-    if resource.group != ROLES.group or (old is not None and _guarded(new) == _guarded(old)):
+    if resource.group != ROLES.group or (
+        old is not None and _rules_and_aggregation(new) == _rules_and_aggregation(old)
+    ):
         return
     if resource in _ROLES:
         needed, rules = replace(request, verb="escalate"), new.get("rules") or []
     else:
         role = new["roleRef"]
-        granted = next((each for each in _ROLES if each.kind == role["kind"]), None)
+        granted = next((role_type for role_type in _ROLES if role_type.kind == role["kind"]), None)
         if granted is None:
             return  # invalid
         needed = replace(request, verb="bind", resource=granted.plural, name=role["name"])
@@ -53,17 +55,19 @@ def check_grant(
         raise errors.not_found(resource, new["roleRef"]["name"])
     name, owned = new["metadata"].get("name", ""), list(authorizer.rules_for(request))
     if missing := _missing(rules, owned):
-        who = f'user "{request.user}" (groups={quoted(request.groups)})'
+        who = f'user "{request.user}" (groups={quote(request.groups)})'
         why = f"{who} is attempting to grant RBAC permissions not currently held:"
         raise errors.forbidden(resource, name, "\n".join([why, *missing]))
-    aggregates = any((each or {}).get("aggregationRule") for each in (new, old))
+    aggregates = any(
+        (role_before_or_after or {}).get("aggregationRule") for role_before_or_after in (new, old)
+    )
     if aggregates and _missing(_EVERYTHING, owned):
         raise errors.forbidden(
             resource, name, "must have cluster-admin privileges to use the aggregationRule"
         )
 
 
-def _guarded(obj: Object) -> Object:
+def _rules_and_aggregation(obj: Object) -> Object:
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _FREE_METADATA}
     return {**obj, "metadata": metadata}
 
@@ -74,13 +78,13 @@ def _missing(rules: Iterable[Rule], owned: Sequence[Rule]) -> list[str]:
         access
         for rule in rules
         for access in _accesses(rule)
-        if not any(permits(each, access) for each in owned)
+        if not any(permits(rule, access) for rule in owned)
     ]
     verbs: dict[Access, list[str]] = {}
     for access in lacking:  # the verbs of a path have a line each
         what = access if access.path else access._replace(verb="")
         verbs.setdefault(what, []).append(access.verb)
-    return sorted({f"{{{_shown(what)}, Verbs:{quoted(each)}}}" for what, each in verbs.items()})
+    return sorted({f"{{{_show(what)}, Verbs:{quote(names)}}}" for what, names in verbs.items()})
 
 
 def _accesses(rule: Mapping[str, Any]) -> Iterator[Access]:
@@ -94,8 +98,8 @@ def _accesses(rule: Mapping[str, Any]) -> Iterator[Access]:
                     yield Access(verb, group, resource, name)
 
 
-def _shown(access: Access) -> str:
+def _show(access: Access) -> str:
     if access.path:
-        return f"NonResourceURLs:{quoted([access.path])}"
-    names = f", ResourceNames:{quoted([access.name])}" if access.name else ""
-    return f"APIGroups:{quoted([access.group])}, Resources:{quoted([access.resource])}{names}"
+        return f"NonResourceURLs:{quote([access.path])}"
+    names = f", ResourceNames:{quote([access.name])}" if access.name else ""
+    return f"APIGroups:{quote([access.group])}, Resources:{quote([access.resource])}{names}"

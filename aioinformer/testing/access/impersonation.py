@@ -18,7 +18,7 @@ _EXTRA = "impersonate-extra-"
 _IDENTITY = "authentication.k8s.io"
 
 
-def impersonated(headers: CIMultiDictProxy[str]) -> User | None:
+def impersonated_user(headers: CIMultiDictProxy[str]) -> User | None:
     """Return the user that a request wants to act as, with no other groups than the headers name, or None.
 
     The name is empty if the headers have a group, uid or extra alone, which the server refuses.
@@ -40,22 +40,22 @@ RESOURCES = frozenset(["users", "groups", "serviceaccounts", "uids", "userextras
 def permissions(wanted: User, user: str) -> Iterator[Request]:
     """Yield what `user` must be permitted to do, as requests of the verb `impersonate`."""
 
-    def asked(resource: str, name: str, group: str = "") -> Request:
+    def request_for(resource: str, name: str, group: str = "") -> Request:
         verb = "impersonate"
         return Request("", "", verb=verb, group=group, version="v1", resource=resource, name=name, user=user)
 
     kind, *account = wanted.name.rsplit(":", 2)
     if kind == "system:serviceaccount" and len(account) == 2:
-        yield replace(asked("serviceaccounts", account[1]), namespace=account[0])
+        yield replace(request_for("serviceaccounts", account[1]), namespace=account[0])
     else:
-        yield asked("users", wanted.name)
+        yield request_for("users", wanted.name)
     for group in wanted.groups:
-        yield asked("groups", group)
+        yield request_for("groups", group)
     if wanted.uid:
-        yield asked("uids", wanted.uid, _IDENTITY)
+        yield request_for("uids", wanted.uid, _IDENTITY)
     for key, values in wanted.extra.items():
         for value in values:
-            yield replace(asked("userextras", value, _IDENTITY), subresource=key)
+            yield replace(request_for("userextras", value, _IDENTITY), subresource=key)
 
 
 def refused_verb(wanted: User, verb: str) -> str:

@@ -31,11 +31,11 @@ class SigningKey:
 
         header = {"alg": "ES256", "kid": self.public["kid"]}
         signed = b".".join(
-            _encoded(msgspec.json.encode(part, order="deterministic")) for part in (header, claims)
+            _encode(msgspec.json.encode(part, order="deterministic")) for part in (header, claims)
         )
         halves = decode_dss_signature(self._private.sign(signed, self._algorithm))
         signature = b"".join(half.to_bytes(_COORDINATE, "big") for half in halves)
-        return b".".join([signed, _encoded(signature)]).decode()
+        return b".".join([signed, _encode(signature)]).decode()
 
     def claims(self, token: str) -> dict[str, Any] | None:
         """Return the claims of a token that this key has signed, or None for any other text."""
@@ -45,14 +45,14 @@ class SigningKey:
         signed, _, signature = token.rpartition(".")
         _, dot, payload = signed.partition(".")
         try:
-            halves = _decoded(signature)
+            halves = _decode(signature)
             numbers = (int.from_bytes(half, "big") for half in (halves[:_COORDINATE], halves[_COORDINATE:]))
             self._private.public_key().verify(
                 encode_dss_signature(*numbers), signed.encode(), self._algorithm
             )
         except (InvalidSignature, ValueError):
             return None
-        claims: dict[str, Any] = msgspec.json.decode(_decoded(payload)) if dot else {}
+        claims: dict[str, Any] = msgspec.json.decode(_decode(payload)) if dot else {}
         return claims
 
     @cached_property
@@ -66,11 +66,11 @@ class SigningKey:
         return {
             "use": "sig",
             "kty": "EC",
-            "kid": _encoded(hashlib.sha256(der).digest()).decode(),
+            "kid": _encode(hashlib.sha256(der).digest()).decode(),
             "crv": "P-256",
             "alg": "ES256",
-            "x": _encoded(point.x.to_bytes(_COORDINATE, "big")).decode(),
-            "y": _encoded(point.y.to_bytes(_COORDINATE, "big")).decode(),
+            "x": _encode(point.x.to_bytes(_COORDINATE, "big")).decode(),
+            "y": _encode(point.y.to_bytes(_COORDINATE, "big")).decode(),
         }
 
     @cached_property
@@ -89,9 +89,9 @@ class SigningKey:
         return ec.ECDSA(SHA256())
 
 
-def _encoded(content: bytes) -> bytes:
+def _encode(content: bytes) -> bytes:
     return base64.urlsafe_b64encode(content).rstrip(b"=")
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

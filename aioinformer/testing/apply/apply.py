@@ -22,7 +22,7 @@ from aioinformer.testing.apply.fieldsets import (
     show,
     with_parents,
 )
-from aioinformer.testing.apply.last_applied import KUBECTL, taken_over
+from aioinformer.testing.apply.last_applied import KUBECTL, find_taken_over
 from aioinformer.testing.errors import StatusError, bad_request, cause
 from aioinformer.testing.schema.gotext import group_version
 from aioinformer.testing.schema.zeros import blank
@@ -63,7 +63,7 @@ def owners_of(
         owners = _Owners(resource, node, new["metadata"], old, write.time)
         change = _Change(set(), set()) if old is None else _Change.of(paths(node, old), paths(node, new))
         changes = {owner.api_version: change for owner in owners.fields} | {resource.api_version: change}
-        entries = _tracked(
+        entries = _track(
             resource, node, old, new, owners, changes, write.manager, write.subresource, write.time
         )
     return entries
@@ -141,8 +141,8 @@ async def apply_configuration(
         result = await versions.prune(resource, merged, (former, fields_before), by_version)
     changes = await _changes(resource, node, live, result, owners, versions, me)
     # A value in place of fields conflicts with their owners, too.
-    touched = {each: change.modified for each, change in changes.items()}
-    touched[resource.api_version] = _differing(current, paths(node, merged))
+    touched = {name: change.modified for name, change in changes.items()}
+    touched[resource.api_version] = _find_differing(current, paths(node, merged))
     conflicts = [
         (owner, path)
         for owner, owned in owners.fields.items()
@@ -150,7 +150,7 @@ async def apply_configuration(
         for path in sorted(touched[owner.api_version] & owned)
     ]
     if conflicts and not force and live is not None:
-        allowed = taken_over(resource, node, live, current) if manager == KUBECTL else set()
+        allowed = find_taken_over(resource, node, live, current) if manager == KUBECTL else set()
         if remaining := [(owner, path) for owner, path in conflicts if path not in allowed]:
             raise _conflict(remaining)
     for owner, path in conflicts:
@@ -191,10 +191,10 @@ async def track_write(
     """
     owners = _Owners(resource, node, new["metadata"], old, now)
     changes = await _changes(resource, node, old, new, owners, versions)
-    return _tracked(resource, node, old, new, owners, changes, manager, subresource, now)
+    return _track(resource, node, old, new, owners, changes, manager, subresource, now)
 
 
-def _tracked(
+def _track(
     resource: ResourceType,
     node: Node,
     old: Object | None,
@@ -208,7 +208,7 @@ def _tracked(
     change = changes[resource.api_version]
     for owner, owned in owners.fields.items():
         owned -= changes[owner.api_version].touched
-    changed = _created(node, new, with_status=False) if old is None else change.modified
+    changed = _fields_of_create(node, new, with_status=False) if old is None else change.modified
     if changed:
         me = Owner(manager, _UPDATE, resource.api_version, subresource)
         owners.fields.setdefault(me, set()).update(changed)
@@ -228,7 +228,7 @@ class _Change(NamedTuple):
 
     @classmethod
     def of(cls, before: dict[Path, Any], after: dict[Path, Any]) -> _Change:
-        return cls(_differing(before, after) & after.keys(), before.keys() - after.keys())
+        return cls(_find_differing(before, after) & after.keys(), before.keys() - after.keys())
 
 
 async def _changes(
@@ -249,14 +249,14 @@ async def _changes(
             continue
         if versions.has(owner.api_version):
             changes[owner.api_version] = _Change.of(
-                *await versions.changed(resource, owner.api_version, old, new)
+                *await versions.fields_before_and_after(resource, owner.api_version, old, new)
             )
         else:
             del owners.fields[owner]
     return changes
 
 
-def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
+def _find_differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
     """Return the fields that differ between two states.
 
     An empty object that gets fields does not differ itself, nor does one that loses its last field.
@@ -272,10 +272,10 @@ def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
     return differing
 
 
-def _created(node: Node, obj: Object, *, with_status: bool) -> set[Path]:
+def _fields_of_create(node: Node, obj: Object, *, with_status: bool) -> set[Path]:
     """Return the fields that a create sets: those that Go does not write for an object without values."""
     fields = paths(node, obj)
-    set_ = _differing(paths(node, blank(node)), fields) & fields.keys()
+    set_ = _find_differing(paths(node, blank(node)), fields) & fields.keys()
     return {path for path in set_ if path[0] != "f:status" or (with_status and fields[path])}
 
 
@@ -304,7 +304,7 @@ class _Owners:
                 self.times[owner] = time
         if not self.fields and live is not None:
             before = Owner("before-first-apply", _UPDATE, resource.api_version)
-            self.fields[before] = _created(node, live, with_status=True)
+            self.fields[before] = _fields_of_create(node, live, with_status=True)
             self.times[before] = now
 
     def remove_applier(self, me: Owner) -> tuple[str, set[Path]]:
@@ -322,7 +322,7 @@ class _Owners:
 
     def entries(self) -> list[Object]:
         """Return the entries of all owners with fields."""
-        found = []
+        entries = []
         for owner, owned in self.fields.items():
             if not owned:
                 continue
@@ -336,8 +336,10 @@ class _Owners:
             entry |= {"fieldsType": "FieldsV1", "fieldsV1": encode(owned)}
             if owner.subresource:
                 entry["subresource"] = owner.subresource
-            found.append(entry)
-        return sorted(found, key=lambda entry: (entry["operation"], entry.get("time", ""), entry["manager"]))
+            entries.append(entry)
+        return sorted(
+            entries, key=lambda entry: (entry["operation"], entry.get("time", ""), entry["manager"])
+        )
 
 
 def _conflict(conflicts: list[tuple[Owner, Path]]) -> StatusError:

@@ -33,46 +33,46 @@ def paths(node: Node, obj: Object) -> dict[Path, Any]:
 
     The value of a map or a list with fields is PARENT; an item's value counts the items with its keys.
     """
-    found: dict[Path, Any] = {}
+    fields: dict[Path, Any] = {}
     for name, value in obj.items():
         if name == "metadata":
             value = {key: entry for key, entry in value.items() if key not in _UNOWNED}
             if not value:
                 continue
         if name not in ("apiVersion", "kind"):
-            _collect(field_of(node, name), value, (f"f:{name}",), found)
-    found.pop(("f:metadata",), None)
-    return found
+            _collect(field_of(node, name), value, (f"f:{name}",), fields)
+    fields.pop(("f:metadata",), None)
+    return fields
 
 
 def _is_atomic(node: Node) -> bool:
     return node.rules.get("x-kubernetes-map-type") == "atomic"
 
 
-def _collect(node: Node, value: Any, path: Path, found: dict[Path, Any]) -> None:
+def _collect(node: Node, value: Any, path: Path, leaves: dict[Path, Any]) -> None:
     items = items_of(node)
     if not value or _is_atomic(node):
-        found[path] = value
+        leaves[path] = value
     elif isinstance(value, dict):
-        found[path] = PARENT
+        leaves[path] = PARENT
         for name, entry in value.items():
-            _collect(field_of(node, name), entry, (*path, f"f:{name}"), found)
+            _collect(field_of(node, name), entry, (*path, f"f:{name}"), leaves)
     elif isinstance(value, list) and node.list_type == "set":
-        found[path] = PARENT
+        leaves[path] = PARENT
         for entry in value:
-            found[(*path, value_element(entry))] = entry
+            leaves[(*path, value_element(entry))] = entry
     elif isinstance(value, list) and node.list_type == "map":
-        found[path] = PARENT
+        leaves[path] = PARENT
         for item in value:
             place = (*path, key_element(node, item))
             if _is_atomic(items):
-                found[place] = item
+                leaves[place] = item
                 continue
-            found[place] = found.get(place, 0) + 1
+            leaves[place] = leaves.get(place, 0) + 1
             for name, entry in item.items():
-                _collect(field_of(items, name), entry, (*place, f"f:{name}"), found)
+                _collect(field_of(items, name), entry, (*place, f"f:{name}"), leaves)
     else:
-        found[path] = value
+        leaves[path] = value
 
 
 def key_element(node: Node, item: Object) -> str:
@@ -113,12 +113,12 @@ def _merge(node: Node, live: Any, applied: Any) -> Any:
 def _merge_items(node: Node, live: list[Any], applied: list[Any]) -> list[Any]:
     pairs = _pairs([key_element(node, item) for item in live], [key_element(node, item) for item in applied])
 
-    def merged(left: int, right: int | None) -> Any:
+    def merge_element(left: int, right: int | None) -> Any:
         if right is None:
             return live[left]
         return applied[right] if left < 0 else _merge(items_of(node), live[left], applied[right])
 
-    return [merged(left, right) for left, right in pairs]
+    return [merge_element(left, right) for left, right in pairs]
 
 
 def _pairs(live: list[str], applied: list[str]) -> Iterator[tuple[int, int | None]]:
@@ -175,17 +175,19 @@ def _without(node: Node, value: Any, fields: Object, kept: Set[Path], within: Pa
     if not fields or "." in fields:
         return None
 
-    def left(element: str, part: Node, each: Any) -> Any:
+    def remove_from(element: str, part: Node, content: Any) -> Any:
         below = fields.get(element)
-        return each if below is None else _without(part, each, below, kept, (*within, element))
+        return content if below is None else _without(part, content, below, kept, (*within, element))
 
     if isinstance(value, dict):
-        parts = {name: left(f"f:{name}", field_of(node, name), each) for name, each in value.items()}
-        value = {name: each for name, each in parts.items() if each is not None or f"f:{name}" not in fields}
+        parts = {
+            name: remove_from(f"f:{name}", field_of(node, name), member) for name, member in value.items()
+        }
+        value = {name: part for name, part in parts.items() if part is not None or f"f:{name}" not in fields}
     elif isinstance(value, list) and node.list_type in ("map", "set"):
         element_of = partial(key_element, node) if node.list_type == "map" else value_element
-        items = [left(element_of(each), items_of(node), each) for each in value]
-        value = [each for each in items if each is not None]
+        items = [remove_from(element_of(element), items_of(node), element) for element in value]
+        value = [element for element in items if element is not None]
     return value if value or within in kept else None
 
 
@@ -214,18 +216,18 @@ def encode(fields: Iterable[Path]) -> Object:
 
 def decode(tree: Object) -> set[Path]:
     """Return FieldsV1 as paths."""
-    found: set[Path] = set()
+    fields: set[Path] = set()
     pending: list[tuple[Path, Object]] = [((), tree)]
     while pending:
         path, node = pending.pop()
         for element, below in node.items():
             if element == ".":
-                found.add(path)
+                fields.add(path)
             elif below:
                 pending.append(((*path, element), below))
             else:
-                found.add((*path, element))
-    return found
+                fields.add((*path, element))
+    return fields
 
 
 def show(path: Path) -> str:

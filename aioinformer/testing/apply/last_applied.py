@@ -20,7 +20,7 @@ KUBECTL = "kubectl"
 _ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def taken_over(resource: ResourceType, node: Node, live: Object, current: dict[Path, Any]) -> set[Path]:
+def find_taken_over(resource: ResourceType, node: Node, live: Object, current: dict[Path, Any]) -> set[Path]:
     """Return the fields that `kubectl apply` set and that are still the same: no conflicts for kubectl.
 
     Args:

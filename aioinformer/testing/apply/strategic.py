@@ -53,7 +53,7 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any], node: Node) -
             current = result.get(name.removeprefix(_DELETE))
             if isinstance(value, list) and isinstance(current, list):
                 gone = {*map(identity, value)}
-                result[name.removeprefix(_DELETE)] = [each for each in current if identity(each) not in gone]
+                result[name.removeprefix(_DELETE)] = [item for item in current if identity(item) not in gone]
         elif not name.startswith("$"):
             _merge_field(result, name, value, field_of(node, name), orders.get(name, value))
     return result
@@ -84,12 +84,14 @@ def _new_value(value: Any) -> Any:
     """Return a patch's value for a field that the object lacks: without nulls and directives, and not merged."""
     if isinstance(value, dict):
         return {
-            name: _new_value(each)
-            for name, each in value.items()
-            if each is not None and not name.startswith("$") and not _is_directive(each)
+            name: _new_value(member)
+            for name, member in value.items()
+            if member is not None and not name.startswith("$") and not _is_directive(member)
         }
     return (
-        [_new_value(each) for each in value if not _is_directive(each)] if isinstance(value, list) else value
+        [_new_value(element) for element in value if not _is_directive(element)]
+        if isinstance(value, list)
+        else value
     )
 
 
@@ -112,7 +114,7 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
     if not key:
         known = {*map(identity, existing)}
         both = existing + [item for item in patch if identity(item) not in known]
-        return _ordered(both, existing, order, key)
+        return _order(both, existing, order, key)
     merged: list[Any] = list(existing)
     places: dict[bytes, list[int]] = {}  # of the items of a key that are not deleted
     for index, entry in enumerate(existing):
@@ -121,28 +123,28 @@ def _merge_list(node: Node, existing: list[Any], patch: list[Any], order: list[A
         if key not in item:
             message = f"map: {text(item)} does not contain declared merge key: {key}"
             raise StatusError(500, "", message)
-        found = places.setdefault(identity(item[key]), [])
+        positions = places.setdefault(identity(item[key]), [])
         if item.get("$patch") == "delete":
-            if found:
-                merged[found.pop(0)] = None
+            if positions:
+                merged[positions.pop(0)] = None
         elif "$patch" in item:
             raise _unknown(item)
-        elif found:
-            merged[found[0]] = strategic_merge(merged[found[0]], item, part)
+        elif positions:
+            merged[positions[0]] = strategic_merge(merged[positions[0]], item, part)
         else:
-            found.append(len(merged))
+            positions.append(len(merged))
             merged.append(_new_value(item))
-    return _ordered([item for item in merged if item is not None], existing, order, key)
+    return _order([item for item in merged if item is not None], existing, order, key)
 
 
 def _check_order(patch: Any, order: Any, key: str) -> None:
     """Refuse a required order that is no list, and items of a patch that it does not have, or has in another order."""
     if not isinstance(order, list):
-        raise _unexpected("[]interface {}", order)
+        raise _unexpected_error("[]interface {}", order)
     items = patch if isinstance(patch, list) else []
     for entry in (*order, *items) if key else ():
         if not isinstance(entry, dict):
-            raise _unexpected("map[string]interface {}", entry)
+            raise _unexpected_error("map[string]interface {}", entry)
     wanted = iter([entry.get(key) if key else entry for entry in order])
     for item in items if order else ():
         if not _is_directive(item) and (item.get(key) if key else item) not in wanted:
@@ -150,12 +152,12 @@ def _check_order(patch: Any, order: Any, key: str) -> None:
             raise StatusError(500, "", why)
 
 
-def _unexpected(wanted: str, value: Any) -> StatusError:
+def _unexpected_error(wanted: str, value: Any) -> StatusError:
     given = "%!s(<nil>)" if value is None else type_name(value)
     return StatusError(500, "", f"expected a {wanted}, but received a {given}")
 
 
-def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) -> list[Any]:
+def _order(items: list[Any], before: list[Any], order: list[Any], key: str) -> list[Any]:
     """Return merged items in the real server's order.
 
     Items in the patch keep its order, the others keep their old order. Between the two groups the old order decides,
@@ -180,4 +182,4 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str) ->
 
 
 def _first_places(identities: list[bytes]) -> dict[bytes, int]:
-    return {each: number for number, each in reversed([*enumerate(identities)])}
+    return {place: number for number, place in reversed([*enumerate(identities)])}

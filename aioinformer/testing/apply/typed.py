@@ -10,7 +10,7 @@ import msgspec
 from aioinformer.testing.apply.fieldsets import Path, key_element, show, value_element
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import value_at
-from aioinformer.testing.schema.gotext import group_version, quoted, syntax, text, type_name
+from aioinformer.testing.schema.gotext import group_version, quote, syntax, text, type_name
 from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 
 if TYPE_CHECKING:
@@ -118,6 +118,6 @@ def _element_fault(node: Node, entry: Any) -> str:
         if key in entry or (key in properties and properties[key].default is not msgspec.UNSET):
             return ""
     return (
-        f"associative list with keys has an element that omits all key fields {quoted(node.list_keys)} "
+        f"associative list with keys has an element that omits all key fields {quote(node.list_keys)} "
         "(and doesn't have default values for any key fields)"
     )

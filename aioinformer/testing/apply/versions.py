@@ -50,7 +50,7 @@ class Versions:
         """Return whether the server has a version."""
         return api_version in self._resources
 
-    async def changed(
+    async def fields_before_and_after(
         self, resource: ResourceType, api_version: str, old: Object, new: Object
     ) -> tuple[dict[Path, Any], dict[Path, Any]]:
         """Return the fields of an object before and after a write, in a version.
@@ -90,9 +90,9 @@ class Versions:
         for owner_version, fields in owned:
             by_version.setdefault(owner_version, set()).update(fields)
         there = whole
-        for each, fields in by_version.items():
-            if self.has(each):
-                there, pruned = await self._in(each, there), await self._in(each, pruned)
+        for name, fields in by_version.items():
+            if self.has(name):
+                there, pruned = await self._in(name, there), await self._in(name, pruned)
                 kept = self._members(pruned) | with_parents(fields)
                 pruned = self._without(there, self._members(there) - kept, kept)
         pruned = await self._in(version, pruned)

@@ -47,7 +47,9 @@ def bind(cluster: Cluster, namespace: str, binding: Object, *, dry_run: bool) ->
         if given.get(part):
             pod["metadata"][part] = {**(pod["metadata"].get(part) or {}), **given[part]}
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
-    others = [each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"]
+    others = [
+        condition for condition in status.get("conditions") or () if condition.get("type") != "PodScheduled"
+    ]
     pod["status"] = {
         **{field: value for field, value in status.items() if field != "nominatedNodeName"},
         "conditions": [*others, {**scheduled, "lastTransitionTime": cluster.now()}],

@@ -36,12 +36,12 @@ from aioinformer.testing.rules.validation import (
     check_object,
     check_place,
 )
-from aioinformer.testing.rules.values import decoded, unpatched
+from aioinformer.testing.rules.values import decode_values, patch_error
 from aioinformer.testing.storage.builtin import BUILTIN, DEFINITIONS, LIMIT_RANGES, NAMESPACES
-from aioinformer.testing.storage.codec import load, reversioned, store
+from aioinformer.testing.storage.codec import load, store, with_version
 from aioinformer.testing.storage.storage import (
-    Collection,
     Storage,
+    StoredCollection,
     StoredEvent,
     StoredObject,
     Write,
@@ -127,7 +127,7 @@ class Cluster:
         """The number of the latest change."""
         return self.storage.resource_version
 
-    def collection(self, resource: ResourceType) -> Collection:
+    def collection(self, resource: ResourceType) -> StoredCollection:
         """Return the collection of a resource, shared by all its versions."""
         return self.storage.collection(resource.stored_group, resource.plural)
 
@@ -172,7 +172,7 @@ class Cluster:
                 or what a webhook says.
         """
         check_kind(resource, obj, strict=not options.whole)
-        obj = decoded(resource, obj, fields=options.fields)
+        obj = decode_values(resource, obj, fields=options.fields)
         metadata = obj["metadata"]
         check_place(resource, metadata, namespace, None)
         version = _number_or_none(metadata.pop("resourceVersion", ""))
@@ -184,7 +184,7 @@ class Cluster:
         if options.admission is not None:
             changed = await options.admission.mutate(resource, obj, None, dry_run=options.dry_run)
             if changed is not obj:
-                obj = decoded(resource, changed)
+                obj = decode_values(resource, changed)
                 metadata = obj["metadata"]
                 check_place(resource, metadata, namespace, None)
         generated = bool(metadata.get("generateName"))
@@ -207,7 +207,7 @@ class Cluster:
         if options.admission is not None:
             await options.admission.validate(resource, new, None, dry_run=options.dry_run)
         writes = await self._track(resource, None, None, new, options)
-        converted = await self._converted(resource, new)
+        converted = await self._convert(resource, new)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
@@ -233,10 +233,10 @@ class Cluster:
             ChangedMeanwhileError: The object changed while a webhook was asked.
         """
         stored = self.get(resource, namespace, name)
-        old = await self.shown(resource, stored)
+        old = await self.show(resource, stored)
         new = change(load(resource, old))
-        refused = unpatched(resource, new, options.strategic)
-        new = decoded(resource, new, refused, options.fields)
+        refused = patch_error(resource, new, options.strategic)
+        new = decode_values(resource, new, refused, options.fields)
         return await self._replace(resource, stored, old, new, options)
 
     async def update_async(
@@ -253,7 +253,7 @@ class Cluster:
             StatusError: As for `modify_async` and `create_async`.
             ChangedMeanwhileError: As for `modify_async`.
         """
-        obj = decoded(resource, obj, fields=options.fields)
+        obj = decode_values(resource, obj, fields=options.fields)
         metadata = obj["metadata"]
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
@@ -263,7 +263,7 @@ class Cluster:
         if uid and uid != current:
             raise errors.other_object(resource, namespace, name, "UID", uid, current)
         if stored is not None:
-            old = await self.shown(resource, stored)
+            old = await self.show(resource, stored)
             return await self._replace(resource, stored, old, obj, options), False
         fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
         obj = {**obj, "metadata": fresh}
@@ -289,7 +289,7 @@ class Cluster:
         options = replace(options, applied=True)
         stored = self.find(resource, namespace, name)
         sent = configuration(resource, namespace, name, applied, options, is_new=stored is None)
-        old = None if stored is None else await self.shown(resource, stored)
+        old = None if stored is None else await self.show(resource, stored)
         live = None if old is None else load(resource, old)
         if stored is not None and live is not None and (writes := _writes_of(resource, stored)):
             live["metadata"]["managedFields"] = owners_of(resource, schema_of(resource), writes, stored)
@@ -306,7 +306,7 @@ class Cluster:
         )
         if options.field_manager == KUBECTL:
             synchronize(result, applied)
-        result = decoded(resource, result)
+        result = decode_values(resource, result)
         if stored is None or old is None:
             if uid := result["metadata"].get("uid"):
                 why = (
@@ -331,7 +331,7 @@ class Cluster:
         """Store a new version of an object without applying any rules."""
         return self._commit(resource, stored, obj, stored.writes, dry_run=False)
 
-    async def shown(self, resource: ResourceType, stored: StoredObject) -> StoredObject:
+    async def show(self, resource: ResourceType, stored: StoredObject) -> StoredObject:
         """Return a stored object as the version of a resource has it.
 
         Raises:
@@ -339,12 +339,12 @@ class Cluster:
         """
         if not resource.is_converted:
             return stored
-        (found,) = await self.conversions.shown(resource, [stored])
-        return found
+        (converted,) = await self.conversions.show(resource, [stored])
+        return converted
 
     # Private
 
-    async def _converted(self, resource: ResourceType, obj: Object) -> Object | None:
+    async def _convert(self, resource: ResourceType, obj: Object) -> Object | None:
         """Return an object as it is stored, if a webhook has to convert it."""
         if not resource.is_converted:
             return None
@@ -353,9 +353,9 @@ class Cluster:
     def _versions(self, resource: ResourceType) -> Versions:
         """Return the versions of a resource's kind."""
         resources = {
-            each.api_version: each
-            for each in self.registry
-            if (each.stored_group, each.plural) == (resource.stored_group, resource.plural)
+            other.api_version: other
+            for other in self.registry
+            if (other.stored_group, other.plural) == (resource.stored_group, resource.plural)
         }
 
         async def convert(old: ResourceType, new: ResourceType, obj: Object) -> Object | None:
@@ -378,11 +378,13 @@ class Cluster:
             for obj in objects:
                 version = self.storage.next_version() if resource is NAMESPACES else self.resource_version
                 obj["metadata"] |= {"uid": self._new_uid(), "resourceVersion": str(version)}
-                event = StoredEvent(version, store(resource, obj), None, partial(reversioned, resource))
+                event = StoredEvent(version, store(resource, obj), None, partial(with_version, resource))
                 self.collection(resource).apply(event)
 
     def _limit_ranges(self, namespace: str) -> list[Object]:
-        return [load(LIMIT_RANGES, each) for each in self.collection(LIMIT_RANGES).in_namespace(namespace)]
+        return [
+            load(LIMIT_RANGES, stored) for stored in self.collection(LIMIT_RANGES).in_namespace(namespace)
+        ]
 
     def _new_uid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
@@ -405,7 +407,7 @@ class Cluster:
         if options.admission is not None:
             changed = await options.admission.mutate(resource, new, old, dry_run=options.dry_run)
             if changed is not new:
-                new = decoded(resource, changed)
+                new = decode_values(resource, changed)
                 metadata = new["metadata"]
                 check_place(resource, metadata, stored.namespace, stored.name)
                 check_immutable(resource, old["metadata"], metadata)
@@ -420,7 +422,7 @@ class Cluster:
         if result == old or (options.applied and without_times(result) == without_times(old)):
             return shown
         writes = await self._track(resource, stored, old, result, options)
-        converted = await self._converted(resource, result)
+        converted = await self._convert(resource, result)
         if self.find(resource, stored.namespace, stored.name) is not stored:
             raise ChangedMeanwhileError
         ready = (
@@ -492,7 +494,7 @@ class Cluster:
     def _emit(
         self, resource: ResourceType, current: StoredObject | None, previous: StoredObject | None
     ) -> StoredEvent:
-        event = StoredEvent(self.storage.next_version(), current, previous, partial(reversioned, resource))
+        event = StoredEvent(self.storage.next_version(), current, previous, partial(with_version, resource))
         self.collection(resource).apply(event)
         for observer in self.observers:
             observer(resource, event)
@@ -523,10 +525,10 @@ class Cluster:
             metadata.pop("namespace", None)
 
     def _check_namespace(self, resource: ResourceType, namespace: str, name: str) -> None:
-        found = self.collection(NAMESPACES).objects.get(namespace)
-        if found is None:
+        stored = self.collection(NAMESPACES).objects.get(namespace)
+        if stored is None:
             raise errors.not_found(NAMESPACES, namespace)
-        if found.terminating:
+        if stored.terminating:
             error = errors.forbidden(
                 resource,
                 name,
@@ -538,8 +540,8 @@ class Cluster:
             raise error
 
     def _check_definition(self, resource: ResourceType, name: str) -> None:
-        found = self.collection(DEFINITIONS).objects.get(resource.group_resource)
-        if found is not None and found.terminating:
+        stored = self.collection(DEFINITIONS).objects.get(resource.group_resource)
+        if stored is not None and stored.terminating:
             why = "create not allowed while custom resource definition is terminating"
             raise errors.forbidden(resource, name, why)
 

@@ -11,7 +11,7 @@ from aioinformer.testing.errors import bad_request, conflict, not_found
 from aioinformer.testing.objects import Object, value_at
 from aioinformer.testing.rules.merging import metadata_with_status
 from aioinformer.testing.rules.validation import check_place
-from aioinformer.testing.rules.values import decoded, unapplied
+from aioinformer.testing.rules.values import apply_error, decode_values
 from aioinformer.testing.schema.node import OF_EVERY_OBJECT
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def configuration(
         raise bad_request("metadata.managedFields must be nil")
     check_type(applied, resource.api_version, resource.kind)
     check_typed(resource, schema_of(resource), applied, name)
-    metadata = decoded(resource, applied, unapplied(resource, name))["metadata"]
+    metadata = decode_values(resource, applied, apply_error(resource, name))["metadata"]
     if not is_new:
         metadata = {"name": name, **metadata}
     for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():

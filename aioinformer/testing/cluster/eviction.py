@@ -70,12 +70,12 @@ def _use_up(cluster: Cluster, namespace: str, pod: str, budget: Object, options:
     name, status = budget["metadata"]["name"], budget.get("status") or {}
     allowed = status.get("disruptionsAllowed", 0)
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        raise _violated(f"The disruption budget {name} is still being processed by the server.", 10)
+        raise _violation_error(f"The disruption budget {name} is still being processed by the server.", 10)
     if allowed < 0:
         raise forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
     if allowed == 0:
         healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
-        raise _violated(
+        raise _violation_error(
             f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
             if healthy <= desired
             else f"The disruption budget {name} does not allow evicting pods currently"
@@ -91,7 +91,7 @@ def _use_up(cluster: Cluster, namespace: str, pod: str, budget: Object, options:
     )
 
 
-def _violated(why: str, retry_after: int = 0) -> StatusError:
+def _violation_error(why: str, retry_after: int = 0) -> StatusError:
     details: dict[str, Any] = {"causes": [cause("DisruptionBudget", why)]}
     if retry_after:
         details["retryAfterSeconds"] = retry_after

@@ -33,6 +33,8 @@ class Conversions(Protocol):
         """Return an object of one version in another."""
         ...
 
-    async def shown(self, resource: ResourceType, found: Iterable[StoredObject]) -> list[StoredObject]:
+    async def show(
+        self, resource: ResourceType, stored_objects: Iterable[StoredObject]
+    ) -> list[StoredObject]:
         """Return stored objects as a version of their resource has them."""
         ...

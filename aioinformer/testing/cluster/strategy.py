@@ -16,7 +16,7 @@ from aioinformer.testing.rules.defaults import admit, fill_in, on_write, qos_cla
 from aioinformer.testing.rules.immutable import ephemeral_container_faults, immutable_faults
 from aioinformer.testing.rules.limits import limit
 from aioinformer.testing.rules.merging import (
-    counted,
+    counted_part,
     keep_owners,
     keep_system_fields,
     with_ephemeral_containers,
@@ -107,7 +107,7 @@ class Strategy:
         keep_system_fields(old["metadata"], result["metadata"])
         keep_owners(old["metadata"], new["metadata"], result["metadata"], applied=options.applied)
         counts = resource.generation and options.subresource != "status"
-        if counts and counted(resource, old) != counted(resource, result):
+        if counts and counted_part(resource, old) != counted_part(resource, result):
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
 
@@ -117,8 +117,8 @@ def schema_of(resource: ResourceType) -> Node:
     if resource.schema is not None:
         node = resource.schema.node
         return replaced(node, properties={**node.properties, **_metadata_only().properties})
-    found = None if resource.custom else node_of(resource.api_version, resource.kind)
-    return found or _metadata_only()
+    schema = None if resource.custom else node_of(resource.api_version, resource.kind)
+    return schema or _metadata_only()
 
 
 def faults_in(

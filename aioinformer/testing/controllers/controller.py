@@ -21,7 +21,7 @@ _STATUS = WriteOptions(subresource="status")
 _Task = tuple["Callable[..., Iterator[None]]", tuple[object, ...]]
 
 
-class Controller:
+class ClusterController:
     """Reacts to the changes of a cluster.
 
     `observe` only queues work, without duplicates. `work` then does it in small steps, so that emptying a namespace of
@@ -87,7 +87,7 @@ def finalizers_of(obj: Object) -> list[str]:
     return obj["metadata"].get("finalizers") or []
 
 
-def work_all(controllers: list[Controller]) -> None:
+def work_all(controllers: list[ClusterController]) -> None:
     """Do all queued work of all controllers, without yielding."""
     while any(controller.busy for controller in controllers):
         for controller in controllers:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from aioinformer.testing.cluster.cluster import Cluster
-    from aioinformer.testing.controllers.controller import Controller
+    from aioinformer.testing.controllers.controller import ClusterController
 
 _CONTROLLERS = {
-    each.name: each
-    for each in (
+    controller.name: controller
+    for controller in (
         NamespaceController,
         Kubelet,
         ClaimProtection,
@@ -37,7 +37,7 @@ CONTROLLERS = tuple(_CONTROLLERS)
 """The names of all controllers."""
 
 
-def control_plane(cluster: Cluster, names: Collection[str]) -> list[Controller]:
+def control_plane(cluster: Cluster, names: Collection[str]) -> list[ClusterController]:
     """Return the named controllers of a cluster; they observe all changes from now on.
 
     Raises:

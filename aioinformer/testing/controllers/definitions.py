@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from aioinformer.testing.cluster.deletion import CLEANUP
-from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.controllers.controller import ClusterController
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.resources import (
     Conversion,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _NOT_ENFORCED = "ValidationRulesNotEnforced"
 
 
-class Definitions(Controller):
+class Definitions(ClusterController):
     """Serves the resources of definitions."""
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
@@ -57,7 +57,7 @@ class Definitions(Controller):
             self.add(self._finish_definition, current.name)
         else:
             self.add(self._settle_names, current.name)
-        if (served := _served(definition)) is not None and served != _served(before):
+        if (served := _served_parts(definition)) is not None and served != _served_parts(before):
             stored = self._stored_type(group, plural, before)
             registry.remove(group, plural)
             resources = resource_types(definition, stored=stored)
@@ -71,9 +71,9 @@ class Definitions(Controller):
         """Return the version in which the objects of a definition are stored; None if it has no objects."""
         if not before or not self.cluster.storage.collection(group, plural).objects:
             return None
-        for each in self.cluster.registry:
-            if (each.group, each.plural) == (group, plural) and each.storage is not None:
-                return each.storage.version
+        for other in self.cluster.registry:
+            if (other.group, other.plural) == (group, plural) and other.storage is not None:
+                return other.storage.version
         return resource_types(before, every=True)[0]
 
     def _read_again(self, resource: ResourceType) -> None:
@@ -90,7 +90,7 @@ class Definitions(Controller):
             return
         _, _, group = name.partition(".")
         definition = load(DEFINITIONS, stored)
-        taken = [accepted_names(read(DEFINITIONS, each)) for each in self._of_group(group)]
+        taken = [accepted_names(read(DEFINITIONS, sibling)) for sibling in self._of_group(group)]
         named = with_names(definition, taken, self.cluster.now())
         named["status"] = _with_enforcement(named, self.cluster.now())
         if named != definition:
@@ -136,7 +136,9 @@ def _with_enforcement(definition: Object, now: str) -> Object:
 
     status: Object = definition["status"]
     missing = not_enforced_in(definition)
-    has_condition = any(each.get("type") == _NOT_ENFORCED for each in status.get("conditions") or ())
+    has_condition = any(
+        condition.get("type") == _NOT_ENFORCED for condition in status.get("conditions") or ()
+    )
     if not missing and not has_condition:
         return status
     message = "; ".join(missing) or "all rules are enforced"
@@ -144,7 +146,7 @@ def _with_enforcement(definition: Object, now: str) -> Object:
     return with_condition(status, _NOT_ENFORCED, bool(missing), reason, message, now)
 
 
-def _served(definition: Object) -> tuple[Object, Object] | None:
+def _served_parts(definition: Object) -> tuple[Object, Object] | None:
     """Return the parts of a definition that determine its resource; None if it is not served."""
     if not is_established(definition):
         return None
@@ -189,28 +191,34 @@ def resource_types(
     if webhook is not None and spec["conversion"]["strategy"] == "Webhook":
         origin = types[0]
         if stored is not None:
-            origin = next((each for each in types if each.version == stored.version), stored)
+            origin = next(
+                (resource_type for resource_type in types if resource_type.version == stored.version), stored
+            )
         storage = WebhookStorage(origin, webhook.get("clientConfig") or {})
-        types = [replace(each, storage=storage) for each in types]
+        types = [replace(resource_type, storage=storage) for resource_type in types]
     else:
-        types = [types[0], *(_unconverted(types[0], each) for each in types[1:])]
-    return [each for each, version in zip(types, versions, strict=True) if every or version["served"]]
+        types = [types[0], *(_without_conversion(types[0], resource_type) for resource_type in types[1:])]
+    return [
+        resource_type
+        for resource_type, version in zip(types, versions, strict=True)
+        if every or version["served"]
+    ]
 
 
-def _unconverted(stored: ResourceType, shown: ResourceType) -> ResourceType:
+def _without_conversion(stored: ResourceType, shown: ResourceType) -> ResourceType:
     """Return a version whose objects differ in their apiVersion alone: fields that one schema lacks are dropped."""
     assert stored.schema is not None
     assert shown.schema is not None
     if shown.schema is stored.schema:  # equal ones are the same
         return shown
-    read, prune = stored.schema.read, shown.schema.pruned
+    read, prune = stored.schema.read, shown.schema.prune
     return replace(shown, conversion=Conversion(shown.group, lambda obj: read(obj)[0], prune))
 
 
 def _schema(version: Object) -> Schema:
-    from aioinformer.testing.schema.definition import compiled  # slow to import
+    from aioinformer.testing.schema.definition import compile_schema  # slow to import
 
-    return compiled(version["schema"]["openAPIV3Schema"])
+    return compile_schema(version["schema"]["openAPIV3Schema"])
 
 
 def _field(entry: Object) -> FieldLabel:

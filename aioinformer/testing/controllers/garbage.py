@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.testing.cluster.deletion import FOREGROUND, ORPHAN
-from aioinformer.testing.controllers.controller import Controller, finalizers_of
+from aioinformer.testing.controllers.controller import ClusterController, finalizers_of
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.codec import load
 
@@ -44,7 +44,7 @@ class _Owners(NamedTuple):
     waiting: set[str]
 
 
-class GarbageCollector(Controller):
+class GarbageCollector(ClusterController):
     """Deletes objects without remaining owners."""
 
     name = "garbage-collector-controller"
@@ -198,7 +198,9 @@ class GarbageCollector(Controller):
     def _disown(self, node: _Node, stored: StoredObject, uids: Collection[str]) -> None:
         def change(obj: Object) -> Object:
             references = obj["metadata"].get("ownerReferences") or []
-            obj["metadata"]["ownerReferences"] = [each for each in references if each.get("uid") not in uids]
+            obj["metadata"]["ownerReferences"] = [
+                reference for reference in references if reference.get("uid") not in uids
+            ]
             return obj
 
         self.cluster.modify(node.resource, stored.namespace, stored.name, change)

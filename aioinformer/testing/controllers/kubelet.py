@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.deletion import delete
 from aioinformer.testing.cluster.options import DeleteOptions
-from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.controllers.controller import ClusterController
 from aioinformer.testing.storage.builtin import PODS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.storage.storage import StoredEvent
 
 
-class Kubelet(Controller):
+class Kubelet(ClusterController):
     """Stops terminating pods immediately."""
 
     name = "kubelet"

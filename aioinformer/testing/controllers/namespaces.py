@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.options import WriteOptions
-from aioinformer.testing.controllers.controller import Controller, finalizers_of
+from aioinformer.testing.controllers.controller import ClusterController, finalizers_of
 from aioinformer.testing.objects import Object, condition
 from aioinformer.testing.storage.builtin import NAMESPACES, PODS
 from aioinformer.testing.storage.codec import load
@@ -57,7 +57,7 @@ _WELL = {
 """Reason and message of each condition without problems."""
 
 
-class NamespaceController(Controller):
+class NamespaceController(ClusterController):
     """Empties terminating namespaces."""
 
     name = "namespace-controller"
@@ -103,8 +103,10 @@ class NamespaceController(Controller):
 
     def _resources(self) -> list[ResourceType]:
         """Return the namespaced resources except pods, each in a single version."""
-        found = {(each.group, each.plural): each for each in self.cluster.registry if each.namespaced}
-        return [each for each in found.values() if each is not PODS]
+        resources = {
+            (other.group, other.plural): other for other in self.cluster.registry if other.namespaced
+        }
+        return [resource for resource in resources.values() if resource is not PODS]
 
     def _delete_all(self, resource: ResourceType, name: str, remaining: _Remaining) -> Iterator[None]:
         """Delete the objects of a resource; add those that remain to `remaining`."""
@@ -125,25 +127,27 @@ class NamespaceController(Controller):
 
     def _report(self, name: str, remaining: _Remaining) -> None:
         """Write the reasons for waiting into the namespace's status."""
-        counts = {f"{each.plural}.{each.group}": len(objects) for each, objects in remaining.items()}
+        counts = {
+            f"{resource.plural}.{resource.group}": len(objects) for resource, objects in remaining.items()
+        }
         held = Counter(entry for objects in remaining.values() for entries in objects for entry in entries)
-        found: dict[str, tuple[str, str]] = {}
+        reasons: dict[str, tuple[str, str]] = {}
         if counts:
-            found["NamespaceContentRemaining"] = (
+            reasons["NamespaceContentRemaining"] = (
                 "SomeResourcesRemain",
-                f"Some resources are remaining: {_listed(counts, 'has')}",
+                f"Some resources are remaining: {_list_counts(counts, 'has')}",
             )
         if held:
-            found["NamespaceFinalizersRemaining"] = (
+            reasons["NamespaceFinalizersRemaining"] = (
                 "SomeFinalizersRemain",
-                f"Some content in the namespace has finalizers remaining: {_listed(held, 'in')}",
+                f"Some content in the namespace has finalizers remaining: {_list_counts(held, 'in')}",
             )
 
         def change(obj: Object) -> Object:
             status = obj.setdefault("status", {})
-            old = {each["type"]: each for each in status.get("conditions") or []}
+            old = {present["type"]: present for present in status.get("conditions") or []}
             status["conditions"] = [
-                condition(kind, kind in found, *found.get(kind, well), old.get(kind), self.cluster.now())
+                condition(kind, kind in reasons, *reasons.get(kind, well), old.get(kind), self.cluster.now())
                 for kind, well in _WELL.items()
             ]
             return obj
@@ -151,5 +155,5 @@ class NamespaceController(Controller):
         self.cluster.modify(NAMESPACES, "", name, change, _STATUS)
 
 
-def _listed(counts: dict[str, int], how: str) -> str:
+def _list_counts(counts: dict[str, int], how: str) -> str:
     return ", ".join(sorted(f"{name} {how} {count} resource instances" for name, count in counts.items()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.controllers.controller import Controller, finalizers_of
+from aioinformer.testing.controllers.controller import ClusterController, finalizers_of
 from aioinformer.testing.objects import Object
 from aioinformer.testing.rules.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
 from aioinformer.testing.storage.builtin import CLAIMS, PODS, VOLUMES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.storage.storage import StoredEvent
 
 
-class _Protection(Controller):
+class _Protection(ClusterController):
     """Keeps a finalizer on all objects of a resource; removes it from terminating objects that are not in use."""
 
     resource: ResourceType
@@ -69,7 +69,7 @@ class ClaimProtection(_Protection):
             return
         if event.current is None or event.current.terminating:
             pod = load(PODS, event.previous)
-            for claim in (*_named(pod), *_made_for(pod)):
+            for claim in (*_claims_named(pod), *_ephemeral_claims(pod)):
                 self.add(self.protect, f"{event.namespace}/{claim}")
 
     def in_use(self, obj: Object) -> bool:
@@ -80,9 +80,9 @@ class ClaimProtection(_Protection):
             pod = read(PODS, stored)
             if not (pod.get("spec") or {}).get("nodeName"):
                 continue
-            if name in _named(pod):
+            if name in _claims_named(pod):
                 return True
-            if name in _made_for(pod) and stored.uid in owners and not _is_shut_down(pod):
+            if name in _ephemeral_claims(pod) and stored.uid in owners and not _is_shut_down(pod):
                 return True
         return False
 
@@ -99,7 +99,7 @@ class VolumeProtection(_Protection):
         return (obj.get("status") or {}).get("phase") == "Bound"
 
 
-class VolumeBinder(Controller):
+class VolumeBinder(ClusterController):
     """The part of the volume controller that releases a volume when its claim is deleted."""
 
     name = "persistentvolume-binder-controller"
@@ -126,13 +126,13 @@ def _volumes(pod: Object) -> list[Object]:
     return (pod.get("spec") or {}).get("volumes") or []
 
 
-def _named(pod: Object) -> list[str]:
+def _claims_named(pod: Object) -> list[str]:
     """Return the claims that a pod names."""
     claims = [volume.get("persistentVolumeClaim") or {} for volume in _volumes(pod)]
     return [claim["claimName"] for claim in claims if "claimName" in claim]
 
 
-def _made_for(pod: Object) -> list[str]:
+def _ephemeral_claims(pod: Object) -> list[str]:
     """Return the claims of a pod's ephemeral volumes."""
     name = pod["metadata"]["name"]
     return [f"{name}-{volume['name']}" for volume in _volumes(pod) if "ephemeral" in volume]

@@ -32,10 +32,10 @@ def headers(content_type: str) -> dict[str, str]:
 
 def headers_of(view: View, *, stream: bool = False) -> dict[str, str]:
     """Return the headers of an answer with objects."""
-    found = headers(view.encoding.stream_type if stream else view.encoding.media_type)
+    sent = headers(view.encoding.stream_type if stream else view.encoding.media_type)
     if view.resource.warning:
-        found["Warning"] = f'299 - "{view.resource.warning}"'
-    return found
+        sent["Warning"] = f'299 - "{view.resource.warning}"'
+    return sent
 
 
 def show(request: Request, view: View, stored: StoredObject, status: int = 200) -> web.Response:

@@ -55,7 +55,7 @@ def connect(cluster: Cluster, resource: ResourceType, request: Request) -> web.R
 def _check_container(pod: Object, name: str) -> None:
     """Refuse a container that the pod does not have, or no container where there are several."""
     parts = ("initContainers", "containers", "ephemeralContainers")
-    known = [each["name"] for part in parts for each in pod["spec"].get(part) or ()]
+    known = [container["name"] for part in parts for container in pod["spec"].get(part) or ()]
     pod_name, count = pod["metadata"]["name"], len(pod["spec"].get("containers") or ())
     if name and name not in known:
         raise bad_request(f"container {name} is not valid for pod {pod_name}")

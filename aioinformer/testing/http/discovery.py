@@ -45,8 +45,8 @@ class Discovery:
         path = request.path.rstrip("/")
         if path in ("/api", "/apis"):
             return self._root(path, accept, url)
-        found = self._group_document(path, accept)
-        return web.Response(status=404, text="404 page not found\n") if found is None else found
+        document = self._group_document(path, accept)
+        return web.Response(status=404, text="404 page not found\n") if document is None else document
 
     def _group_document(self, path: str, accept: str) -> web.Response | None:
         """Return the document of a group or of its version, or None for another path."""
@@ -65,7 +65,7 @@ class Discovery:
     def _root(self, path: str, accept: str, url: str) -> web.Response:
         if _AGGREGATED in accept:
             items = [
-                self._aggregated(group)
+                self._aggregate(group)
                 for group in self._registry.group_versions()
                 if (group == "") == (path == "/api")
             ]
@@ -119,15 +119,15 @@ class Discovery:
             "resources": listed,
         }
 
-    def _aggregated(self, group: str) -> dict[str, Any]:
+    def _aggregate(self, group: str) -> dict[str, Any]:
         versions = []
         for version in self._registry.group_versions()[group]:
-            resources = [*map(_aggregated, self._registry.of_version(group, version))]
+            resources = [*map(_aggregate, self._registry.of_version(group, version))]
             versions.append({"version": version, "resources": resources, "freshness": "Current"})
         return {"metadata": {"name": group} if group else {}, "versions": versions}
 
 
-def _aggregated(resource: ResourceType) -> dict[str, Any]:
+def _aggregate(resource: ResourceType) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "resource": resource.plural,
         "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
@@ -139,13 +139,13 @@ def _aggregated(resource: ResourceType) -> dict[str, Any]:
     if resource.subresources:
         entry["subresources"] = []
         for name in resource.subresources:
-            found = resource.subresource(name)
+            subresource = resource.subresource(name)
             kind = {
-                "group": found.group or resource.group,
-                "version": found.version or resource.version,
-                "kind": found.kind,
+                "group": subresource.group or resource.group,
+                "version": subresource.version or resource.version,
+                "kind": subresource.kind,
             }
-            described = {"subresource": name, "responseKind": kind, "verbs": list(found.verbs)}
+            described = {"subresource": name, "responseKind": kind, "verbs": list(subresource.verbs)}
             entry["subresources"].append(described)
     return entry
 

@@ -79,7 +79,7 @@ class _Yaml(Encoding):
     media_type = "application/yaml"
 
     def body(self, obj: Shown) -> bytes:
-        return dump(_decoded(obj))
+        return dump(_decode(obj))
 
     def event(self, kind: WatchEventType, obj: Shown) -> bytes:
         raise NotImplementedError("the real server has no watches in YAML either")
@@ -89,7 +89,7 @@ class _Yaml(Encoding):
         yield dump({"apiVersion": rest.pop("apiVersion")})
         nothing, key = dump({"items": rest.pop("items")}), b"items:\n"
         for item in items:
-            yield key + dump([_decoded(item)])
+            yield key + dump([_decode(item)])
             key = b""
         yield (nothing if key else b"") + dump(rest)
 
@@ -99,12 +99,12 @@ class _Protobuf(Encoding):
     stream_type = f"{media_type};stream=watch"
 
     def body(self, obj: Shown) -> bytes:
-        obj = _decoded(obj)
+        obj = _decode(obj)
         api_version, kind = obj["apiVersion"], obj["kind"]
         return protobuf.envelope(api_version, kind, _marshal(api_version, kind, obj))
 
     def event(self, kind: WatchEventType, obj: Shown) -> bytes:
-        obj = _decoded(obj)
+        obj = _decode(obj)
         if kind == WatchEventType.ERROR:  # tests may leave out its type
             obj = {"apiVersion": "v1", "kind": "Status", **obj}
         return protobuf.frame(kind, self.body(obj))
@@ -112,7 +112,7 @@ class _Protobuf(Encoding):
     def page(self, listed: Object, items: Iterable[Shown]) -> Iterator[bytes]:
         api_version, kind = listed["apiVersion"], listed["kind"]
         of = kind.removesuffix("List")
-        messages = (_marshal(api_version, of, _decoded(item)) for item in items)
+        messages = (_marshal(api_version, of, _decode(item)) for item in items)
         return protobuf.envelope_of_list(api_version, kind, listed["metadata"], messages)
 
 
@@ -123,7 +123,7 @@ def _marshal(api_version: str, kind: str, obj: Object) -> bytes:
     return protobuf.marshaller(name)(obj)
 
 
-def _decoded(obj: Shown) -> Object:
+def _decode(obj: Shown) -> Object:
     if isinstance(obj, msgspec.Raw):
         decoded: Any = msgspec.json.decode(obj)
         return dict(decoded)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from aioinformer.testing import errors
-from aioinformer.testing.access.impersonation import impersonated
+from aioinformer.testing.access.impersonation import impersonated_user
 from aioinformer.testing.apply.patches import APPLY_PATCH
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.http.answers import accept_of, hang_up, headers_of, refusal, show, warn
@@ -110,7 +110,7 @@ class Handler:
         token = _bearer_token(http)
         request.time = self._cluster.time()
         request.act_as(user := self._authenticator.identify(token))
-        if (wanted := impersonated(http.headers)) is not None:
+        if (wanted := impersonated_user(http.headers)) is not None:
             request.impersonator = request.user
             request.act_as(user_of(*wanted))
         if self._control is not None and self._control.serves(request.path):
@@ -130,7 +130,7 @@ class Handler:
         self, http: web.BaseRequest, request: Request, token: str | None, user: User, wanted: User | None
     ) -> web.StreamResponse:
         """Answer a request that was recorded, with the faults that are injected."""
-        while (frozen := self._faults.thawed(request)) is not None:
+        while (frozen := self._faults.thaw_event(request)) is not None:
             await frozen.wait()
         if seconds := self._faults.delay_for(request):
             await asyncio.sleep(seconds)
@@ -208,7 +208,7 @@ class Handler:
             raise errors.method_not_allowed() if resource.stored else errors.path_not_found()
         admission = self._webhooks.admission(request)
         try:
-            response = await self._written(http, request, view, admission)
+            response = await self._answer_write(http, request, view, admission)
         except StatusError as error:
             if admission is not None:
                 error.warnings = admission.warnings
@@ -221,7 +221,7 @@ class Handler:
             warn(response, admission.warnings)
         return response
 
-    async def _written(
+    async def _answer_write(
         self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
     ) -> web.StreamResponse:
         writer, resource = self._writer, view.resource
@@ -241,7 +241,7 @@ class Handler:
                 collection = self._cluster.collection(resource)
                 page = list_page(collection, options, self._cluster.resource_version)
                 deleted = await writer.delete_collection(http, request, resource, page.items, admission)
-                deleted = await self._webhooks.conversions.shown(resource, deleted)
+                deleted = await self._webhooks.conversions.show(resource, deleted)
                 version = self._cluster.resource_version
                 page = replace(page, items=deleted, resource_version=version)
                 return await _send_page(http, request, view, page)
@@ -252,7 +252,7 @@ class Handler:
         if version > self._cluster.resource_version:
             raise errors.resource_version_too_large(version, self._cluster.resource_version)
         stored = self._cluster.get(view.resource, request.namespace, request.name)
-        return show(request, view, await self._cluster.shown(view.resource, stored))
+        return show(request, view, await self._cluster.show(view.resource, stored))
 
     async def _list(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         resource = view.resource
@@ -261,7 +261,7 @@ class Handler:
         version = self._faults.replica_version(request, current, collection.log.floor)
         page = list_page(collection, options, version)
         if resource.is_converted:
-            page = replace(page, items=await self._webhooks.conversions.shown(resource, page.items))
+            page = replace(page, items=await self._webhooks.conversions.show(resource, page.items))
         truncation = self._faults.truncation_for(request)
         if truncation is not None:
             return await _send_truncated(http, view, page, truncation)
@@ -282,7 +282,7 @@ class Handler:
                 collection,
                 options,
                 current=lambda: self._cluster.resource_version,
-                shown=self._webhooks.conversions.shown,
+                shown=self._webhooks.conversions.show,
                 watch_list=self._watch_list,
             )
         except StatusError as error:
@@ -296,7 +296,7 @@ class Handler:
             bookmark_interval=self._bookmark_interval,
             hang_up=lambda flush: hang_up(http, flush=flush),
             keep_bookmark=self._faults.keep_bookmark,
-            thawed=self._faults.thawed,
+            thawed=self._faults.thaw_event,
         )
         response = web.StreamResponse(headers=headers_of(view, stream=True))
         self.watches[watch] = None

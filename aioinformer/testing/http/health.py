@@ -35,7 +35,10 @@ def health(request: Request) -> web.Response | None:
     if check or "verbose" not in request.query:
         return web.Response(text="ok")
     excluded = request.query.get("exclude")
-    lines = [f"[+]{each} excluded: ok" if each == excluded else f"[+]{each} ok" for each in checks]
+    lines = [
+        f"[+]{check_name} excluded: ok" if check_name == excluded else f"[+]{check_name} ok"
+        for check_name in checks
+    ]
     if excluded and excluded not in checks:
         lines.append(f'warn: some health checks cannot be excluded: no matches for "{excluded}"')
     return web.Response(text="\n".join([*lines, f"{name} check passed"]) + "\n")

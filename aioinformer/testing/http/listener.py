@@ -76,9 +76,11 @@ class Listener:
 
     def cut(self) -> int:
         """Reset every connection and return how many there were."""
-        found = [] if self._connections is None else self._connections.connections
+        connections = [] if self._connections is None else self._connections.connections
         transports = [
-            each.transport for each in found if each.transport is not None and not each.transport.is_closing()
+            connection.transport
+            for connection in connections
+            if connection.transport is not None and not connection.transport.is_closing()
         ]
         for transport in transports:
             transport.abort()
@@ -95,10 +97,10 @@ class Listener:
         if self._connections is not None:
             self._connections.has_ended = True
         self.cut()
-        await self.drained()
+        await self.drain()
         self._connections = None
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until the tasks of reset connections have ended."""
         connections = self._connections
         while connections is not None and connections.connections:

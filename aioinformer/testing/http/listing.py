@@ -20,7 +20,7 @@ from aioinformer.testing.http.selection import Selection
 from aioinformer.testing.strconv import parse_uint
 
 if TYPE_CHECKING:
-    from aioinformer.testing.storage.storage import Collection, StoredObject
+    from aioinformer.testing.storage.storage import StoredCollection, StoredObject
 
 _EXPIRED = "The resourceVersion for the provided list is too old."
 
@@ -129,7 +129,7 @@ def parse_resource_version(text: str) -> int:
         raise StatusError(500, "", f'resourceVersion: Invalid value: "{text}": {error}') from error
 
 
-def list_page(collection: Collection, options: ListOptions, current: int) -> Page:
+def list_page(collection: StoredCollection, options: ListOptions, current: int) -> Page:
     """Return the page that a list asks for.
 
     Args:
@@ -172,21 +172,21 @@ def list_page(collection: Collection, options: ListOptions, current: int) -> Pag
     )
 
 
-def _page_of(found: list[StoredObject], selection: Selection, limit: int, version: int) -> Page:
+def _page_of(objects: list[StoredObject], selection: Selection, limit: int, version: int) -> Page:
     if not selection.has_selectors:
-        if not limit or len(found) <= limit:
-            return Page(found, version)
-        token = _encode_token(version, found[limit - 1].key + "\0")
-        return Page(found[:limit], version, token, len(found) - limit)
+        if not limit or len(objects) <= limit:
+            return Page(objects, version)
+        token = _encode_token(version, objects[limit - 1].key + "\0")
+        return Page(objects[:limit], version, token, len(objects) - limit)
     if selection.fields.exact("metadata.name") and (
-        selection.namespace or (found and not found[0].namespace)
+        selection.namespace or (objects and not objects[0].namespace)
     ):
         limit = 0  # the real server gets the object by its name
     matching: list[StoredObject] = []
-    for index, stored in enumerate(found):
+    for index, stored in enumerate(objects):
         if not selection.matches(stored):
             continue
         matching.append(stored)
-        if limit and len(matching) == limit and index + 1 < len(found):
+        if limit and len(matching) == limit and index + 1 < len(objects):
             return Page(matching, version, _encode_token(version, stored.key + "\0"))
     return Page(matching, version)

@@ -66,14 +66,14 @@ class Metrics:
         build = ",".join(f'{label}="{version[name]}"' for label, name in _BUILD.items())
         return "".join(
             [
-                *_family("apiserver_longrunning_requests", "gauge", "Open watches.", _shown(running)),
+                *_family("apiserver_longrunning_requests", "gauge", "Open watches.", _show(running)),
                 *_family(
                     "apiserver_request_total",
                     "counter",
                     "Answered requests.",
                     {
-                        f'{{code="{each.code}",dry_run="{each.dry_run}",{_text(each.labels)}}}': number
-                        for each, number in self._requests.items()
+                        f'{{code="{request.code}",dry_run="{request.dry_run}",{_text(request.labels)}}}': number
+                        for request, number in self._requests.items()
                     },
                 ),
                 *_family("apiserver_resource_objects", "gauge", "Stored objects.", objects),
@@ -108,14 +108,14 @@ def _labels(request: Request) -> _Labels:
 
 
 def _text(labels: _Labels) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels._asdict().items())
+    return ",".join(f'{name}="{_escape(value)}"' for name, value in labels._asdict().items())
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def _shown(counted: Counter[_Labels]) -> dict[str, int]:
+def _show(counted: Counter[_Labels]) -> dict[str, int]:
     return {f"{{{_text(labels)}}}": number for labels, number in counted.items()}
 
 

@@ -51,7 +51,7 @@ def negotiate(accept: str, resource: ResourceType, include: str = "", verb: str 
     """
     clauses = _clauses(accept)
     # The real server routes requests for built-in resources by exact media types only.
-    if not resource.custom and all(each.media_type not in (*_MEDIA_TYPES, "*/*") for each in clauses):
+    if not resource.custom and all(clause.media_type not in (*_MEDIA_TYPES, "*/*") for clause in clauses):
         raise _not_acceptable([*_MEDIA_TYPES, *(_STREAMS if verb in ("list", "watch") else ())])
     watching = verb == "watch"
     unknown_stream = not any(clause.takes(encoding) for clause in clauses for encoding in ENCODINGS)
@@ -122,7 +122,7 @@ def _is_known(api_version: str, kind: str) -> bool:
 @lru_cache(maxsize=256)
 def _clauses(accept: str) -> list[_Clause]:
     """Return the alternatives, best first: exact media types before wildcards, then by quality."""
-    found: list[tuple[tuple[int, float], _Clause]] = []
+    ranked: list[tuple[tuple[int, float], _Clause]] = []
     for text in (accept or "*/*").split(","):
         media_type, *rest = (part.strip() for part in text.split(";"))
         parameters = {name: value for name, _, value in (part.partition("=") for part in rest) if value}
@@ -131,5 +131,5 @@ def _clauses(accept: str) -> list[_Clause]:
         except ValueError:
             quality = 0.0
         clause = _Clause("*/*" if media_type == "*" else media_type, parameters)
-        found.append(((media_type.count("*"), -quality), clause))
-    return [clause for _, clause in sorted(found, key=lambda each: each[0])]
+        ranked.append(((media_type.count("*"), -quality), clause))
+    return [clause for _, clause in sorted(ranked, key=lambda ranked: ranked[0])]

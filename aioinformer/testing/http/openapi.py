@@ -80,7 +80,7 @@ class OpenAPI:
 
     def answer_v2(self, accept: str, version: str) -> web.Response:
         """Return OpenAPI v2 with all schemas."""
-        custom = [each for each in self._cluster.registry if each.custom]
+        custom = [resource for resource in self._cluster.registry if resource.custom]
         body = _v2(tuple(custom), tuple(map(self._schema, custom)), version)
         if accept.replace("@", ".").startswith(openapi_v2.PROTOBUF):
             return web.Response(body=openapi_v2.protobuf(body), content_type=openapi_v2.PROTOBUF)
@@ -98,15 +98,15 @@ class OpenAPI:
 
     def _documents(self) -> dict[str, list[ResourceType]]:
         """Return the resources of each document by its path."""
-        found: dict[str, list[ResourceType]] = {path: [] for path in _WITHOUT_RESOURCES}
+        documents: dict[str, list[ResourceType]] = {path: [] for path in _WITHOUT_RESOURCES}
         for resource in self._cluster.registry:
             if resource.group and not resource.custom:
-                found.setdefault(f"apis/{resource.group}", [])
-            found.setdefault(_path(resource), []).append(resource)
-        return found
+                documents.setdefault(f"apis/{resource.group}", [])
+            documents.setdefault(_path(resource), []).append(resource)
+        return documents
 
     def _document(self, path: str, resources: list[ResourceType]) -> Document:
-        return _built(path, tuple(resources), tuple(map(self._schema, resources)))
+        return _build(path, tuple(resources), tuple(map(self._schema, resources)))
 
     def _schema(self, resource: ResourceType) -> bytes:
         """Return the schema of a custom resource as its definition has it, or nothing."""
@@ -116,7 +116,7 @@ class OpenAPI:
         if definition is None:
             return b""
         versions = load(DEFINITIONS, definition)["spec"]["versions"]
-        schemas = [each.get("schema") or {} for each in versions if each["name"] == resource.version]
+        schemas = [version.get("schema") or {} for version in versions if version["name"] == resource.version]
         return _encode(schemas[0].get("openAPIV3Schema") or {}) if schemas else b""
 
 
@@ -138,7 +138,7 @@ def _builtin() -> _BuiltIn:
 
 
 @lru_cache(maxsize=256)
-def _built(path: str, resources: tuple[ResourceType, ...], schemas: tuple[bytes, ...]) -> Document:
+def _build(path: str, resources: tuple[ResourceType, ...], schemas: tuple[bytes, ...]) -> Document:
     """Return the document of a path and its resources, with their definitions' schemas."""
     builtin = _builtin()
     components = {name: builtin.schemas[name] for name in builtin.documents.get(path, [])}
@@ -232,8 +232,8 @@ def _custom(resource: ResourceType, schema: Schema) -> dict[str, Any]:
         },
         "x-kubernetes-group-version-kind": kinds(f"{resource.kind}List"),
     }
-    shared = _referred(
-        [f"{_META}.{each}" for each in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")]
+    shared = _find_referred(
+        [f"{_META}.{meta}" for meta in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")]
     )
     return {**shared, name: own, f"{name}List": listed}
 
@@ -241,7 +241,7 @@ def _custom(resource: ResourceType, schema: Schema) -> dict[str, Any]:
 def _with_unions(schema: Any) -> Any:
     """Return a definition's schema with the types of each `x-kubernetes-int-or-string`."""
     if isinstance(schema, list):
-        return [_with_unions(each) for each in schema]
+        return [_with_unions(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     result = {name: _with_unions(value) for name, value in schema.items()}
@@ -250,26 +250,26 @@ def _with_unions(schema: Any) -> Any:
     return result
 
 
-def _referred(names: Iterable[str]) -> dict[str, Any]:
+def _find_referred(names: Iterable[str]) -> dict[str, Any]:
     """Return built-in schemas with all those that they refer to."""
-    found: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = _builtin().schemas[name]
-            waiting += _references(found[name])
-    return found
+        if name not in schemas:
+            schemas[name] = _builtin().schemas[name]
+            waiting += _references(schemas[name])
+    return schemas
 
 
 def _references(schema: Any) -> list[str]:
     if isinstance(schema, list):
-        return [name for each in schema for name in _references(each)]
+        return [name for part in schema for name in _references(part)]
     if not isinstance(schema, dict):
         return []
     if isinstance(reference := schema.get("$ref"), str):
         return [reference.rpartition("/")[2]]
-    return [name for each in schema.values() for name in _references(each)]
+    return [name for part in schema.values() for name in _references(part)]
 
 
 def _path(resource: ResourceType) -> str:

@@ -27,7 +27,7 @@ def document(schemas: Mapping[str, Schema], version: str) -> dict[str, Any]:
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
         "paths": {},
-        "definitions": {name: _converted(schema) for name, schema in sorted(schemas.items())},
+        "definitions": {name: _convert(schema) for name, schema in sorted(schemas.items())},
     }
 
 
@@ -41,67 +41,67 @@ def protobuf(body: bytes) -> bytes:
             _text(1, given["swagger"]),
             piece(2, info),
             piece(8, b""),
-            piece(9, _named(given["definitions"])),
+            piece(9, _name_schemas(given["definitions"])),
         ]
     )
 
 
-def _converted(schema: Schema) -> Schema:
+def _convert(schema: Schema) -> Schema:
     """Return a schema as v2 has it: no alternatives, and a reference beside a description."""
-    found: Schema = {}
+    converted: Schema = {}
     for name, value in schema.items():
         match name:
             case "allOf":
-                found |= {"$ref": value[0]["$ref"].replace("#/components/schemas/", "#/definitions/")}
+                converted |= {"$ref": value[0]["$ref"].replace("#/components/schemas/", "#/definitions/")}
             case "$ref":
-                found["$ref"] = value.replace("#/components/schemas/", "#/definitions/")
+                converted["$ref"] = value.replace("#/components/schemas/", "#/definitions/")
             case "oneOf" | "anyOf":
-                found["type"] = "string"
+                converted["type"] = "string"
             case "properties":
-                found[name] = {key: _converted(each) for key, each in value.items()}
+                converted[name] = {key: _convert(member) for key, member in value.items()}
             case "items" | "additionalProperties" if isinstance(value, dict):
-                found[name] = _converted(value)
+                converted[name] = _convert(value)
             case "default" | "nullable" | "not" | "x-kubernetes-validations":
                 pass
             case _:
-                found[name] = value
-    return found
+                converted[name] = value
+    return converted
 
 
 def _text(number: int, text: str) -> bytes:
     return piece(number, text.encode())
 
 
-def _named(schemas: Mapping[str, Schema]) -> bytes:
+def _name_schemas(schemas: Mapping[str, Schema]) -> bytes:
     """Return a message whose field 1 is each schema with its name."""
     entries = (_text(1, name) + piece(2, _schema(schema)) for name, schema in schemas.items())
     return b"".join(piece(1, entry) for entry in entries)
 
 
 def _schema(schema: Schema) -> bytes:
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     for name, value in schema.items():
         match name:
             case "$ref":
-                found.append(_text(1, value))
+                pieces.append(_text(1, value))
             case "format":
-                found.append(_text(2, value))
+                pieces.append(_text(2, value))
             case "description":
-                found.append(_text(4, value))
+                pieces.append(_text(4, value))
             case "required":
-                found += [_text(19, each) for each in value]
+                pieces += [_text(19, element) for element in value]
             case "enum":
-                found += [piece(20, _text(2, _encode(each).decode())) for each in value]
+                pieces += [piece(20, _text(2, _encode(element).decode())) for element in value]
             case "additionalProperties" if isinstance(value, dict):
-                found.append(piece(21, piece(1, _schema(value))))
+                pieces.append(piece(21, piece(1, _schema(value))))
             case "type":
-                found.append(piece(22, _text(1, value)))
+                pieces.append(piece(22, _text(1, value)))
             case "items":
-                found.append(piece(23, piece(1, _schema(value))))
+                pieces.append(piece(23, piece(1, _schema(value))))
             case "properties":
-                found.append(piece(25, _named(value)))
+                pieces.append(piece(25, _name_schemas(value)))
             case _ if name.startswith("x-"):
-                found.append(piece(31, _text(1, name) + piece(2, _text(2, _encode(value).decode()))))
+                pieces.append(piece(31, _text(1, name) + piece(2, _text(2, _encode(value).decode()))))
             case _:
                 pass
-    return b"".join(found)
+    return b"".join(pieces)

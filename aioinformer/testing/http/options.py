@@ -78,7 +78,7 @@ def dry_run(request: Request) -> bool:
 
 
 def _is_dry(asked: list[str], kind: str) -> bool:
-    if any(each != "All" for each in asked):
+    if any(value != "All" for value in asked):
         causes = [errors.field_not_supported("dryRun", asked, ["All"])]
         raise errors.invalid(kind, "meta.k8s.io", "", causes)
     return bool(asked)
@@ -99,7 +99,7 @@ async def options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOp
     """Return the options from the body, or from the query if there is no body."""
     body = await read_body(http)
     if body.strip():
-        return delete_options(_decoded(value_in(body, http, "v1", "DeleteOptions")))
+        return delete_options(_decode(value_in(body, http, "v1", "DeleteOptions")))
     given: Object = {
         "gracePeriodSeconds": request.number("gracePeriodSeconds"),
         "orphanDependents": request.flag("orphanDependents"),
@@ -109,7 +109,7 @@ async def options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOp
     return delete_options(given, tries=dry_run(request))
 
 
-def _decoded(given: Any) -> Object:
+def _decode(given: Any) -> Object:
     if not isinstance(given, dict | None):
         raise errors.bad_request("couldn't get version/kind; json parse error")
     node = node_of("v1", "DeleteOptions")

@@ -99,10 +99,10 @@ class Paths:
             case "/openid/v1/jwks":
                 return show_json(self._accounts.keys, "application/jwk-set+json")
             case path if path.startswith("/openapi/v3"):
-                found = self._openapi.answer(request, accept)
+                answer = self._openapi.answer(request, accept)
             case _:
-                found = health(request)
-        return self._discovery.answer(request, accept, url) if found is None else found
+                answer = health(request)
+        return self._discovery.answer(request, accept, url) if answer is None else answer
 
 
 def _openid_configuration(url: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from aioinformer.testing.errors import bad_request, field_invalid, invalid
 from aioinformer.testing.objects import Object, timestamp
 from aioinformer.testing.requests import Request
 from aioinformer.testing.rules.validation import check_kind
-from aioinformer.testing.rules.values import decoded
+from aioinformer.testing.rules.values import decode_values
 from aioinformer.testing.users import User
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Reviews:
             StatusError: 400, 422.
         """
         check_kind(resource, review)
-        review = decoded(resource, review)
+        review = decode_values(resource, review)
         metadata = review["metadata"]
         if resource.namespaced:
             metadata["namespace"] = request.namespace
@@ -71,7 +71,7 @@ class Reviews:
                 return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
         if causes := list(_faults(resource, spec, request.namespace)):
             raise invalid("", resource.group, "", causes)
-        asked = _asked(spec)
+        asked = _request_in(spec)
         if resource.kind == "SelfSubjectAccessReview":
             asked.user, asked.groups = request.user, request.groups
         else:
@@ -96,7 +96,7 @@ def _faults(resource: ResourceType, spec: Object, namespace: str) -> Iterator[di
         yield field_invalid("spec.resourceAttributes.namespace", of_resource.get("namespace") or "", why)
 
 
-def _asked(spec: Object) -> Request:
+def _request_in(spec: Object) -> Request:
     """Return the request that a review asks about."""
     wanted: Object = next(spec[name] for name in _ATTRIBUTES if spec.get(name) is not None)
     request = Request(method="", path=str(wanted.get("path") or ""))

@@ -206,9 +206,9 @@ class TableView(View):
 
         for obj in in_table_order(self.resource, (load(self.resource, stored) for stored in items)):
             shown: dict[str, Any] = {"cells": row(self.resource, obj)}
-            if found := conditions(self.resource, obj):
-                shown["conditions"] = found
-            shown["object"] = self._shown(obj)
+            if rows_conditions := conditions(self.resource, obj):
+                shown["conditions"] = rows_conditions
+            shown["object"] = self._show(obj)
             yield shown
 
     def _table(self, rows: list[Object], metadata: dict[str, Any]) -> Object:
@@ -222,7 +222,7 @@ class TableView(View):
             "rows": rows,
         }
 
-    def _shown(self, obj: Object) -> Object | None:
+    def _show(self, obj: Object) -> Object | None:
         """Return the part of an object that its row has."""
         match self._include:
             case "None":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage.storage import Collection, StoredEvent, StoredObject
+    from aioinformer.testing.storage.storage import StoredCollection, StoredEvent, StoredObject
 
     _Shown = Callable[[ResourceType, Iterable[StoredObject]], Awaitable[list[StoredObject]]]
 
@@ -80,7 +80,7 @@ class WatchCursor:
     def __init__(
         self,
         view: View,
-        collection: Collection,
+        collection: StoredCollection,
         options: ListOptions,
         *,
         current: Callable[[], int],
@@ -104,8 +104,8 @@ class WatchCursor:
             if asked > current():
                 raise resource_version_too_large(asked, current())
             self._position = collection.log.end
-            found = collection.at(current(), selection.namespace)
-            self._initial.extend(stored for stored in found if selection.matches(stored))
+            objects = collection.at(current(), selection.namespace)
+            self._initial.extend(stored for stored in objects if selection.matches(stored))
             self.closing_bookmark_due = options.allow_bookmarks and (not legacy or watch_list)
             self._from = current()
         else:
@@ -173,7 +173,7 @@ class WatchCursor:
             and not self._selection.has_selectors
             and not self.view.resource.is_converted
         )
-        line_of = self._plain if is_whole else self._selected
+        line_of = self._plain if is_whole else self._select
         lines, size = [], 0
         for event in events:
             self._position += 1
@@ -194,12 +194,12 @@ class WatchCursor:
     def _take_initial(self) -> list[bytes]:
         lines, size = [], 0
         while self._initial and size < _WRITE_SIZE:
-            line = self.view.event(WatchEventType.ADDED, self._shown(self._initial.popleft()))
+            line = self.view.event(WatchEventType.ADDED, self._show(self._initial.popleft()))
             lines.append(line)
             size += len(line)
         return lines
 
-    def _shown(self, stored: StoredObject) -> StoredObject:
+    def _show(self, stored: StoredObject) -> StoredObject:
         return self._converted[stored] if self.view.resource.is_converted else stored
 
     def _plain(self, event: StoredEvent) -> bytes:
@@ -208,7 +208,7 @@ class WatchCursor:
             return b""
         return event.line(self.view)
 
-    def _selected(self, event: StoredEvent) -> bytes:
+    def _select(self, event: StoredEvent) -> bytes:
         if event.resource_version <= self._from:
             return b""
         now = self._selection.matches(event.current)
@@ -216,9 +216,9 @@ class WatchCursor:
         if now:
             assert event.current is not None
             return self.view.event(
-                WatchEventType.MODIFIED if before else WatchEventType.ADDED, self._shown(event.current)
+                WatchEventType.MODIFIED if before else WatchEventType.ADDED, self._show(event.current)
             )
-        return self.view.event(WatchEventType.DELETED, self._shown(event.last)) if before else b""
+        return self.view.event(WatchEventType.DELETED, self._show(event.last)) if before else b""
 
 
 class Sink(Protocol):
@@ -315,7 +315,7 @@ class OpenWatch:
                 return
             lines = self._due()
             is_all = self._cursor.up_to_date or (self._cursor.lost and not lines)
-            is_last = is_all and self._done()  # decided before writing, during which more may happen
+            is_last = is_all and self._is_done()  # decided before writing, during which more may happen
             if lines:
                 await self._write(sink, b"".join(lines))
             if is_last:
@@ -348,7 +348,7 @@ class OpenWatch:
         last = float("inf") if self._deadline is None else self._deadline - _LAST_BOOKMARK
         self._next_bookmark = min(now + self._interval, last) if now < last else float("inf")
 
-    def _done(self) -> bool:
+    def _is_done(self) -> bool:
         return (
             self._ending
             or self._cursor.lost

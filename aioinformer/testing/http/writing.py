@@ -33,8 +33,8 @@ from aioinformer.testing.http.options import (
     write_options,
 )
 from aioinformer.testing.objects import Object
-from aioinformer.testing.rules.scale import applied_scale, rescaled
-from aioinformer.testing.rules.values import decoded
+from aioinformer.testing.rules.scale import applied_scale, rescale
+from aioinformer.testing.rules.values import decode_values
 from aioinformer.testing.schema.unknown import FieldCheck
 from aioinformer.testing.storage.builtin import BINDINGS
 from aioinformer.testing.storage.codec import load
@@ -92,7 +92,7 @@ class Writer:
         resource = view.resource
         body = await read_body(http)
         if resource is BINDINGS:
-            given = _posted(body, http, request, resource)
+            given = _read_posted(body, http, request, resource)
             given["metadata"].pop("uid", None)  # wiped, except in a POST to the subresource
             if admission is not None:
                 given = await admission.admit(resource, given, dry_run=dry_run(request))
@@ -100,7 +100,7 @@ class Writer:
             self._changed()
             return success(view.encoding, 201)
         if not resource.stored:
-            obj = _posted(body, http, request, resource)
+            obj = _read_posted(body, http, request, resource)
             if admission is not None:
                 obj = await admission.admit(resource, obj, dry_run=dry_run(request))
             return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
@@ -108,7 +108,7 @@ class Writer:
         options = self._options(http, request, admission, field_check(http, request, body, obj))
         stored = await self._cluster.create_async(resource, request.namespace, obj, options)
         self._changed()
-        return _warned(show(request, view, stored, 201), options)
+        return _add_warnings(show(request, view, stored, 201), options)
 
     async def create_subresource(
         self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
@@ -116,7 +116,7 @@ class Writer:
         """Answer a POST to a subresource: a pod's binding or eviction, a service account's token."""
         resource = view.resource
         kind = resource.subresource_type(request.subresource)
-        given = _posted(await read_body(http), http, request, kind)
+        given = _read_posted(await read_body(http), http, request, kind)
         if request.subresource != "token" and given["metadata"].get("name") != request.name:
             raise errors.bad_request(f"name in URL does not match name in {kind.kind} object")
         options = delete_options(given.get("deleteOptions") or {}, tries=dry_run(request))
@@ -139,7 +139,7 @@ class Writer:
         """Answer a PUT."""
         resource = view.resource
         if request.subresource == "scale":
-            scale = _posted(await read_body(http), http, request, resource.subresource_type("scale"))
+            scale = _read_posted(await read_body(http), http, request, resource.subresource_type("scale"))
             return await self._rescale(http, request, view, lambda _: scale, admission)
         body = await read_body(http)
         obj = object_in(body, http, resource)
@@ -148,7 +148,7 @@ class Writer:
             lambda: self._cluster.update_async(resource, request.namespace, request.name, obj, options)
         )
         self._changed()
-        return _warned(show(request, view, stored, 201 if created else 200), options)
+        return _add_warnings(show(request, view, stored, 201 if created else 200), options)
 
     async def patch(
         self, http: web.BaseRequest, request: Request, view: View, admission: Admission | None
@@ -176,7 +176,7 @@ class Writer:
             lambda: self._cluster.modify_async(resource, request.namespace, request.name, change, options)
         )
         self._changed()
-        return _warned(show(request, view, stored), options)
+        return _add_warnings(show(request, view, stored), options)
 
     async def _apply(
         self, http: web.BaseRequest, request: Request, view: View, body: bytes, admission: Admission | None
@@ -220,7 +220,7 @@ class Writer:
                 resource,
                 request.namespace,
                 request.name,
-                lambda obj: rescaled(resource, obj, change),
+                lambda obj: rescale(resource, obj, change),
                 options,
             )
         )
@@ -251,7 +251,7 @@ class Writer:
         outcome = delete(self._cluster, resource.stored_type, request.namespace, request.name, options)
         self._changed()
         if not outcome.gone:
-            answer = show(request, view, await self._cluster.shown(resource, outcome.stored))
+            answer = show(request, view, await self._cluster.show(resource, outcome.stored))
             if text := warning(resource, options):
                 answer.headers["Warning"] = f'299 - "{text}"'
             return answer
@@ -299,10 +299,10 @@ class Writer:
     ) -> None:
         """Ask the webhooks about a deletion, again if the object changes meanwhile."""
         stored: StoredObject | None = None
-        while (found := self._cluster.get(resource, namespace, name)) is not stored:
-            stored = found
+        while (current := self._cluster.get(resource, namespace, name)) is not stored:
+            stored = current
             check_preconditions(resource, stored, options)
-            old = load(resource, await self._cluster.shown(resource, stored))
+            old = load(resource, await self._cluster.show(resource, stored))
             await admission.admit_delete(resource, old, dry_run=options.dry_run)
 
 
@@ -315,18 +315,18 @@ async def _until_unchanged(write: Callable[[], Awaitable[T]]) -> T:
             continue
 
 
-def _posted(body: bytes, http: web.BaseRequest, request: Request, kind: ResourceType) -> Object:
+def _read_posted(body: bytes, http: web.BaseRequest, request: Request, kind: ResourceType) -> Object:
     """Return a body as an object of a kind that is not stored; refuse another kind or namespace."""
     given = object_in(body, http, kind)
     if (other := given.get("kind") or kind.kind) != kind.kind:
         raise errors.unknown_conversion(other, given.get("apiVersion"), kind)
-    given = decoded(kind, given)
+    given = decode_values(kind, given)
     if given["metadata"].get("namespace") not in (None, request.namespace):
         why = "the namespace of the provided object does not match the namespace sent on the request"
         raise errors.bad_request(why)
     return given
 
 
-def _warned(answer: web.Response, options: WriteOptions) -> web.Response:
+def _add_warnings(answer: web.Response, options: WriteOptions) -> web.Response:
     warn(answer, options.fields.warnings)
     return answer

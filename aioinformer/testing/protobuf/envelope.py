@@ -6,7 +6,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from aioinformer.objects.protobuf import MAGIC
-from aioinformer.objects.protobuf.wire import PIECE, written
+from aioinformer.objects.protobuf.wire import PIECE, write_varint
 from aioinformer.testing.protobuf.marshal import marshaller
 from aioinformer.testing.protobuf.values import piece, tag
 
@@ -52,4 +52,4 @@ def frame(kind: WatchEventType, body: bytes) -> bytes:
 
 def _head(api_version: str, kind: str, length: int) -> bytes:
     type_meta = piece(1, piece(1, api_version.encode()) + piece(2, kind.encode()))
-    return b"%b%b%b%b" % (MAGIC, type_meta, tag(2, PIECE), written(length))
+    return b"%b%b%b%b" % (MAGIC, type_meta, tag(2, PIECE), write_varint(length))

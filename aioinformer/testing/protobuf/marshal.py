@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.objects.protobuf.schema import FieldSchema, schema
-from aioinformer.objects.protobuf.wire import PIECE, VARINT, written
+from aioinformer.objects.protobuf.wire import PIECE, VARINT, write_varint
 from aioinformer.testing.errors import MarshalError
 from aioinformer.testing.protobuf.values import NUMBERS, PIECES, Write, piece, tag
 
@@ -93,7 +93,7 @@ def _one(number: int, type_: str) -> tuple[Write, Callable[[], bytes]]:
 
 
 def _piece(begin: bytes, data: bytes) -> bytes:
-    return b"%b%b%b" % (begin, written(len(data)), data)
+    return b"%b%b%b" % (begin, write_varint(len(data)), data)
 
 
 def _list(write: Write, zero: Callable[[], bytes]) -> Write:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from aioinformer.objects.protobuf.wire import PIECE, VARINT, written
+from aioinformer.objects.protobuf.wire import PIECE, VARINT, write_varint
 
 Write = Callable[[Any], bytes]
 """Encodes a JSON value; raises TypeError, ValueError or AttributeError for an invalid value."""
@@ -24,23 +24,23 @@ _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 def tag(number: int, kind: int) -> bytes:
     """Return a field's tag."""
-    return written(number << 3 | kind)
+    return write_varint(number << 3 | kind)
 
 
 def number(field: int, value: int) -> bytes:
     """Return a field with a number."""
-    return tag(field, VARINT) + written(value)
+    return tag(field, VARINT) + write_varint(value)
 
 
 def piece(field: int, data: bytes) -> bytes:
     """Return a field with a length-delimited piece."""
-    return b"%b%b%b" % (tag(field, PIECE), written(len(data)), data)
+    return b"%b%b%b" % (tag(field, PIECE), write_varint(len(data)), data)
 
 
 def _int(value: Any) -> bytes:
     if type(value) is not int:
         raise TypeError("it is no whole number")
-    return written(value)
+    return write_varint(value)
 
 
 def _bool(value: Any) -> bytes:

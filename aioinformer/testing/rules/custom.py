@@ -54,8 +54,8 @@ def _scale_faults(resource: ResourceType, obj: Object) -> list[Fault]:
     if "scale" not in resource.subresources:
         return []
     paths = resource.scale_paths
-    found = [_count_fault(path, obj) for path in (paths.replicas, paths.status_replicas)]
-    return [fault for fault in found if fault is not None]
+    faults = [_count_fault(path, obj) for path in (paths.replicas, paths.status_replicas)]
+    return [fault for fault in faults if fault is not None]
 
 
 def _count_fault(path: str, obj: Object) -> Fault | None:

@@ -28,7 +28,7 @@ def admit(obj: Object, kind: str) -> None:
     if kind == "Pod":
         spec = obj.setdefault("spec", {})
         tolerations = spec.get("tolerations") or []
-        added = [each for each in _TOLERATIONS if not _is_tolerated(each, tolerations)]
+        added = [toleration for toleration in _TOLERATIONS if not _is_tolerated(toleration, tolerations)]
         if tolerations or added:
             spec["tolerations"] = [*tolerations, *map(dict, added)]
         if not spec.get("priorityClassName"):
@@ -37,7 +37,7 @@ def admit(obj: Object, kind: str) -> None:
     if kind == "Node":
         spec = obj.setdefault("spec", {})
         taints = spec.get("taints") or []
-        if all(each.get("key") != _NOT_READY for each in taints):
+        if all(taint.get("key") != _NOT_READY for taint in taints):
             spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]
 
 
@@ -50,8 +50,8 @@ _TOLERATIONS = tuple(
 
 def _is_tolerated(wanted: Object, tolerations: list[Object]) -> bool:
     return any(
-        each.get("key") in (wanted["key"], None) and each.get("effect") in ("NoExecute", None)
-        for each in tolerations
+        toleration.get("key") in (wanted["key"], None) and toleration.get("effect") in ("NoExecute", None)
+        for toleration in tolerations
     )
 
 

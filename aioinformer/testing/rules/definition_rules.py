@@ -23,7 +23,7 @@ from aioinformer.testing.rules.naming import is_established
 from aioinformer.testing.rules.validation import dns_1035_faults, subdomain_fault
 from aioinformer.testing.rules.webhook_rules import client_config_faults, review_version_faults
 from aioinformer.testing.schema.builtin import node_of
-from aioinformer.testing.schema.definition import compiled, definition_faults, not_enforced
+from aioinformer.testing.schema.definition import compile_schema, definition_faults, not_enforced
 from aioinformer.testing.schema.node import items_of
 from aioinformer.testing.schema.props import Props
 from aioinformer.testing.schema.required_fields import value_faults
@@ -52,7 +52,9 @@ def complete_definition(definition: Object) -> None:
         names["listKind"] = names.get("listKind") or f"{names['kind']}List"
     status = definition["status"]
     stored = status.get("storedVersions") or []
-    added = [each["name"] for each in _versions(spec) if each["storage"] and each["name"] not in stored]
+    added = [
+        version["name"] for version in _versions(spec) if version["storage"] and version["name"] not in stored
+    ]
     definition["status"] = {**status, "storedVersions": [*stored, *added[:1]]}
 
 
@@ -72,8 +74,8 @@ def check_definition(new: Object, old: Object | None) -> None:
         faults += _changes(spec, old["spec"], established=is_established(old))
     faults += _conversion_faults(spec["conversion"])
     stored = new["status"]["storedVersions"]
-    faults += _unstored(spec, None if old is None and not stored else stored)  # Go's nil is null
-    faults += _unapproved(spec["group"], _approval(new), None if old is None else _approval(old))
+    faults += _stored_faults(spec, None if old is None and not stored else stored)  # Go's nil is null
+    faults += _approval_faults(spec["group"], _approval(new), None if old is None else _approval(old))
     if faults:
         raise invalid(DEFINITIONS.kind, DEFINITIONS.group, name, faults)
 
@@ -83,7 +85,7 @@ def not_enforced_in(definition: Object) -> list[str]:
     return [
         f"spec.versions[{number}].schema.openAPIV3Schema{text}"
         for number, version in enumerate(definition["spec"]["versions"])
-        for text in not_enforced(compiled(version["schema"]["openAPIV3Schema"]))
+        for text in not_enforced(compile_schema(version["schema"]["openAPIV3Schema"]))
     ]
 
 
@@ -129,7 +131,7 @@ def _faults_of_views(versions: list[Object]) -> Iterator[_Fault]:
     assert node is not None
     version_node = items_of(node.properties["spec"].properties["versions"])
     for name in ("subresources", "selectableFields", "additionalPrinterColumns"):
-        for path, part in _placed([version.get(name) for version in versions], name, name):
+        for path, part in _place([version.get(name) for version in versions], name, name):
             yield from value_faults(version_node.properties[name], part, path)
 
 
@@ -141,12 +143,12 @@ def _schema(version: Object) -> Props | None:
 
 
 def _faults_of_schemas(schemas: list[Props | None]) -> Iterator[_Fault]:
-    for path, schema in _placed(schemas, "schema", "validation"):
+    for path, schema in _place(schemas, "schema", "validation"):
         if schema is not None:
             yield from (fault.cause for fault in definition_faults(schema, f"{path}.openAPIV3Schema"))
 
 
-def _placed(parts: list[T], name: str, shared: str) -> Iterator[tuple[str, T]]:
+def _place(parts: list[T], name: str, shared: str) -> Iterator[tuple[str, T]]:
     """Yield a part of each version with its path; upstream keeps one that all versions share in one place."""
     is_shared = all(part == parts[0] for part in parts)
     for number, part in enumerate(parts[:1] if is_shared else parts):
@@ -204,7 +206,7 @@ def _changes(new: Object, old: Object, *, established: bool) -> Iterator[_Fault]
             yield field_invalid(f"spec.{field}", value, "field is immutable")
 
 
-def _unstored(spec: Object, stored: list[str] | None) -> Iterator[_Fault]:
+def _stored_faults(spec: Object, stored: list[str] | None) -> Iterator[_Fault]:
     """Yield the faults of removed versions that may still have stored objects."""
     if not stored:
         yield field_invalid("status.storedVersions", stored, "must have at least one stored version")
@@ -223,7 +225,7 @@ def _approval(definition: Object) -> str:
     return str((definition["metadata"].get("annotations") or {}).get(_APPROVED, ""))
 
 
-def _unapproved(group: str, approval: str, before: str | None) -> Iterator[_Fault]:
+def _approval_faults(group: str, approval: str, before: str | None) -> Iterator[_Fault]:
     """Yield the faults of Kubernetes' own groups without an approval annotation."""
     if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
         return

@@ -101,10 +101,10 @@ def _pod(old: Object, new: Object) -> _Faults:
             yield field_forbidden(f"spec.{part}", "pod updates may not add or remove containers")
             return
     kept = {*map(identity, after.get("tolerations") or ())}
-    if any(identity(each) not in kept for each in before.get("tolerations") or ()):
+    if any(identity(toleration) not in kept for toleration in before.get("tolerations") or ()):
         why = "existing toleration can not be modified except its tolerationSeconds"
         yield field_forbidden("spec.tolerations", why)
-    if _fixed(before) != _fixed(after):
+    if _immutable_part(before) != _immutable_part(after):
         yield field_forbidden("spec", _POD)
 
 
@@ -122,7 +122,7 @@ def ephemeral_container_faults(old: Object, new: Object) -> list[dict[str, str]]
     return faults
 
 
-def _fixed(spec: Object) -> Object:
+def _immutable_part(spec: Object) -> Object:
     fixed = _without(spec, "activeDeadlineSeconds", "tolerations", "schedulingGates")
     for part in ("containers", "initContainers"):
         fixed[part] = [_without(container, "image") for container in spec.get(part) or ()]

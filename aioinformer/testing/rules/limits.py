@@ -15,21 +15,23 @@ _FIELDS = (("requests", "defaultRequest", "request"), ("limits", "default", "lim
 
 def limit(pod: Object, ranges: Iterable[Object]) -> None:
     """Complete the resources of a pod's containers, in place; an annotation tells what was set."""
-    limits = [each for ranged in ranges for each in ranged["spec"]["limits"] if each["type"] == "Container"]
+    limits = [
+        entry for ranged in ranges for entry in ranged["spec"]["limits"] if entry["type"] == "Container"
+    ]
     defaults: dict[str, dict[str, str]] = {
-        field: {name: amount for each in limits for name, amount in (each.get(default) or {}).items()}
+        field: {name: amount for entry in limits for name, amount in (entry.get(default) or {}).items()}
         for field, default, _ in _FIELDS
     }
     done = [
-        told
+        setting
         for part, kind in _PARTS.items()
         for container in pod["spec"].get(part) or ()
-        for told in _complete(container, kind, defaults)
+        for setting in _complete(container, kind, defaults)
     ]
     if done:
         annotations = pod["metadata"].get("annotations") or {}
-        told = "LimitRanger plugin set: " + "; ".join(done)
-        pod["metadata"]["annotations"] = annotations | {"kubernetes.io/limit-ranger": told}
+        annotation = "LimitRanger plugin set: " + "; ".join(done)
+        pod["metadata"]["annotations"] = annotations | {"kubernetes.io/limit-ranger": annotation}
 
 
 def _complete(container: Object, kind: str, defaults: dict[str, dict[str, str]]) -> Iterable[str]:

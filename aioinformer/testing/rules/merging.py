@@ -31,13 +31,17 @@ def with_resources(old: Object, new: Object) -> Object:
     """Return the old pod with the new resources of its containers, by their names."""
     spec = dict(old["spec"])
     for part in ("containers", "initContainers"):
-        wanted = {each["name"]: each for each in (new.get("spec") or {}).get(part) or ()}
+        wanted = {container["name"]: container for container in (new.get("spec") or {}).get(part) or ()}
         kept = ("resizePolicy", "resources")
         if part in spec:
             spec[part] = [
-                {key: value for key, value in each.items() if key not in kept}
-                | {key: value for key, value in wanted.get(each["name"], each).items() if key in kept}
-                for each in spec[part]
+                {key: value for key, value in container.items() if key not in kept}
+                | {
+                    key: value
+                    for key, value in wanted.get(container["name"], container).items()
+                    if key in kept
+                }
+                for container in spec[part]
             ]
     return {**old, "metadata": dict(old["metadata"]), "spec": spec}
 
@@ -71,7 +75,7 @@ def keep_owners(old: Object, new: Object, result: Object, *, applied: bool) -> N
         result.pop("managedFields", None)
 
 
-def counted(resource: ResourceType, obj: Object) -> Object:
+def counted_part(resource: ResourceType, obj: Object) -> Object:
     """Return the part of an object whose changes metadata.generation counts."""
     metadata = obj["metadata"]
     if resource.custom:

@@ -36,12 +36,12 @@ def with_names(definition: Object, taken: Iterable[Object], now: str) -> Object:
     conflict: tuple[str, str] | None = None
     taken = list(taken)
     for fields in (_RESOURCES, _KINDS):
-        used = {name for each in taken for field in fields for name in _listed(each.get(field))}
+        used = {name for other in taken for field in fields for name in _as_list(other.get(field))}
         for field, reason in fields.items():
-            had = _listed(accepted.get(field))
+            had = _as_list(accepted.get(field))
             faults = [
                 f'"{name}" is already in use'
-                for name in _listed(wanted.get(field))
+                for name in _as_list(wanted.get(field))
                 if name in used and name not in had
             ]
             if faults:
@@ -78,5 +78,5 @@ def is_established(definition: Object) -> bool:
     return is_true(definition, "Established")
 
 
-def _listed(names: Any) -> list[str]:
+def _as_list(names: Any) -> list[str]:
     return names if isinstance(names, list) else [names] if names else []

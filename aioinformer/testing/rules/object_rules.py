@@ -43,7 +43,7 @@ def _config_map(obj: Object) -> _Faults:
     for key in binaries:
         yield from key_faults("binaryData", key)
     size = sum(len(text.encode()) for text in texts.values())
-    if size + sum(len(base64.b64decode(each)) for each in binaries.values()) > MOST_DATA:
+    if size + sum(len(base64.b64decode(encoded)) for encoded in binaries.values()) > MOST_DATA:
         yield field_too_long("[]", MOST_DATA)
 
 

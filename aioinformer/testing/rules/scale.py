@@ -8,7 +8,7 @@ from aioinformer.testing.apply.apply import check_type
 from aioinformer.testing.apply.typed import check_typed
 from aioinformer.testing.errors import StatusError, field_invalid, invalid
 from aioinformer.testing.objects import value_at
-from aioinformer.testing.rules.values import decoded, unapplied, unpatched
+from aioinformer.testing.rules.values import apply_error, decode_values, patch_error
 from aioinformer.testing.schema.builtin import node_of
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def scale_of(resource: ResourceType, obj: Object) -> Object:
     return _scale(resource, obj)
 
 
-def rescaled(resource: ResourceType, obj: Object, change: Callable[[Object], Any]) -> Object:
+def rescale(resource: ResourceType, obj: Object, change: Callable[[Object], Any]) -> Object:
     """Return an object with the replicas of the Scale that `change` returns.
 
     Raises:
         StatusError: 422 for an invalid number, or a value that does not fit its field.
     """
     kind, changed = resource.subresource_type("scale"), change(_scale(resource, obj))
-    scale = decoded(kind, changed, unpatched(kind, changed))
+    scale = decode_values(kind, changed, patch_error(kind, changed))
     given = scale["metadata"]
     sent = {field: given.get(field) for field in ("name", "namespace", "resourceVersion")}
     named = {field: value for field, value in sent.items() if value or field == "name"}
@@ -69,7 +69,7 @@ def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
     kind, node = resource.subresource_type("scale"), node_of("autoscaling/v1", "Scale")
     assert node is not None
     check_typed(kind, node, scale, name)
-    return _with_replicas(resource, applied, decoded(kind, scale, unapplied(kind, name)), name)
+    return _with_replicas(resource, applied, decode_values(kind, scale, apply_error(kind, name)), name)
 
 
 def _scale(resource: ResourceType, obj: Object) -> Object:

@@ -121,7 +121,7 @@ def _pod_faults(path: str, spec: Object) -> _Faults:
             why = "may not specify more than 1 volume type"
             yield field_forbidden(f"{path}.volumes[{number}].{second}", why)
     names: set[str] = set()
-    volume_names = {each.get("name") for each in volumes}
+    volume_names = {volume.get("name") for volume in volumes}
     for part in ("containers", "initContainers"):
         containers = spec.get(part) or []
         yield from _name_faults(f"{path}.{part}", containers, names)

@@ -57,7 +57,11 @@ def _replica_faults(kind: str, status: Object) -> _Faults:
 
 
 def _job_faults(status: Object) -> _Faults:
-    true = {each.get("type") for each in status.get("conditions") or () if each.get("status") == "True"}
+    true = {
+        condition.get("type")
+        for condition in status.get("conditions") or ()
+        if condition.get("status") == "True"
+    }
     start, completion = status.get("startTime"), status.get("completionTime")
     for one, other in _EXCLUSIVE:
         if {one, other} <= true:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.schema.unknown import FieldCheck
 
 
-def decoded(
+def decode_values(
     resource: ResourceType,
     obj: Object,
     refused: Callable[[str], errors.StatusError] | None = None,
@@ -59,23 +59,23 @@ def decoded(
             read = {"kind": resource.kind, "apiVersion": resource.api_version, **read}
             complete(read, resource.kind, obj)
         if owners := read["metadata"].get("ownerReferences"):
-            read["metadata"]["ownerReferences"] = [*{identity(each): each for each in owners}.values()]
+            read["metadata"]["ownerReferences"] = [*{identity(owner): owner for owner in owners}.values()]
         return read
-    raise (refused or unhandled(resource))(why)
+    raise (refused or unhandled_error(resource))(why)
 
 
-def unhandled(resource: ResourceType) -> Callable[[str], errors.StatusError]:
+def unhandled_error(resource: ResourceType) -> Callable[[str], errors.StatusError]:
     """Return a function that builds the error of a whole object with an invalid value."""
     kind = resource.kind
 
-    def refused(why: str) -> errors.StatusError:
+    def make_error(why: str) -> errors.StatusError:
         text = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}'
         return errors.bad_request(text)
 
-    return refused
+    return make_error
 
 
-def unpatched(
+def patch_error(
     resource: ResourceType, patched: Object, strategic: Object | None = None
 ) -> Callable[[str], errors.StatusError]:
     """Return a function that builds the error of a patch with an invalid value.
@@ -87,7 +87,7 @@ def unpatched(
     """
     node = None if strategic is None else node_of(resource.api_version, resource.kind)
 
-    def refused(why: str) -> errors.StatusError:
+    def make_error(why: str) -> errors.StatusError:
         shown = msgspec.json.encode(patched).decode() if strategic is None else text(strategic)
         if node is not None:
             why = conversion_fault(node, patched) or why
@@ -96,14 +96,14 @@ def unpatched(
         causes = [errors.field_invalid("patch", shown, why)]
         return errors.invalid("", "", "", causes)
 
-    return refused
+    return make_error
 
 
-def unapplied(resource: ResourceType, name: str) -> Callable[[str], errors.StatusError]:
+def apply_error(resource: ResourceType, name: str) -> Callable[[str], errors.StatusError]:
     """Return a function that builds the error of an applied configuration with an invalid value."""
     kind = f"{group_version(resource.api_version)}, Kind={resource.kind}"
 
-    def refused(why: str) -> errors.StatusError:
+    def make_error(why: str) -> errors.StatusError:
         return errors.StatusError(
             500,
             "",
@@ -111,4 +111,4 @@ def unapplied(resource: ResourceType, name: str) -> Callable[[str], errors.Statu
             f"object to {kind}: {why}",
         )
 
-    return refused
+    return make_error

@@ -132,7 +132,7 @@ def _resource_faults(path: str, resources: list[str]) -> _Faults:
         seen.add(name)
     if "*/*" in resources and len(resources) > 1:
         yield field_invalid(path, resources, "if '*/*' is present, must not specify other resources")
-    if "*" in resources and any(each != "*" and "/" not in each for each in resources):
+    if "*" in resources and any(pattern != "*" and "/" not in pattern for pattern in resources):
         why = "if '*' is present, must not specify other resources without subresources"
         yield field_invalid(path, resources, why)
 

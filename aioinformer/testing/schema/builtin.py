@@ -119,13 +119,13 @@ def _link(node: Node) -> None:
 def _go_name(node: Node) -> str:
     """Return Go's name of a type without a name of its own."""
     if node.type == "array" and node.items is not None:
-        return f"[]{_pointed(node.items)}"
+        return f"[]{_name_pointer(node.items)}"
     if node.items is not None:
-        return f"map[string]{_pointed(node.items)}"
+        return f"map[string]{_name_pointer(node.items)}"
     if node.format == "byte":
         return "[]uint8"
     return _GO_NAMES[node.format or node.type]
 
 
-def _pointed(node: Node) -> str:
+def _name_pointer(node: Node) -> str:
     return f"*{node.go}" if node.nullable else node.go

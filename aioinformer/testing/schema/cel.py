@@ -156,14 +156,14 @@ def undefined_field(source: str, node: Node) -> str:
 
     Objects are dynamic for the runtime, so that it cannot tell.
     """
-    plain = _STRING.sub(lambda found: "_" * len(found[0]), source)
-    for found in _FIELDS.finditer(plain):
-        place, column = node, found.start(1)
-        for name in found[1].split(".")[1:]:
+    plain = _STRING.sub(lambda match: "_" * len(match[0]), source)
+    for match in _FIELDS.finditer(plain):
+        place, column = node, match.start(1)
+        for name in match[1].split(".")[1:]:
             known = place.properties
             if not known or place.items is not None or (place.is_embedded and name in OF_EVERY_OBJECT):
                 break
-            fields = {escape(each): part for each, part in known.items()}
+            fields = {escape(name): part for name, part in known.items()}
             if name not in fields:
                 lines = plain[:column].split("\n")
                 row, shown = len(lines), source.split("\n")[len(lines) - 1]
@@ -187,7 +187,7 @@ def escape(name: str) -> str:
         return f"__{name}__"
     if not re.fullmatch(r"[A-Za-z_./-][\w./-]*", name, re.ASCII):
         return ""
-    return re.sub(r"__|[./-]", lambda found: _ESCAPES[found[0]], name)
+    return re.sub(r"__|[./-]", lambda match: _ESCAPES[match[0]], name)
 
 
 def _refusal(message: str) -> Exception:
@@ -239,15 +239,15 @@ def _environment_of(*variables: tuple[str, str]) -> Any:
 
     simple = {"any": types.DYN, "list": types.List(types.DYN)}
     named: dict[str, list[Any]] = {}
-    for number, each in enumerate(FUNCTIONS):
+    for number, function in enumerate(FUNCTIONS):
         overload = cel.Overload(
-            f"{each.name}_{number}",
-            return_type=simple.get(each.returns) or type_named(each.returns),
-            parameters=[simple.get(name) or type_named(name) for name in each.parameters],
-            is_member=each.is_member,
-            impl=each.call,
+            f"{function.name}_{number}",
+            return_type=simple.get(function.returns) or type_named(function.returns),
+            parameters=[simple.get(name) or type_named(name) for name in function.parameters],
+            is_member=function.is_member,
+            impl=function.call,
         )
-        named.setdefault(each.name, []).append(overload)
+        named.setdefault(function.name, []).append(overload)
     extensions = [ext_strings.ExtStrings(), ext_optional.ExtOptional()]
     if ("has_old", "bool") in variables:
         extensions.append(ext_bindings.ExtBindings())

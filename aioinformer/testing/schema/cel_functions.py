@@ -187,9 +187,9 @@ def _semver(text: str, normalize: bool = False) -> _Opaque:
 
 def _release(version: _Opaque) -> tuple[Any, ...]:
     """Return a sort key; a pre-release comes before its release."""
-    found = _SEMVER.fullmatch(version["semver"])
-    assert found is not None
-    *numbers, before = found.groups()
+    match = _SEMVER.fullmatch(version["semver"])
+    assert match is not None
+    *numbers, before = match.groups()
     parts = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (before or "").split(".")]
     return (*map(int, numbers), before is None, parts)
 
@@ -198,7 +198,7 @@ def _rank(value: _Opaque) -> Any:
     return _value(value) if "quantity" in value else _release(value)
 
 
-def _compared(one: _Opaque, other: _Opaque) -> int:
+def _compare(one: _Opaque, other: _Opaque) -> int:
     return int(_rank(one) > _rank(other)) - int(_rank(one) < _rank(other))
 
 
@@ -206,15 +206,15 @@ def _compared(one: _Opaque, other: _Opaque) -> int:
 
 
 def _is_subset(outer: list[Any], inner: list[Any]) -> bool:
-    return all(each in outer for each in inner)
+    return all(value in outer for value in inner)
 
 
 def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     compiled = compile_pattern(pattern)
     if compiled is None:
         raise ValueError(f"the embedded server cannot evaluate the pattern {pattern}")
-    found = islice(find_all(compiled, text), None if most < 0 else most)
-    return [*found]
+    matches = islice(find_all(compiled, text), None if most < 0 else most)
+    return [*matches]
 
 
 FUNCTIONS = [
@@ -230,9 +230,9 @@ FUNCTIONS = [
         for name, call in (("add", _sum), ("sub", _difference))
         for other in ("object", "int")
     ),
-    _member("isGreaterThan", "object object", "bool", lambda one, other: _compared(one, other) > 0),
-    _member("isLessThan", "object object", "bool", lambda one, other: _compared(one, other) < 0),
-    _member("compareTo", "object object", "int", _compared),
+    _member("isGreaterThan", "object object", "bool", lambda one, other: _compare(one, other) > 0),
+    _member("isLessThan", "object object", "bool", lambda one, other: _compare(one, other) < 0),
+    _member("compareTo", "object object", "int", _compare),
     _global("semver", "string", "object", _semver),
     _global("semver", "string bool", "object", _semver),
     _global("isSemver", "string", "bool", _is(_semver)),
@@ -293,5 +293,5 @@ FUNCTIONS = [
         "bool",
         lambda one, other: _is_subset(one, other) and _is_subset(other, one),
     ),
-    _global("sets.intersects", "list list", "bool", lambda one, other: any(each in one for each in other)),
+    _global("sets.intersects", "list list", "bool", lambda one, other: any(value in one for value in other)),
 ]

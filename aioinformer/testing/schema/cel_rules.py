@@ -118,15 +118,15 @@ def rule_faults(
         return
     if isinstance(value, list) and node.items is not None:
         find = old_items(node, old)
-        for number, each in enumerate(value):
+        for number, element in enumerate(value):
             below = f"{path}[{number}]"
-            yield from rule_faults(node.items, each, find(each), below, is_unchanged=is_unchanged)
+            yield from rule_faults(node.items, element, find(element), below, is_unchanged=is_unchanged)
     elif isinstance(value, dict):
-        for name, each in value.items():
+        for name, member in value.items():
             known = node.properties.get(name)
             below = f"{path}[{name}]" if known is None else child(path, name)
             if (known := known or node.items) is not None:
-                yield from rule_faults(known, each, old_field(old, name), below, is_unchanged=is_unchanged)
+                yield from rule_faults(known, member, old_field(old, name), below, is_unchanged=is_unchanged)
 
 
 def _own_faults(
@@ -151,14 +151,14 @@ def _own_faults(
             continue
         if is_unchanged and not program.uses_old:
             continue
-        detail = _evaluated(message, given, before) or (text if rule.message else f"failed rule: {text}")
+        detail = _evaluate(message, given, before) or (text if rule.message else f"failed rule: {text}")
         field = child(path, rule.field_path.removeprefix(".")) if rule.field_path else path
         shown = OMITTED if node.type in ("object", "array") else value
         kind = _KINDS.get(rule.reason or "", "Invalid")
         yield Fault(kind, field, shown, "" if kind == "Duplicate" else detail)
 
 
-def _evaluated(message: Program | None, value: Any, before: Any) -> str:
+def _evaluate(message: Program | None, value: Any, before: Any) -> str:
     """Return the text of a messageExpression; `""` if it fails, is empty, too long or has several lines."""
     if message is None:
         return ""
@@ -174,16 +174,16 @@ def in_cel(node: Node, value: Any) -> Any:
     if value is None or node.format == "int-or-string":
         return value
     if isinstance(value, list):
-        return [in_cel(node.items, each) for each in value] if node.items is not None else value
+        return [in_cel(node.items, element) for element in value] if node.items is not None else value
     if isinstance(value, dict):
         if node.items is not None:
-            return {name: in_cel(node.items, each) for name, each in value.items()}
+            return {name: in_cel(node.items, member) for name, member in value.items()}
         properties = node.properties
         if node.is_embedded:
             properties = {**properties, **_NAMES, "metadata": _METADATA}
         return {
-            escaped: in_cel(known, each)
-            for name, each in value.items()
+            escaped: in_cel(known, member)
+            for name, member in value.items()
             if (known := properties.get(name)) is not None
             and (known.type or known.format == "int-or-string")
             and (escaped := escape(name))

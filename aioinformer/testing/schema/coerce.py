@@ -15,7 +15,7 @@ from aioinformer.testing.schema.node import OF_EVERY_OBJECT, Node
 _ANYTHING, _NOTHING = Node(preserves_unknown=True), Node()
 
 
-def coerced(node: Node, value: Any, unknown: list[str], path: str = "") -> Any:
+def coerce(node: Node, value: Any, unknown: list[str], path: str = "") -> Any:
     """Return a copy of a value without unknown fields and nulls that are no values, and with its defaults.
 
     Args:
@@ -26,8 +26,8 @@ def coerced(node: Node, value: Any, unknown: list[str], path: str = "") -> Any:
     """
     if isinstance(value, list):
         item = node.items or (_ANYTHING if node.preserves_unknown else _NOTHING)
-        filled = [_default(item) if each is None and not item.nullable else each for each in value]
-        return [coerced(item, each, unknown, f"{path}[{number}]") for number, each in enumerate(filled)]
+        filled = [_default(item) if element is None and not item.nullable else element for element in value]
+        return [coerce(item, element, unknown, f"{path}[{number}]") for number, element in enumerate(filled)]
     if not isinstance(value, dict):
         return _number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     kept = {}
@@ -42,12 +42,12 @@ def coerced(node: Node, value: Any, unknown: list[str], path: str = "") -> Any:
             else:
                 unknown.append(below)
         elif entry is not None or known.nullable:
-            kept[name] = coerced(known, entry, unknown, below)
+            kept[name] = coerce(known, entry, unknown, below)
         elif known.default is not msgspec.UNSET:
-            kept[name] = coerced(known, _default(known), unknown, below)
+            kept[name] = coerce(known, _default(known), unknown, below)
     for name, known in node.properties.items():
         if name not in kept and known.default is not msgspec.UNSET:
-            kept[name] = coerced(known, _default(known), unknown, f"{path}.{name}")
+            kept[name] = coerce(known, _default(known), unknown, f"{path}.{name}")
     return kept
 
 
@@ -58,11 +58,11 @@ def _number(value: float) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def pruned(node: Node, value: Any) -> Any:
+def prune(node: Node, value: Any) -> Any:
     """Return a copy of a value without unknown fields, as of an object that another version of its kind shows."""
     if isinstance(value, list):
         item = node.items or (_ANYTHING if node.preserves_unknown else _NOTHING)
-        return [pruned(item, each) for each in value]
+        return [prune(item, element) for element in value]
     if not isinstance(value, dict):
         return value
     kept = {}
@@ -71,7 +71,7 @@ def pruned(node: Node, value: Any) -> Any:
         if node.is_embedded and name in OF_EVERY_OBJECT:
             kept[name] = entry
         elif known is not None:
-            kept[name] = pruned(known, entry)
+            kept[name] = prune(known, entry)
         elif node.preserves_unknown:
             kept[name] = entry
     return kept

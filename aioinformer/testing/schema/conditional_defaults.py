@@ -57,23 +57,23 @@ def _pod(obj: Object, given: Object) -> None:
 
 
 def _deployment(obj: Object, given: Object) -> None:
-    _rolling(obj["spec"], "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
+    _set_rolling_defaults(obj["spec"], "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
 
 
 def _daemon_set(obj: Object, given: Object) -> None:
-    _rolling(obj["spec"], "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
+    _set_rolling_defaults(obj["spec"], "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
 
 
 def _stateful_set(obj: Object, given: Object) -> None:
     strategy = obj["spec"].get("updateStrategy") or {}
     if "rollingUpdate" in strategy or not value_at(given, ("spec", "updateStrategy", "type")):
-        _rolling(obj["spec"], "updateStrategy", {"partition": 0})
+        _set_rolling_defaults(obj["spec"], "updateStrategy", {"partition": 0})
     claims = obj["spec"].get("volumeClaimTemplates") or ()
     kind = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
     obj["spec"] |= {"volumeClaimTemplates": [kind | claim for claim in claims]} if claims else {}
 
 
-def _rolling(spec: Object, field: str, defaults: Object) -> None:
+def _set_rolling_defaults(spec: Object, field: str, defaults: Object) -> None:
     strategy = spec[field]
     if strategy["type"] == "RollingUpdate":
         strategy["rollingUpdate"] = defaults | (strategy.get("rollingUpdate") or {})
@@ -130,8 +130,8 @@ def _limit_range(obj: Object, given: Object) -> None:
         if limit.get("type") == "Container":
             limits = (limit.get("max") or {}) | (limit.get("default") or {})
             requests = (limit.get("min") or {}) | limits | (limit.get("defaultRequest") or {})
-            found = {"default": limits, "defaultRequest": requests}
-            limit.update({name: each for name, each in found.items() if each})
+            amounts_by_name = {"default": limits, "defaultRequest": requests}
+            limit.update({name: amounts for name, amounts in amounts_by_name.items() if amounts})
 
 
 def _network_policy(obj: Object, given: Object) -> None:
@@ -155,9 +155,9 @@ def _device_requests(*steps: str) -> Callable[[Object, Object], None]:
     def rule(obj: Object, given: Object) -> None:
         for request in value_at(obj, (*steps, "devices", "requests")) or ():
             exactly = [request["exactly"]] if request.get("exactly") else []
-            for each in (*exactly, *(request.get("firstAvailable") or ())):
-                if each["allocationMode"] == "ExactCount":
-                    each["count"] = each.get("count") or 1
+            for device in (*exactly, *(request.get("firstAvailable") or ())):
+                if device["allocationMode"] == "ExactCount":
+                    device["count"] = device.get("count") or 1
 
     return rule
 

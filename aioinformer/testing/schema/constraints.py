@@ -126,27 +126,27 @@ def _check_logic(node: Node, value: Any, path: str, result: _Result) -> None:
             result.merge(results[-1])
     if parts := rules.get("oneOf"):
         results = [_check(part, value, path) for part in parts]
-        valid = [each for each in results if not each.faults]
+        valid = [outcome for outcome in results if not outcome.faults]
         if len(valid) == 1:
             result.merge(valid[0])
         else:
-            found = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
-            result.add(_plain(f'"{path}" must validate one and only one schema (oneOf). {found}'))
+            how_many = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
+            result.add(_plain(f'"{path}" must validate one and only one schema (oneOf). {how_many}'))
             if not valid:
                 result.merge(_best(results))
     if parts := rules.get("allOf"):
         results = [_check(part, value, path) for part in parts]
-        for each in results:
-            result.merge(each)
-        if any(each.faults for each in results):
-            some = ". None validated" if all(each.faults for each in results) else ""
+        for outcome in results:
+            result.merge(outcome)
+        if any(outcome.faults for outcome in results):
+            some = ". None validated" if all(outcome.faults for outcome in results) else ""
             result.add(_plain(f'"{path}" must validate all the schemas (allOf){some}'))
     if (part := rules.get("not")) is not None and not _check(part, value, path).faults:
         result.add(_plain(f'"{path}" must not validate the schema (not)'))
 
 
 def _best(results: list[_Result]) -> _Result:
-    return max(results, key=lambda each: each.checks)
+    return max(results, key=lambda result: result.checks)
 
 
 def _check_string(node: Node, value: str, path: str, result: _Result) -> None:
@@ -231,9 +231,13 @@ def _is_whole(value: float) -> bool:
 
 
 def _check_enum(node: Node, value: Any, path: str, result: _Result) -> None:
-    fits = (value == each and isinstance(value, bool) == isinstance(each, bool) for each in node.enum)
+    fits = (
+        value == allowed and isinstance(value, bool) == isinstance(allowed, bool) for allowed in node.enum
+    )
     if value is None or not any(fits):  # null is in no enum
-        supported = ", ".join(show(each if isinstance(each, str) else show(each)) for each in node.enum)
+        supported = ", ".join(
+            show(allowed if isinstance(allowed, str) else show(allowed)) for allowed in node.enum
+        )
         result.add(Fault("NotSupported", path.removeprefix("."), value, f"supported values: {supported}"))
 
 
@@ -241,8 +245,8 @@ def _check_list(node: Node, value: list[Any], path: str, old: Any, result: _Resu
     result.checks += 2
     if node.items is not None and node.type != "object":
         before = old_items(node, old)
-        for number_, each in enumerate(value):
-            result.merge(_check(node.items, each, f"{path}[{number_}]", before(each)))
+        for number_, element in enumerate(value):
+            result.merge(_check(node.items, element, f"{path}[{number_}]", before(element)))
     rules = node.rules
     if len(value) < rules.get("minItems", 0):
         result.add(_invalid(path, len(value), f"should have at least {rules['minItems']} items"))
@@ -260,8 +264,8 @@ def old_items(node: Node, old: Any) -> Any:
     if node.list_type != "map" or not isinstance(old, list):
         return lambda _: MISSING
     known: dict[str, Any] = {}
-    for each in old:
-        known.setdefault(_keys(node, each), each)
+    for item in old:
+        known.setdefault(_keys(node, item), item)
     return lambda item: known.get(_keys(node, item), MISSING)
 
 

@@ -35,8 +35,8 @@ def _faults(node: Node, value: Any) -> Iterator[str]:
         for name, part in node.properties.items():
             yield from _faults(part, value.get(name))
     elif node.items is not None:
-        for each in value if node.type == "array" else value.values():
-            yield from _faults(node.items, each)
+        for element in value if node.type == "array" else value.values():
+            yield from _faults(node.items, element)
 
 
 def _kind(value: Any) -> str:

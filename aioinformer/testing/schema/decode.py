@@ -43,16 +43,16 @@ def _read(node: Node, value: Any, struct: str, path: str) -> Any:
         items = _array(value)
         if items is None or node.items is None:
             raise UnreadableError(wrong_type(field, node.go, value))
-        return [_entry(node.items, each, struct, path) for each in items]
+        return [_entry(node.items, element, struct, path) for element in items]
     if is_struct(node) or (node.type == "object" and node.items is not None):
         if not isinstance(value, dict):
             raise UnreadableError(wrong_type(field, node.go, value))
         if is_struct(node):
             return _struct(node, value, path)
         assert node.items is not None
-        read = {str(key): _entry(node.items, each, struct, path) for key, each in value.items()}
+        read = {str(key): _entry(node.items, member, struct, path) for key, member in value.items()}
         return (
-            {key: in_thousandths(each) for key, each in read.items()}
+            {key: in_thousandths(quantity) for key, quantity in read.items()}
             if node.items.format == "quantity"
             else read
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.schema.cel_rules import Refusal, compile_rules, has_rules, rule_faults
-from aioinformer.testing.schema.coerce import coerced, pruned
+from aioinformer.testing.schema.coerce import coerce, prune
 from aioinformer.testing.schema.constraints import MISSING, faults_of
 from aioinformer.testing.schema.faults import BLOCKING, Fault
 from aioinformer.testing.schema.list_types import embedded_faults, list_faults
@@ -43,23 +43,23 @@ class Schema:
         self.node = node_of(props, is_root=True)
         self.refusals = [*compile_rules(self.node, "")]
         nodes = [*_nodes(self.node)]
-        self._has_lists = any(each.list_type in ("set", "map") for each in nodes)
-        self._has_embedded = any(each.is_embedded for each in nodes[1:])
+        self._has_lists = any(node.list_type in ("set", "map") for node in nodes)
+        self._has_embedded = any(node.is_embedded for node in nodes[1:])
 
     def read(self, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """Return an object with its defaults and without unknown fields, and the paths of those."""
         unknown: list[str] = []
-        return coerced(self.node, obj, unknown), sorted(unknown)
+        return coerce(self.node, obj, unknown), sorted(unknown)
 
     def set_status(self, obj: dict[str, Any]) -> None:
         """Set the default of the status, which a new object gets when it is stored without one."""
         status = self.node.properties.get("status")
         if "status" not in obj and status is not None and status.default is not msgspec.UNSET:
-            obj["status"] = coerced(status, status.default, [])
+            obj["status"] = coerce(status, status.default, [])
 
-    def pruned(self, obj: dict[str, Any]) -> dict[str, Any]:
+    def prune(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return an object of another version without the fields that this one does not know."""
-        shown: dict[str, Any] = pruned(self.node, obj)
+        shown: dict[str, Any] = prune(self.node, obj)
         return shown
 
     def faults(
@@ -79,16 +79,16 @@ class Schema:
         """
         before: Any = MISSING if old is None else old
         is_status = subresource == "status"
-        found = self._status_faults(new, before) if is_status else faults_of(self.node, new, before)
+        faults = self._status_faults(new, before) if is_status else faults_of(self.node, new, before)
         if self._has_embedded:
-            found += embedded_faults(self.node, new)
+            faults += embedded_faults(self.node, new)
         if self._has_lists and (old is None or not [*list_faults(self.node, old)]):
-            found += list_faults(self.node, new)
-        found += others
+            faults += list_faults(self.node, new)
+        faults += others
         if has_rules(self.node):
-            is_blocked = any(fault.kind in BLOCKING for fault in found)
-            found += [_UNCHECKED] if is_blocked else rule_faults(self.node, new, before)
-        return found
+            is_blocked = any(fault.kind in BLOCKING for fault in faults)
+            faults += [_UNCHECKED] if is_blocked else rule_faults(self.node, new, before)
+        return faults
 
     def _status_faults(self, new: dict[str, Any], old: Any) -> list[Fault]:
         """Return the faults of the status alone; the real server checks it as an object of its own."""
@@ -117,13 +117,13 @@ class _ShownRule(msgspec.Struct, rename="pascal"):
     optional_old_self: bool | None
 
 
-def compiled(schema: Any) -> Schema:
+def compile_schema(schema: Any) -> Schema:
     """Return the schema of a definition's version, which is valid; equal schemas are compiled once."""
-    return _compiled(msgspec.json.encode(schema))
+    return _compile(msgspec.json.encode(schema))
 
 
 @lru_cache(maxsize=256)
-def _compiled(schema: bytes) -> Schema:
+def _compile(schema: bytes) -> Schema:
     return Schema(msgspec.json.decode(schema, type=Props))
 
 
@@ -131,18 +131,18 @@ def definition_faults(props: Props, path: str) -> list[Fault]:
     """Return the faults of a schema at a path of its definition."""
     if not is_supported(props):
         return [*schema_faults(props, path)]
-    found = sorted(structural_faults(props, path), key=lambda fault: f"{fault.field}: {fault.message}")
+    faults = sorted(structural_faults(props, path), key=lambda fault: f"{fault.field}: {fault.message}")
     if props.nullable:
-        found.append(Fault("Forbidden", f"{path}.nullable", detail="nullable cannot be true at the root"))
-    if found:
-        return [*found, *schema_faults(props, path)]
-    schema = compiled(props)
-    found += _default_faults(schema.node, path)
-    found += schema_faults(props, path)
-    return found or [_refused(each, path) for each in schema.refusals if each.is_invalid]
+        faults.append(Fault("Forbidden", f"{path}.nullable", detail="nullable cannot be true at the root"))
+    if faults:
+        return [*faults, *schema_faults(props, path)]
+    schema = compile_schema(props)
+    faults += _default_faults(schema.node, path)
+    faults += schema_faults(props, path)
+    return faults or [_fault_of(refusal, path) for refusal in schema.refusals if refusal.is_invalid]
 
 
-def _refused(refusal: Refusal, path: str) -> Fault:
+def _fault_of(refusal: Refusal, path: str) -> Fault:
     return Fault(
         "Invalid",
         path + refusal.field,
@@ -155,10 +155,10 @@ def _default_faults(node: Node, path: str) -> Iterator[Fault]:
     """Yield the faults of defaults that do not fit their schemas."""
     if node.default is not msgspec.UNSET:
         field, unknown = f"{path}.default", list[str]()
-        coerced(node, node.default, unknown, "x")
+        coerce(node, node.default, unknown, "x")
         if unknown:
             yield Fault("Invalid", field, node.default, "must not have unknown fields")
-        value = coerced(node, node.default, []) if isinstance(node.default, int) else node.default
+        value = coerce(node, node.default, []) if isinstance(node.default, int) else node.default
         for fault in (*embedded_faults(node, value, is_whole=False), *faults_of(node, value)):
             yield fault.below(field)
         yield from rule_faults(node, node.default, path=field)
@@ -169,8 +169,8 @@ def _default_faults(node: Node, path: str) -> Iterator[Fault]:
 
 def not_enforced(schema: Schema) -> list[str]:
     """Return what of a schema the embedded server does not enforce, each with its reason."""
-    found = [f"{each.field}: {each.why}" for each in schema.refusals if not each.is_invalid]
-    return found + [
+    reasons = [f"{refusal.field}: {refusal.why}" for refusal in schema.refusals if not refusal.is_invalid]
+    return reasons + [
         f"{path}: the embedded server does not understand the pattern" for path in _patterns(schema.node, "")
     ]
 

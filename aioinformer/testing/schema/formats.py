@@ -70,8 +70,8 @@ def _is_date(text: str) -> bool:
 
 def _is_date_time(text: str) -> bool:
     day, _, moment = text.lower().partition("t")
-    found = _TIME.fullmatch(moment)
-    return _is_date(day) and found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
+    match = _TIME.fullmatch(moment)
+    return _is_date(day) and match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def _is_duration(text: str) -> bool:

@@ -35,9 +35,9 @@ def syntax(value: Any) -> str:
     return msgspec.json.encode(value).decode() if isinstance(value, str) else text(value)
 
 
-def quoted(texts: Iterable[str]) -> str:
+def quote(texts: Iterable[str]) -> str:
     """Return texts as `%q` writes them: `["a" "b"]`."""
-    listed = " ".join(f'"{each}"' for each in texts)
+    listed = " ".join(f'"{part}"' for part in texts)
     return f"[{listed}]"
 
 

@@ -42,8 +42,8 @@ def _parts(node: Node, value: Any, path: str) -> Iterator[tuple[Node, Any, str]]
     """Yield a value and the lists and objects in it that have a schema, with schemas and paths."""
     yield node, value, path
     if isinstance(value, list) and node.items is not None:
-        for number, each in enumerate(value):
-            yield from _parts(node.items, each, f"{path}[{number}]")
+        for number, element in enumerate(value):
+            yield from _parts(node.items, element, f"{path}[{number}]")
     elif isinstance(value, dict):
         for name, entry in value.items():
             if not isinstance(entry, _WITH_PARTS):
@@ -75,17 +75,20 @@ def _object_faults(value: dict[str, Any], path: str) -> Iterator[Fault]:
 
 def _duplicates(node: Node, value: list[Any], path: str) -> Iterator[Fault]:
     if node.list_type == "map":
-        for number, each in enumerate(value):
-            if each is not None and not isinstance(each, dict):
+        for number, element in enumerate(value):
+            if element is not None and not isinstance(element, dict):
                 why = "must be an object for an array of list-type map"
-                yield Fault("Invalid", f"{path}[{number}]", each, why)
+                yield Fault("Invalid", f"{path}[{number}]", element, why)
                 return
-        value = [{key: (each or {})[key] for key in node.list_keys if key in (each or {})} for each in value]
+        value = [
+            {key: (element or {})[key] for key in node.list_keys if key in (element or {})}
+            for element in value
+        ]
     elif node.list_type != "set":
         return
     seen: dict[str, int] = {}
-    for number, each in enumerate(value):
-        shown = show(each)
+    for number, element in enumerate(value):
+        shown = show(element)
         seen[shown] = seen.get(shown, 0) + 1
         if seen[shown] == 2:
-            yield Fault("Duplicate", f"{path}[{number}]", each)
+            yield Fault("Duplicate", f"{path}[{number}]", element)

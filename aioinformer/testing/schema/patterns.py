@@ -63,10 +63,10 @@ class Pattern:
 
     def find(self, text: str, begin: int = 0) -> tuple[int, int] | None:
         """Return where the first match from a place on begins and ends; None if there is none."""
-        found: tuple[int, int] | None = None
+        best: tuple[int, int] | None = None
         threads: dict[int, int] = {}  # where each began, by its step; the preferred one first
         for at in range(begin, len(text) + 1):
-            if found is None:
+            if best is None:
                 threads.setdefault(self._begin, at)
             before = _kind_of(text[at - 1]) if at else _EDGE
             after = _kind_of(text[at]) if at < len(text) else _EDGE
@@ -80,12 +80,12 @@ class Pattern:
                     if at < len(text) and has(text[at]):
                         moved.setdefault(following, begins_at)
                 if is_match:
-                    found = begins_at, at
+                    best = begins_at, at
                     break
-            if not moved and found is not None:
-                return found
+            if not moved and best is not None:
+                return best
             threads = moved
-        return found
+        return best
 
     def _reach(self, waiting: frozenset[int], before: int, char: str) -> tuple[frozenset[int], bool]:
         """Return the steps that wait for the next character, and whether the text up to this one matches."""

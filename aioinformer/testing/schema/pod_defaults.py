@@ -59,8 +59,8 @@ _IMAGE = re.compile(
 
 
 def _pull_policy(image: str) -> str:
-    found = _IMAGE.fullmatch(image)
-    is_latest = found is not None and (found["tag"] or ("" if found["digest"] else "latest")) == "latest"
+    match = _IMAGE.fullmatch(image)
+    is_latest = match is not None and (match["tag"] or ("" if match["digest"] else "latest")) == "latest"
     return "Always" if is_latest else "IfNotPresent"
 
 
@@ -78,28 +78,30 @@ def _complete_resources(spec: Object, resources: Object) -> None:
         for name, value in limits.items():
             if name in ("cpu", "memory") or name.startswith(_HUGE):
                 requests.setdefault(name, value)
-    resources.update({name: each for name, each in (("limits", limits), ("requests", requests)) if each})
+    resources.update(
+        {name: amounts for name, amounts in (("limits", limits), ("requests", requests)) if amounts}
+    )
 
 
 def _of_containers(spec: Object, kind: str) -> dict[str, str]:
     """Return what the containers need at once: the init containers run one after the other, before the others."""
     together: dict[str, str] = {}
     for container in spec.get("containers") or ():
-        _add(together, _given(container, kind))
+        _add(together, _amounts_of(container, kind))
     sidecars: dict[str, str] = {}
     highest: dict[str, str] = {}
     for container in spec.get("initContainers") or ():
         now = dict(sidecars)
-        _add(now, _given(container, kind))
+        _add(now, _amounts_of(container, kind))
         if container.get("restartPolicy") == "Always":
-            _add(together, _given(container, kind))
+            _add(together, _amounts_of(container, kind))
             sidecars = now
         _raise(highest, now)
     _raise(together, highest)
     return together
 
 
-def _given(container: Object, kind: str) -> Mapping[str, str]:
+def _amounts_of(container: Object, kind: str) -> Mapping[str, str]:
     return (container.get("resources") or {}).get(kind) or {}
 
 

@@ -78,19 +78,19 @@ class Props(msgspec.Struct, rename="camel", omit_defaults=True):
     dependencies: dict[str, Any] | None = None
 
 
-_LIMIT_FIELDS = [each for each in msgspec.structs.fields(Props) if each.encode_name in _LIMITS]
+_LIMIT_FIELDS = [field for field in msgspec.structs.fields(Props) if field.encode_name in _LIMITS]
 
 
 def node_of(props: Props, *, is_root: bool = False) -> Node:
     """Return the Node of a structural schema; the root is an object with apiVersion, kind and metadata."""
     rules: dict[str, Any] = {
-        each.encode_name: value
-        for each in _LIMIT_FIELDS
-        if (value := getattr(props, each.name)) != each.default and value != []
+        field.encode_name: value
+        for field in _LIMIT_FIELDS
+        if (value := getattr(props, field.name)) != field.default and value != []
     }
     for name, parts in zip(LOGIC, (props.all_of, props.any_of, props.one_of), strict=True):
         if parts:
-            rules[name] = [node_of(each) for each in parts]
+            rules[name] = [node_of(part) for part in parts]
     if props.map_type:
         rules["x-kubernetes-map-type"] = props.map_type
     if props.not_ is not None:
@@ -103,7 +103,7 @@ def node_of(props: Props, *, is_root: bool = False) -> Node:
     return Node(
         type=props.type,
         format="int-or-string" if props.is_int_or_string else _format(props),
-        properties={name: node_of(each) for name, each in (props.properties or {}).items()},
+        properties={name: node_of(prop) for name, prop in (props.properties or {}).items()},
         items=None if inner is None else node_of(inner),
         default=msgspec.UNSET if props.default is None else props.default,
         required=tuple(props.required or ()),

@@ -59,7 +59,7 @@ _WHY_REQUIRED = {
 def schema_faults(node: Node, obj: Object) -> list[dict[str, str]]:
     """Return the causes for missing fields, and for unsupported or invalid values, of a decoded object."""
     faults: list[dict[str, str]] = []
-    for name, part, is_required in _checked(node):
+    for name, part, is_required in _fields_to_check(node):
         if name not in _UNCHECKED:
             _check(part, obj.get(name), name, faults, is_required=is_required)
     return faults
@@ -102,19 +102,19 @@ def _check(
     elif isinstance(value, dict):
         if node.go in TYPE_RULES:
             faults += TYPE_RULES[node.go](path, value)
-        for name, part, required in _checked(node):
+        for name, part, required in _fields_to_check(node):
             if required or name in value:
                 _check(part, value.get(name), f"{path}.{name}", faults, is_required=required)
         if node.items is not None:
-            for key, each in value.items():
-                _check(node.items, each, f"{path}[{key}]", faults)
+            for key, member in value.items():
+                _check(node.items, member, f"{path}[{key}]", faults)
     elif isinstance(value, list) and node.items is not None:
-        for number, each in enumerate(value):
-            _check(node.items, each, f"{path}[{number}]", faults)
+        for number, element in enumerate(value):
+            _check(node.items, element, f"{path}[{number}]", faults)
 
 
 @cache
-def _checked(node: Node) -> list[tuple[str, Node, bool]]:
+def _fields_to_check(node: Node) -> list[tuple[str, Node, bool]]:
     """Return the fields of a struct that can be at fault, and whether each is required."""
     return [
         (name, part, name in node.required)

@@ -121,11 +121,11 @@ def _time_of(layout: Sequence[tuple[str, str]], precision: str, canonical: str) 
             return text
         rest = text
         for element, pattern in layout:
-            found = re.match(pattern, rest)
-            if found is None:
+            match = re.match(pattern, rest)
+            if match is None:
                 why = f'parsing time "{text}" as "{written}": cannot parse "{rest}" as "{element}"'
                 raise UnreadableError(why)
-            rest = rest[found.end() :]
+            rest = rest[match.end() :]
         if rest:
             raise UnreadableError(f'parsing time "{text}": extra text: "{rest}"')
         try:
@@ -168,10 +168,10 @@ def parse_quantity(text: str) -> tuple[Fraction, str]:
     Raises:
         UnreadableError: The text is no quantity.
     """
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
         raise UnreadableError(_NO_QUANTITY)
-    digits, suffix = found.groups()
+    digits, suffix = match.groups()
     if digits.count(".") > 1 or not any(map(str.isdigit, digits)):
         raise UnreadableError(_NO_QUANTITY)
     exponent = re.fullmatch("[eE]([+-]?[0-9]{1,2})", suffix)

@@ -25,8 +25,12 @@ def label_faults(path: str, labels: Mapping[str, str]) -> _Faults:
 def selector_faults(path: str, selector: Mapping[str, Any]) -> _Faults:
     """Yield the causes for mistakes in a selector of `matchLabels` and `matchExpressions`."""
     yield from label_faults(f"{path}.matchLabels", selector.get("matchLabels") or {})
-    for number, each in enumerate(selector.get("matchExpressions") or ()):
-        place, operator, values = f"{path}.matchExpressions[{number}]", each["operator"], each.get("values")
+    for number, expression in enumerate(selector.get("matchExpressions") or ()):
+        place, operator, values = (
+            f"{path}.matchExpressions[{number}]",
+            expression["operator"],
+            expression.get("values"),
+        )
         if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
             yield field_invalid(f"{place}.operator", operator, "not a valid selector operator")
         elif operator in ("In", "NotIn") and not values:
@@ -35,8 +39,8 @@ def selector_faults(path: str, selector: Mapping[str, Any]) -> _Faults:
         elif operator in ("Exists", "DoesNotExist") and values:
             why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield field_forbidden(f"{place}.values", why)
-        for why in label_key_faults(each["key"]):
-            yield field_invalid(f"{place}.key", each["key"], why)
+        for why in label_key_faults(expression["key"]):
+            yield field_invalid(f"{place}.key", expression["key"], why)
         for index, value in enumerate(values or ()):
             for why in label_value_faults(value):
                 yield field_invalid(f"{place}.values[{index}]", value, why)

@@ -53,8 +53,8 @@ def structural_faults(props: Props, path: str, level: str = "root") -> Iterator[
     """
     if props.type == "array" and props.items is None:
         yield Fault("Required", f"{path}.items", detail="must be specified")
-    for below, each, level_below in _structure(props, path):
-        yield from structural_faults(each, below, level_below)
+    for below, part, level_below in _structure(props, path):
+        yield from structural_faults(part, below, level_below)
     if level == "root" and props.additional_properties is not None:
         yield Fault("Forbidden", f"{path}.additionalProperties", detail="must not be used at the root")
     if props.is_int_or_string:
@@ -75,8 +75,8 @@ def _structure(props: Props, path: str) -> Iterator[tuple[str, Props, str]]:
     """Yield the schemas inside a schema, but not those of its logic."""
     if isinstance(props.items, Props):
         yield f"{path}.items", props.items, "item"
-    for name, each in (props.properties or {}).items():
-        yield f"{path}.properties[{name}]", each, "field"
+    for name, prop in (props.properties or {}).items():
+        yield f"{path}.properties[{name}]", prop, "field"
     if isinstance(props.additional_properties, Props):
         yield f"{path}.additionalProperties", props.additional_properties, "field"
 
@@ -145,8 +145,8 @@ def _nested_faults(values: Props, path: str) -> Iterator[Fault]:
             )
     if isinstance(values.items, Props):
         yield from _nested_faults(values.items, f"{path}.items")
-    for name, each in (values.properties or {}).items():
-        yield from _nested_faults(each, f"{path}.properties[{name}]")
+    for name, prop in (values.properties or {}).items():
+        yield from _nested_faults(prop, f"{path}.properties[{name}]")
         if name == "metadata":
             yield Fault(
                 "Forbidden",
@@ -159,33 +159,33 @@ def _missing_in_structure(values: Props, structure: Props, path: str, structure_
     """Yield the fields that a schema's logic names and its structure lacks."""
     for below, part in _logic(values, path):
         parts = [
-            (f".properties[{name}]", each, (structure.properties or {}).get(name))
-            for name, each in (part.properties or {}).items()
+            (f".properties[{name}]", prop, (structure.properties or {}).get(name))
+            for name, prop in (part.properties or {}).items()
         ]
         if isinstance(part.items, Props):
             parts.append(
                 (".items", part.items, structure.items if isinstance(structure.items, Props) else None)
             )
         yield from _missing_in_structure(part, structure, below, structure_path)
-        for step, each, known in parts:
+        for step, inner, known in parts:
             if known is None:
                 yield Fault(
                     "Required", structure_path + step, detail=f"because it is defined in {below}{step}"
                 )
             else:
                 yield from _missing_in_structure(
-                    Props(all_of=[each]), known, below + step, structure_path + step
+                    Props(all_of=[inner]), known, below + step, structure_path + step
                 )
 
 
 def is_supported(props: Props) -> bool:
     """Return whether the real server can read a schema as a structural one, with whatever faults."""
-    if next(_unsupported(props, ""), None) is not None or isinstance(props.items, list):
+    if next(_unsupported_faults(props, ""), None) is not None or isinstance(props.items, list):
         return False
-    return all(is_supported(each) for _, each, _ in _structure(props, ""))
+    return all(is_supported(part) for _, part, _ in _structure(props, ""))
 
 
-def _unsupported(props: Props, path: str) -> Iterator[Fault]:
+def _unsupported_faults(props: Props, path: str) -> Iterator[Fault]:
     for attribute in _UNSUPPORTED:
         if getattr(props, attribute):
             name = _NAMES[attribute]
@@ -195,9 +195,9 @@ def _unsupported(props: Props, path: str) -> Iterator[Fault]:
 def schema_faults(props: Props, path: str, *, is_root: bool = True) -> Iterator[Fault]:
     """Yield the faults of a schema besides those of its structure, in it and in the schemas inside."""
     if props.type and props.type not in _TYPES:
-        supported = ", ".join(f'"{each}"' for each in _TYPES)
+        supported = ", ".join(f'"{allowed}"' for allowed in _TYPES)
         yield Fault("NotSupported", f"{path}.type", props.type, f"supported values: {supported}")
-    yield from _unsupported(props, path)
+    yield from _unsupported_faults(props, path)
     if props.type == "null":
         why = "type cannot be set to null, use nullable as an alternative"
         yield Fault("Forbidden", f"{path}.type", detail=why)
@@ -214,11 +214,11 @@ def schema_faults(props: Props, path: str, *, is_root: bool = True) -> Iterator[
         yield Fault("Invalid", field, False, "must be true or undefined")
     yield from _list_faults(props, path)
     yield from _rule_faults(props, path)
-    for below, each, _ in _structure(props, path):
+    for below, part, _ in _structure(props, path):
         name = below.rpartition("[")[2].removesuffix("]")
-        if is_root and name in OF_EVERY_OBJECT and each.default is not None and below.endswith("]"):
+        if is_root and name in OF_EVERY_OBJECT and part.default is not None and below.endswith("]"):
             yield Fault("Forbidden", f"{below}.default", detail=f"must not be set in top-level {name}")
-        yield from schema_faults(each, below, is_root=False)
+        yield from schema_faults(part, below, is_root=False)
 
 
 def _list_faults(props: Props, path: str) -> Iterator[Fault]:
@@ -295,7 +295,7 @@ def _rule_faults(props: Props, path: str) -> Iterator[Fault]:
             why = "messageExpression must be non-empty if specified"
             yield Fault("Required", f"{field}.messageExpression", detail=why)
         if rule.reason is not None and rule.reason not in _REASONS:
-            supported = ", ".join(f'"{each}"' for each in _REASONS)
+            supported = ", ".join(f'"{reason}"' for reason in _REASONS)
             yield Fault("NotSupported", f"{field}.reason", rule.reason, f"supported values: {supported}")
         if rule.field_path and not _is_path(props, rule.field_path):
             yield Fault("Invalid", f"{field}.fieldPath", rule.field_path, "must be a valid path")

@@ -35,10 +35,10 @@ def _port(path: str, value: Object) -> _Faults:
 
 
 def _handler(path: str, handler: Object) -> _Faults:
-    found = [name for name in _HANDLERS if handler.get(name) is not None]
-    if not found:
+    names = [name for name in _HANDLERS if handler.get(name) is not None]
+    if not names:
         yield field_required(path, "must specify a handler type")
-    for name in found[1:]:
+    for name in names[1:]:
         yield field_forbidden(f"{path}.{name}", "may not specify more than 1 handler type")
 
 

@@ -25,7 +25,7 @@ class FieldCheck:
 
     def __init__(self, validation: str = "Ignore", duplicates: list[str] | None = None) -> None:
         self._validation = validation or "Warn"
-        self._found = duplicates or []
+        self._faults = duplicates or []
         self._notes: list[str] = []
 
     def note(self, texts: Iterable[str]) -> None:
@@ -36,14 +36,14 @@ class FieldCheck:
         """Take the paths of the unknown fields of an object; return the message of a refusal, or `""`."""
         if self._validation == "Ignore":
             return ""
-        self._found += [f'unknown field "{path}"' for path in unknown]
-        refused = self._validation == "Strict" and self._found
-        return f"strict decoding error: {', '.join(self._found)}" if refused else ""
+        self._faults += [f'unknown field "{path}"' for path in unknown]
+        refused = self._validation == "Strict" and self._faults
+        return f"strict decoding error: {', '.join(self._faults)}" if refused else ""
 
     @property
     def warnings(self) -> list[str]:
         """The warnings for the answer."""
-        faults = self._found if self._validation == "Warn" else []
+        faults = self._faults if self._validation == "Warn" else []
         return [*faults, *self._notes]
 
 
@@ -57,15 +57,15 @@ def unknown_fields(node: Node, value: Any, path: str = "") -> Iterator[str]:
     """
     if isinstance(value, list):
         if node.items is not None:
-            for number, each in enumerate(value):
-                yield from unknown_fields(node.items, each, f"{path}[{number}]")
+            for number, element in enumerate(value):
+                yield from unknown_fields(node.items, element, f"{path}[{number}]")
     elif isinstance(value, dict):
         known_here = OF_EVERY_OBJECT if node.is_embedded or not path else ()
-        for name, each in value.items():
+        for name, member in value.items():
             below = f"{path}.{name}" if path else name
             known = node.properties.get(name, node.items)
             if known is not None:
-                yield from unknown_fields(known, each, below)
+                yield from unknown_fields(known, member, below)
             elif node.properties and not node.preserves_unknown and name not in known_here:
                 yield below
 
@@ -93,15 +93,15 @@ class _Pairs(list[tuple[str, Any]]):
 
 def _duplicates(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, _Pairs):
-        seen, told = set(), set()
-        for name, each in value:
+        seen, reported = set(), set()
+        for name, member in value:
             below = f"{path}.{name}" if path else name
             if name not in seen:
-                yield from _duplicates(each, below)
-            elif name not in told:
-                told.add(name)
+                yield from _duplicates(member, below)
+            elif name not in reported:
+                reported.add(name)
                 yield f'duplicate field "{below}"'
             seen.add(name)
     elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _duplicates(each, f"{path}[{number}]")
+        for number, element in enumerate(value):
+            yield from _duplicates(element, f"{path}[{number}]")

@@ -56,4 +56,6 @@ def _with_missing(node: Node, value: dict[str, Any]) -> dict[str, Any]:
         name: value.get(name, msgspec.UNSET) if name in value else missing(part)
         for name, part in node.properties.items()
     }
-    return {name: copy.deepcopy(each) for name, each in complete.items() if each is not msgspec.UNSET}
+    return {
+        name: copy.deepcopy(default) for name, default in complete.items() if default is not msgspec.UNSET
+    }

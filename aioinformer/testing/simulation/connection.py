@@ -84,10 +84,10 @@ class Connection:
         Raises:
             ConnectionError: The connection was cut.
         """
-        found = await self._first()
-        assert isinstance(found, tuple)
+        head = await self._first()
+        assert isinstance(head, tuple)
         self._arrived.popleft()
-        return found
+        return head
 
     async def read(self) -> bytes:
         """Wait for more of the body and return all that has arrived, or `b""` at its end.
@@ -190,7 +190,7 @@ class Connection:
         while not self._arrived:
             self._arrival.clear()
             await self._arrival.wait()
-        found = self._arrived[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        arrived = self._arrived[0]
+        if isinstance(arrived, Exception):
+            raise arrived
+        return arrived

@@ -44,7 +44,7 @@ def hermetic(random: Random, loop: VirtualTimeLoop) -> Iterator[None]:
         now += 1e-6
         return now
 
-    def seeded(seed: Any = None) -> Random:
+    def make_seeded(seed: Any = None) -> Random:
         return chance.Random(random.getrandbits(64) if seed is None else seed)
 
     def wall() -> float:
@@ -57,8 +57,8 @@ def hermetic(random: Random, loop: VirtualTimeLoop) -> Iterator[None]:
         "perf_counter": (time.perf_counter, clock),
         "time": (time.time, wall),
         "uuid4": (uuid.uuid4, new_uuid),
-        "Random": (chance.Random, seeded),
-        "SystemRandom": (chance.SystemRandom, seeded),
+        "Random": (chance.Random, make_seeded),
+        "SystemRandom": (chance.SystemRandom, make_seeded),
     }
     modules = [vars(module) for name, module in sys.modules.items() if name.startswith("aioinformer.")]
     replaced = [

@@ -164,7 +164,9 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
                 timer = heapq.heappop(timers)
                 timer._scheduled = False
                 ready.append(timer)
-            handle = ready.popleft() if self._draw is None or len(ready) == 1 else self._drawn(self._draw)
+            handle = (
+                ready.popleft() if self._draw is None or len(ready) == 1 else self._draw_handle(self._draw)
+            )
             if handle._cancelled:
                 continue
             handle._run()
@@ -177,7 +179,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
                     f"livelock: {STEPS_AT_ONCE} callbacks have run and no time has passed:\n{describe_tasks(self)}"
                 )
 
-    def _drawn(self, draw: Callable[[], float]) -> asyncio.Handle:
+    def _draw_handle(self, draw: Callable[[], float]) -> asyncio.Handle:
         """Draw what runs next: any task, a timer that was due first, or the oldest plain callback."""
         choices: list[int] = []
         plain = False

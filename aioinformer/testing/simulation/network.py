@@ -73,18 +73,18 @@ class Network(Conditions, Listener):
 
     def cut(self) -> int:
         """Reset every connection and return how many there were."""
-        found = self.connections
-        for connection in found:
+        connections = self.connections
+        for connection in connections:
             connection.reset()
-        return len(found)
+        return len(connections)
 
     async def stop(self) -> None:
         """Refuse new connections, reset the open ones and wait until the server's tasks have ended."""
         self.refuse()
         self.cut()
-        await self.drained()
+        await self.drain()
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until the tasks of reset connections have ended."""
         while tasks := [task for task in asyncio.all_tasks() if is_servers(task)]:
             await asyncio.wait(tasks)
@@ -94,8 +94,8 @@ class Network(Conditions, Listener):
     @property
     def connections(self) -> list[Connection | Pipe]:
         """The connections whose server end is open."""
-        serving: list[Connection | Pipe] = [each for each in self._asked if not each.task.done()]
-        return serving + [each for each in self._pipes if not each.server.is_closing()]
+        serving: list[Connection | Pipe] = [request for request in self._asked if not request.task.done()]
+        return serving + [pipe for pipe in self._pipes if not pipe.server.is_closing()]
 
     def silence(self, choose: Callable[[Connection | Pipe], bool] = lambda _: True) -> int:
         """Drop open connections without notice: their clients wait for data that never arrives.
@@ -106,10 +106,10 @@ class Network(Conditions, Listener):
         Returns:
             How many connections were dropped.
         """
-        found = [connection for connection in self.connections if choose(connection)]
-        for connection in found:
+        connections = [connection for connection in self.connections if choose(connection)]
+        for connection in connections:
             connection.silence()
-        return len(found)
+        return len(connections)
 
     def stall(self, seconds: float) -> int:
         """Delay everything sent on the open connections from now on by this many seconds; nothing is lost.
@@ -117,17 +117,17 @@ class Network(Conditions, Listener):
         Returns:
             How many connections are delayed.
         """
-        found = self.connections
-        for connection in found:
+        connections = self.connections
+        for connection in connections:
             connection.stall(seconds)
-        return len(found)
+        return len(connections)
 
     # The client's side
 
     @property
     def unclosed(self) -> list[Connection | Pipe]:
         """The connections that their clients have not closed."""
-        return [*self._asked, *(each for each in self._pipes if not each.client.is_closing())]
+        return [*self._asked, *(pipe for pipe in self._pipes if not pipe.client.is_closing())]
 
     async def ask(self, asked: ClientRequest) -> Connection:
         """Connect and send a request.
@@ -168,7 +168,7 @@ class Network(Conditions, Listener):
             self._http = web.Server(self.handler, handler_cancellation=True, access_log=None)
         name = f"socket {self.tried}"
         pipe = Pipe(self, self.history, name, protocol, self._http(), self._server_context())
-        self._pipes = {each: None for each in self._pipes if not each.is_over}
+        self._pipes = {open_pipe: None for open_pipe in self._pipes if not open_pipe.is_over}
         self._pipes[pipe] = None
         return pipe.client
 

@@ -112,7 +112,7 @@ def run_once(
     gc.disable()
     try:
         with (
-            _recording_logs(history),
+            _record_logs(history),
             hermetic(Random(f"{seed} machine"), loop),
             warnings.catch_warnings(record=True) as warned,
         ):
@@ -126,7 +126,7 @@ def run_once(
             gc.enable()
     happened = sum(world.happened for world in worlds)
     if error is None:
-        error = _left_behind(worlds[0], loop, warned)
+        error = _find_left_behind(worlds[0], loop, warned)
     return Outcome(error, history, happened)
 
 
@@ -157,12 +157,12 @@ async def _in_world(world: Simulation, scenario: Scenario) -> None:
             raise ConfigError(f"scenario must be an async function: {callable_name(scenario)} is not async")
         await running
         await idle()
-        _require_nothing_left(world)
+        _require_clean_end(world)
         await world.client.close()
     await idle()
 
 
-def _require_nothing_left(world: Simulation) -> None:
+def _require_clean_end(world: Simulation) -> None:
     servers = world.server.tasks
     left = [
         task for task in asyncio.all_tasks() if task is not asyncio.current_task() and task not in servers
@@ -174,7 +174,7 @@ def _require_nothing_left(world: Simulation) -> None:
         raise LeakError(f"the scenario has ended but left answers open: {unclosed}")
 
 
-def _left_behind(
+def _find_left_behind(
     world: Simulation, loop: VirtualTimeLoop, warned: list[warnings.WarningMessage]
 ) -> Exception | None:
     for context in loop.failures:
@@ -189,7 +189,7 @@ def _left_behind(
 
 
 @contextmanager
-def _recording_logs(history: History) -> Iterator[None]:
+def _record_logs(history: History) -> Iterator[None]:
     """Copy the package's log records into the history."""
     handler = _HistoryHandler(history)
     logger = logging.getLogger("aioinformer")

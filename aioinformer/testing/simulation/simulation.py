@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import Any
 
-from aioinformer._core.callables import require_at_once, require_plain
+from aioinformer._core.callables import require_plain, require_sync_function
 from aioinformer.client.client import Client
 from aioinformer.testing.simulation.hermetic import EPOCH
 from aioinformer.testing.simulation.history import History
@@ -148,4 +148,4 @@ class Simulation:
 
     def _check_all(self) -> None:
         for check in self._checks:
-            require_at_once("check", check())
+            require_sync_function("check", check())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import anyio
 
 from aioinformer.client.client import Client
-from aioinformer.client.error_mapping import api_error, converted_error
+from aioinformer.client.error_mapping import api_error, convert_error
 from aioinformer.client.transport import (
     JSON,
     READ_TIMEOUT,
@@ -63,7 +63,7 @@ class SimulatedTransport:
         """Request a change and return the whole body of the answer."""
         asked = self._request(path, query)._replace(method=change.method, body=change.body)
         asked = asked._replace(headers={**asked.headers, "Content-Type": change.content_type})
-        with _converting_errors(self.server):
+        with _convert_errors(self.server):
             with anyio.fail_after(timeout):
                 return await _read(await self._ask(asked, None))
 
@@ -79,7 +79,7 @@ class SimulatedTransport:
     async def _ask(self, asked: ClientRequest, idle_timeout: float | None) -> Body:
         if self._closed:
             raise ClientClosedError("the client is closed")
-        with _converting_errors(self.server):
+        with _convert_errors(self.server):
             with anyio.fail_after(READ_TIMEOUT):
                 connection = await self._network.ask(asked)
                 body = Body(connection, idle_timeout, self._bodies)
@@ -147,12 +147,12 @@ async def _read(body: Body) -> bytes:
 
 
 @contextmanager
-def _converting_errors(server: str) -> Iterator[None]:
+def _convert_errors(server: str) -> Iterator[None]:
     """Convert the network's errors to this package's errors, as every transport does."""
     try:
         yield
     except Exception as error:
-        found = converted_error(error, server)
-        if found is None or found is error:
+        converted = convert_error(error, server)
+        if converted is None or converted is error:
             raise
-        raise found from error
+        raise converted from error

@@ -46,15 +46,15 @@ def from_v2(autoscaler: Object) -> Object:
     result = _copy(autoscaler, "autoscaling/v1")
     spec, status, annotations = result["spec"], result["status"], result["metadata"].get("annotations") or {}
     metrics = spec.pop("metrics", None) or []
-    targets = [each for each in metrics if _utilization(each, "target") is not None]
-    others = [each for each in metrics if each not in targets]
+    targets = [metric for metric in metrics if _utilization(metric, "target") is not None]
+    others = [metric for metric in metrics if metric not in targets]
     if targets:
         spec[_TARGET] = _utilization(targets[0], "target")
     if others:
         spec["metrics"] = others
-    current = [_utilization(each, "current") for each in status.get("currentMetrics") or ()]
-    if found := [each for each in current if each is not None]:
-        status[_CURRENT] = found[0]
+    current = [_utilization(metric, "current") for metric in status.get("currentMetrics") or ()]
+    if values := [metric for metric in current if metric is not None]:
+        status[_CURRENT] = values[0]
     for part, field, name in _ANNOTATIONS:
         if value := result[part].pop(field, None):
             annotations = {**annotations, _PREFIX + name: msgspec.json.encode(value).decode()}

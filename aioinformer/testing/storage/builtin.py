@@ -41,9 +41,9 @@ _EVENT_FIELDS = (
 
 _NEW_EVENT_FIELDS = (
     *(
-        FieldLabel(each.label.replace("involvedObject", "regarding"), each.label)
-        for each in _EVENT_FIELDS
-        if each.label.startswith("involvedObject")
+        FieldLabel(field.label.replace("involvedObject", "regarding"), field.label)
+        for field in _EVENT_FIELDS
+        if field.label.startswith("involvedObject")
     ),
     FieldLabel("reason"),
     FieldLabel("reportingController", "reportingComponent"),
@@ -107,7 +107,7 @@ def _resource(listed: _Listed) -> ResourceType:
 def _load() -> tuple[ResourceType, ...]:
     file = Path(__file__).parents[1] / "schema" / "resources.json"
     listed = msgspec.json.decode(file.read_bytes(), type=list[_Listed])
-    return tuple(_resource(each) for each in listed)
+    return tuple(_resource(entry) for entry in listed)
 
 
 BUILTIN: tuple[ResourceType, ...] = _load()

@@ -115,7 +115,7 @@ def raw_item(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
     return msgspec.Raw(resource.item_prefix + stored.body)
 
 
-def reversioned(resource: ResourceType, stored: StoredObject, resource_version: int) -> StoredObject:
+def with_version(resource: ResourceType, stored: StoredObject, resource_version: int) -> StoredObject:
     """Return the object with another resourceVersion, as a DELETED event shows it."""
     obj = load(resource, stored)
     obj["metadata"]["resourceVersion"] = str(resource_version)

@@ -60,16 +60,16 @@ _FIXED: dict[str, Any] = {
 def to_core(event: Object) -> Object:
     """Return an event of events.k8s.io as one of the core group."""
     renamed = {_NAMES.get(name, name): value for name, value in event.items()}
-    return _ordered(renamed, _CORE_ORDER)
+    return _order(renamed, _CORE_ORDER)
 
 
 def from_core(event: Object) -> Object:
     """Return an event of the core group as one of events.k8s.io."""
     kept = {name: value for name, value in event.items() if value != "" or name not in _ALWAYS_IN_CORE}
-    return _ordered({_NEW_NAMES.get(name, name): value for name, value in kept.items()}, tuple(_NAMES))
+    return _order({_NEW_NAMES.get(name, name): value for name, value in kept.items()}, tuple(_NAMES))
 
 
-def _ordered(event: Object, order: tuple[str, ...]) -> Object:
+def _order(event: Object, order: tuple[str, ...]) -> Object:
     others = {name: value for name, value in event.items() if name not in order}
     return others | {name: event[name] for name in order if name in event}
 
@@ -96,8 +96,8 @@ def _faults(event: Object, controller: str) -> list[dict[str, str]]:
     namespace = event["metadata"].get("namespace")
     if not event.get("eventTime"):
         fits = about == namespace or (not about and namespace == "default")
-        return [] if fits else [_misplaced(about)]
-    faults = [] if about or namespace in ("default", "kube-system") else [_misplaced("")]
+        return [] if fits else [_namespace_mismatch(about)]
+    faults = [] if about or namespace in ("default", "kube-system") else [_namespace_mismatch("")]
     reporter = event.get("reportingComponent") or ""
     if not reporter:
         faults.append(field_required(controller))
@@ -111,7 +111,7 @@ def _faults(event: Object, controller: str) -> list[dict[str, str]]:
     return faults
 
 
-def _misplaced(namespace: str) -> dict[str, str]:
+def _namespace_mismatch(namespace: str) -> dict[str, str]:
     return field_invalid("involvedObject.namespace", namespace, "does not match event.namespace")
 
 

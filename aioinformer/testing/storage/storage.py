@@ -170,9 +170,9 @@ class StoredEvent:
 
     @property
     def _newest(self) -> StoredObject:
-        found = self.current or self.previous
-        assert found is not None
-        return found
+        newest = self.current or self.previous
+        assert newest is not None
+        return newest
 
 
 class EventLog:
@@ -230,7 +230,7 @@ class EventLog:
             yield event
 
 
-class Collection:
+class StoredCollection:
     """The objects of one resource.
 
     Attributes:
@@ -335,15 +335,15 @@ class Storage:
         self._history = history
         self._buffer = buffer
         self._floor = 0
-        self._collections: dict[tuple[str, str], Collection] = {}
+        self._collections: dict[tuple[str, str], StoredCollection] = {}
 
-    def collection(self, group: str, plural: str) -> Collection:
+    def collection(self, group: str, plural: str) -> StoredCollection:
         """Return the collection of a resource, created at first use."""
-        found = self._collections.get((group, plural))
-        if found is None:
-            found = self._collections[group, plural] = Collection(self._history, self._buffer)
-            found.log.floor = self._floor
-        return found
+        collection = self._collections.get((group, plural))
+        if collection is None:
+            collection = self._collections[group, plural] = StoredCollection(self._history, self._buffer)
+            collection.log.floor = self._floor
+        return collection
 
     def begin(self, group: str, plural: str) -> None:
         """Restart a resource's history with the current objects; its watches end."""
@@ -354,7 +354,7 @@ class Storage:
             after.objects, after.keys, after.changed = before.objects, before.keys, before.changed
             before.close()
 
-    def collections(self) -> list[tuple[tuple[str, str], Collection]]:
+    def collections(self) -> list[tuple[tuple[str, str], StoredCollection]]:
         """Return every collection by (group, plural)."""
         return list(self._collections.items())
 

@@ -16,34 +16,35 @@ def _subjects(kind: str) -> Cell:
     """Return a cell with the names of a binding's subjects of a kind."""
 
     def cell(binding: Object) -> str:
-        found = [each for each in binding.get("subjects") or () if each.get("kind") == kind]
+        subjects = [subject for subject in binding.get("subjects") or () if subject.get("kind") == kind]
         accounts = kind == "ServiceAccount"
         return ", ".join(
-            f"{each.get('namespace', '')}/{each['name']}" if accounts else each["name"] for each in found
+            f"{subject.get('namespace', '')}/{subject['name']}" if accounts else subject["name"]
+            for subject in subjects
         )
 
     return cell
 
 
 def _parameter_kind(policy: Object) -> str:
-    found = at("spec.paramKind", None)(policy)
-    return f"{found.get('apiVersion', '')}/{found.get('kind', '')}" if found else "<unset>"
+    kind = at("spec.paramKind", None)(policy)
+    return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>"
 
 
 def _parameters(binding: Object) -> str:
-    found = at("spec.paramRef", None)(binding) or {}
-    if name := found.get("name"):
-        return f"{found.get('namespace') or '*'}/{name}"
-    return _selector_in_go(found["selector"]) if "selector" in found else "<unset>"
+    reference = at("spec.paramRef", None)(binding) or {}
+    if name := reference.get("name"):
+        return f"{reference.get('namespace') or '*'}/{name}"
+    return _selector_in_go(reference["selector"]) if "selector" in reference else "<unset>"
 
 
 def _selector_in_go(selector: Object) -> str:
     """Return a label selector as Go prints the struct."""
     pairs = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     terms = "".join(
-        f"LabelSelectorRequirement{{Key:{each['key']},Operator:{each['operator']},"
-        f"Values:[{' '.join(each.get('values') or ())}],}},"
-        for each in selector.get("matchExpressions") or ()
+        f"LabelSelectorRequirement{{Key:{expression['key']},Operator:{expression['operator']},"
+        f"Values:[{' '.join(expression.get('values') or ())}],}},"
+        for expression in selector.get("matchExpressions") or ()
     )
     maps = f"MatchLabels:map[string]string{{{pairs}}}"
     return f"&LabelSelector{{{maps},MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
@@ -67,12 +68,16 @@ def _service(api: Object) -> str:
 
 
 def _available(api: Object) -> str:
-    found = condition_of(api, "Available") or {"status": "Unknown"}
-    reason = found.get("reason")
-    return f"{found['status']} ({reason})" if reason and found["status"] != "True" else str(found["status"])
+    condition = condition_of(api, "Available") or {"status": "Unknown"}
+    reason = condition.get("reason")
+    return (
+        f"{condition['status']} ({reason})"
+        if reason and condition["status"] != "True"
+        else str(condition["status"])
+    )
 
 
-def _queuing(field: str) -> Cell:
+def _queuing_cell(field: str) -> Cell:
     """Return a cell of a priority level that queues requests."""
 
     def cell(level: Object) -> Any:
@@ -115,9 +120,9 @@ ACCESS: dict[str, dict[str, Cell]] = {
     "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": {
         "Type": at("spec.type"),
         "NominalConcurrencyShares": at("spec.limited.nominalConcurrencyShares", "<none>"),
-        "Queues": _queuing("queues"),
-        "HandSize": _queuing("handSize"),
-        "QueueLengthLimit": _queuing("queueLengthLimit"),
+        "Queues": _queuing_cell("queues"),
+        "HandSize": _queuing_cell("handSize"),
+        "QueueLengthLimit": _queuing_cell("queueLengthLimit"),
     },
     "MutatingAdmissionPolicy.admissionregistration.k8s.io": _POLICY,
     "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io": _POLICY_BINDING,

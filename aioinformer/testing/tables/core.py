@@ -21,9 +21,9 @@ def _node_status(node: Object) -> str:
 
 
 def _roles(node: Object) -> str:
-    found = node["metadata"].get("labels") or {}
-    roles = {label.removeprefix(_ROLE) for label in found if label.startswith(_ROLE)}
-    return ",".join(sorted({*roles, found.get("kubernetes.io/role", "")} - {""})) or "<none>"
+    labels = node["metadata"].get("labels") or {}
+    roles = {label.removeprefix(_ROLE) for label in labels if label.startswith(_ROLE)}
+    return ",".join(sorted({*roles, labels.get("kubernetes.io/role", "")} - {""})) or "<none>"
 
 
 def _address(kind: str) -> Cell:
@@ -31,7 +31,7 @@ def _address(kind: str) -> Cell:
 
     def cell(node: Object) -> str:
         addresses = at("status.addresses", ())(node)
-        return next((each["address"] for each in addresses if each["type"] == kind), "<none>")
+        return next((address["address"] for address in addresses if address["type"] == kind), "<none>")
 
     return cell
 
@@ -106,7 +106,9 @@ def _claim_state(claim: Object) -> str:
 
 def _health(component: Object) -> Object:
     """Return the condition of a ComponentStatus."""
-    return next((each for each in component.get("conditions") or () if each["type"] == "Healthy"), {})
+    return next(
+        (condition for condition in component.get("conditions") or () if condition["type"] == "Healthy"), {}
+    )
 
 
 CORE: dict[str, dict[str, Cell]] = {

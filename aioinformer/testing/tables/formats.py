@@ -33,7 +33,7 @@ def size(path: str) -> Cell:
     return lambda obj: len(at(path, ())(obj))
 
 
-def joined(path: str, default: str = "") -> Cell:
+def join(path: str, default: str = "") -> Cell:
     """Return a cell with the texts of a list; `default` for an empty list."""
     return lambda obj: ",".join(at(path, ())(obj)) or default
 
@@ -93,8 +93,8 @@ def labels(pairs: dict[str, str] | None) -> str:
 def selector(wanted: Object | None) -> str:
     """Return a label selector as text, empty for an empty one."""
     terms = {key: f"{key}={value}" for key, value in ((wanted or {}).get("matchLabels") or {}).items()}
-    found = [*terms.items(), *map(_term, (wanted or {}).get("matchExpressions") or ())]
-    return ",".join(text for _, text in sorted(found, key=lambda term: term[0]))
+    parts = [*terms.items(), *map(_term, (wanted or {}).get("matchExpressions") or ())]
+    return ",".join(text for _, text in sorted(parts, key=lambda term: term[0]))
 
 
 def labels_at(path: str) -> Cell:
@@ -113,7 +113,7 @@ def _term(expression: Object) -> tuple[str, str]:
     return key, forms.get(expression["operator"], key)
 
 
-def shortened(texts: Sequence[str], *, most: int = 3, empty: str = "", separator: str = ",") -> str:
+def shorten(texts: Sequence[str], *, most: int = 3, empty: str = "", separator: str = ",") -> str:
     """Return the first of some texts and the number of the others."""
     shown = separator.join(texts[:most])
     return f"{shown} + {len(texts) - most} more..." if len(texts) > most else shown or empty
@@ -125,7 +125,7 @@ def name_of_class(*annotations: str) -> Cell:
     def cell(obj: Object) -> str:
         metadata = obj["metadata"]
         given = metadata.get("annotations") or {}
-        is_default = any(given.get(each) == "true" for each in annotations)
+        is_default = any(given.get(annotation) == "true" for annotation in annotations)
         return f"{metadata['name']} (default)" if is_default else str(metadata["name"])
 
     return cell

@@ -39,7 +39,7 @@ def find(obj: Any, path: str) -> list[Any]:
     """Return the values at a path; an empty list for a missing field or an invalid path."""
     values = [obj]
     for step in _parse(path):
-        values = [found for value in values for found in step(value)]
+        values = [result for value in values for result in step(value)]
     return values
 
 
@@ -47,39 +47,39 @@ def find(obj: Any, path: str) -> list[Any]:
 def _parse(path: str) -> tuple[_Step, ...]:
     steps, position = [], 0
     while position < len(path):
-        found = _STEP.match(path, position)
-        if found is None:
+        match = _STEP.match(path, position)
+        if match is None:
             return (_nothing,)
-        steps.append(_step(found))
-        position = found.end()
+        steps.append(_step(match))
+        position = match.end()
     return tuple(steps)
 
 
-def _step(found: re.Match[str]) -> _Step:
-    if found["all"]:
+def _step(match: re.Match[str]) -> _Step:
+    if match["all"]:
         return _all
-    if (index := found["index"]) is not None:
+    if (index := match["index"]) is not None:
         return lambda value: _item(value, int(index))
-    if (inner := found["inner"]) is not None:
-        return _filter(inner, found["operator"], found["operand"])
-    if (quoted := found["quoted"]) is not None:
+    if (inner := match["inner"]) is not None:
+        return _filter(inner, match["operator"], match["operand"])
+    if (quoted := match["quoted"]) is not None:
         return lambda value: find(value, f".{quoted}")  # as upstream, dots separate names here, too
-    name = re.sub(r"\\(.)", r"\1", found["name"])
+    name = re.sub(r"\\(.)", r"\1", match["name"])
     return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
 
 
 def _filter(inner: str, compared: str | None, operand: str | None) -> _Step:
     if compared is None or operand is None:
-        return lambda value: [each for each in _all(value) if find(each, inner)]
+        return lambda value: [element for element in _all(value) if find(element, inner)]
     holds, wanted = _OPERATORS[compared], _literal(operand)
 
     def matches(value: Any) -> bool:
         try:
-            return any(holds(each, wanted) for each in find(value, inner))
+            return any(holds(element, wanted) for element in find(value, inner))
         except TypeError:  # values of different types have no order
             return False
 
-    return lambda value: [each for each in _all(value) if matches(each)]
+    return lambda value: [element for element in _all(value) if matches(element)]
 
 
 def _literal(text: str) -> Any:

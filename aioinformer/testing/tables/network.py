@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.tables.formats import at, joined, labels_at, name_of_class, selector_at, shortened
+from aioinformer.testing.tables.formats import at, join, labels_at, name_of_class, selector_at, shorten
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _balancers(obj: Object) -> list[str]:
     """Return the addresses of a load balancer."""
     ingress = at("status.loadBalancer.ingress", None)(obj) or ()
-    return sorted({address for each in ingress if (address := each.get("ip") or each.get("hostname"))})
+    return sorted({address for entry in ingress if (address := entry.get("ip") or entry.get("hostname"))})
 
 
 def _cluster_ip(service: Object) -> str:
@@ -42,24 +42,26 @@ def _port(port: Object) -> str:
 
 def _addresses(endpoints: Object) -> str:
     """Return the addresses of Endpoints, with each of their ports."""
-    found = [
+    addresses = [
         f"{f'[{ip}]' if ':' in ip else ip}:{port['port']}" if port else ip
         for subset in endpoints.get("subsets") or ()
         for port in subset.get("ports") or (None,)
-        for ip in (each["ip"] for each in subset.get("addresses") or ())
+        for ip in (address["ip"] for address in subset.get("addresses") or ())
     ]
-    return shortened(found, empty="" if endpoints.get("subsets") else "<none>")
+    return shorten(addresses, empty="" if endpoints.get("subsets") else "<none>")
 
 
 def _slice_ports(endpoints: Object) -> str:
     ports = endpoints.get("ports") or ()
-    texts = [str(each.get("port") or (each.get("name") if "name" in each else "*")) for each in ports]
-    return shortened(texts, empty="<unset>")
+    texts = [str(port.get("port") or (port.get("name") if "name" in port else "*")) for port in ports]
+    return shorten(texts, empty="<unset>")
 
 
 def _slice_addresses(endpoints: Object) -> str:
-    found = [address for each in endpoints.get("endpoints") or () for address in each["addresses"]]
-    return shortened(found, empty="<unset>")
+    addresses = [
+        address for endpoint in endpoints.get("endpoints") or () for address in endpoint["addresses"]
+    ]
+    return shorten(addresses, empty="<unset>")
 
 
 def _hosts(ingress: Object) -> str:
@@ -74,11 +76,11 @@ def _hosts(ingress: Object) -> str:
 
 
 def _parameters(ingress_class: Object) -> str:
-    found = at("spec.parameters", None)(ingress_class)
-    if not found:
+    parameters = at("spec.parameters", None)(ingress_class)
+    if not parameters:
         return "<none>"
-    group = f".{found['apiGroup']}" if "apiGroup" in found else ""
-    return f"{found['kind']}{group}/{found['name']}"
+    group = f".{parameters['apiGroup']}" if "apiGroup" in parameters else ""
+    return f"{parameters['kind']}{group}/{parameters['name']}"
 
 
 def _parent(address: Object) -> str:
@@ -118,5 +120,5 @@ NETWORK: dict[str, dict[str, Cell]] = {
         "Port(s)": _ports,
         "Selector": labels_at("spec.selector"),
     },
-    "ServiceCIDR.networking.k8s.io": {"CIDRs": joined("spec.cidrs")},
+    "ServiceCIDR.networking.k8s.io": {"CIDRs": join("spec.cidrs")},
 }

@@ -31,30 +31,34 @@ class _Progress(NamedTuple):
 def _summary(pod: Object) -> _Summary:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     sidecars = {
-        each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
+        container.get("name")
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
     }
     reason = status.get("reason") or status.get("phase") or ""
     if (condition_of(pod, "PodScheduled") or {}).get("reason") == "SchedulingGated":
         reason = "SchedulingGated"
-    begun, initializing = _initialization(pod, sidecars, reason)
+    begun, initializing = _add_init_containers(pod, sidecars, reason)
     if not initializing or is_true(pod, "Initialized"):
-        restarted = [each for each in begun.restarted if each.get("name") in sidecars]
-        begun = _running(pod, _Progress(begun.reason, begun.ready, restarted))
+        restarted = [container for container in begun.restarted if container.get("name") in sidecars]
+        begun = _add_containers(pod, _Progress(begun.reason, begun.ready, restarted))
     total = len(spec.get("containers") or ()) + len(sidecars)
-    return _Summary(f"{begun.ready}/{total}", _ending(pod, begun.reason), _restarts(begun.restarted))
+    return _Summary(
+        f"{begun.ready}/{total}", _status_of_deleted(pod, begun.reason), _restarts(begun.restarted)
+    )
 
 
-def _initialization(pod: Object, sidecars: set[Any], reason: str) -> tuple[_Progress, bool]:
+def _add_init_containers(pod: Object, sidecars: set[Any], reason: str) -> tuple[_Progress, bool]:
     """Return the progress of the init containers, and whether one of them has not done its work."""
     statuses = at("status.initContainerStatuses", ())(pod)
     ready = 0
-    for number, each in enumerate(statuses):
-        state = each.get("state") or {}
+    for number, status in enumerate(statuses):
+        state = status.get("state") or {}
         ended, waits = state.get("terminated"), (state.get("waiting") or {}).get("reason")
         if ended is not None and not ended.get("exitCode"):
             continue
-        if each.get("name") in sidecars and each.get("started"):
-            ready += bool(each.get("ready"))
+        if status.get("name") in sidecars and status.get("started"):
+            ready += bool(status.get("ready"))
             continue
         if ended is not None:
             reason = f"Init:{_end(ended)}"
@@ -66,20 +70,20 @@ def _initialization(pod: Object, sidecars: set[Any], reason: str) -> tuple[_Prog
     return _Progress(reason, ready, list(statuses)), False
 
 
-def _running(pod: Object, begun: _Progress) -> _Progress:
+def _add_containers(pod: Object, begun: _Progress) -> _Progress:
     """Return the progress with the ordinary containers; the first one's reason counts most."""
     reason, ready, restarted = begun
     statuses = at("status.containerStatuses", ())(pod)
     runs, error = False, ""
-    for each in reversed(statuses):
-        state = each.get("state") or {}
+    for status in reversed(statuses):
+        state = status.get("state") or {}
         ended = state.get("terminated")
         if waits := (state.get("waiting") or {}).get("reason"):
             reason = waits
         elif ended is not None:
             reason = _end(ended)
             error = reason if ended.get("exitCode") else error
-        elif each.get("ready") and "running" in state:
+        elif status.get("ready") and "running" in state:
             runs = True
             ready += 1
     if reason == "Completed":
@@ -90,7 +94,7 @@ def _running(pod: Object, begun: _Progress) -> _Progress:
     return _Progress(reason, ready, [*restarted, *statuses])
 
 
-def _ending(pod: Object, reason: str) -> str:
+def _status_of_deleted(pod: Object, reason: str) -> str:
     """Return the status of a pod, which a deletion changes."""
     if "deletionTimestamp" not in pod["metadata"]:
         return reason
@@ -108,8 +112,8 @@ def _end(terminated: Object) -> str:
 
 
 def _restarts(statuses: list[Object]) -> str:
-    restarts = sum(each.get("restartCount") or 0 for each in statuses)
-    ends = [at("lastState.terminated.finishedAt")(each) for each in statuses]
+    restarts = sum(status.get("restartCount") or 0 for status in statuses)
+    ends = [at("lastState.terminated.finishedAt")(status) for status in statuses]
     last = max(ends, default="")
     return f"{restarts} ({age(last)} ago)" if restarts and last else str(restarts)
 

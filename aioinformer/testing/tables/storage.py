@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.tables.formats import at, joined, name_of_class, size
+from aioinformer.testing.tables.formats import at, join, name_of_class, size
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -45,7 +45,7 @@ def _claim(volume: Object) -> str:
 
 def _audiences(driver: Object) -> str:
     requests = at("spec.tokenRequests", None)(driver)
-    return "<unset>" if requests is None else ",".join(each["audience"] for each in requests)
+    return "<unset>" if requests is None else ",".join(request["audience"] for request in requests)
 
 
 _VOLUME: dict[str, Cell] = {
@@ -62,7 +62,7 @@ STORAGE: dict[str, dict[str, Cell]] = {
         "StorageCapacity": at("spec.storageCapacity"),
         "TokenRequests": _audiences,
         "RequiresRepublish": at("spec.requiresRepublish"),
-        "Modes": joined("spec.volumeLifecycleModes", "<none>"),
+        "Modes": join("spec.volumeLifecycleModes", "<none>"),
     },
     "CSINode.storage.k8s.io": {"Drivers": size("spec.drivers")},
     "CSIStorageCapacity.storage.k8s.io": {

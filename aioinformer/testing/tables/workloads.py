@@ -14,7 +14,7 @@ from aioinformer.testing.tables.formats import (
     labels_at,
     parse_time,
     selector_at,
-    shortened,
+    shorten,
     size,
 )
 
@@ -28,7 +28,7 @@ _JOB_STATES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 def _containers(field: str, template: str = "spec.template") -> Cell:
     """Return a cell with a field of each container."""
     containers = at(f"{template}.spec.containers", ())
-    return lambda obj: ",".join(each.get(field, "") for each in containers(obj))
+    return lambda obj: ",".join(container.get(field, "") for container in containers(obj))
 
 
 def _ready(obj: Object) -> str:
@@ -65,7 +65,7 @@ def _targets(autoscaler: Object) -> str:
     specs, statuses = at("spec.metrics", ())(autoscaler), at("status.currentMetrics", None)(autoscaler) or []
     padded = [*statuses, *({} for _ in specs)]
     texts = [_metric(spec, status) for spec, status in zip(specs, padded, strict=False)]
-    return shortened(texts, most=2, empty="<none>", separator=", ")
+    return shorten(texts, most=2, empty="<none>", separator=", ")
 
 
 def _metric(spec: Object, status: Object) -> str:
@@ -81,16 +81,16 @@ def _metric(spec: Object, status: Object) -> str:
         return f"{name}{current.get('averageValue', '<unknown>')}/{wanted['averageValue']}{note}"
     if not of_resource:
         return f"{current.get('value', '<unknown>')}/{wanted.get('value', '<nil>')}"
-    used, most = (each.get("averageUtilization") for each in (current, wanted))
+    used, most = (metric.get("averageUtilization") for metric in (current, wanted))
     return f"{name}{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if most is None else f'{most}%'}"
 
 
 def _owner(revision: Object) -> str:
     """Return the controller of a ControllerRevision."""
-    for each in revision["metadata"].get("ownerReferences") or ():
-        if each.get("controller"):
-            group = each["apiVersion"].rpartition("/")[0]
-            return f"{in_group(each['kind'], group).lower()}/{each['name']}"
+    for reference in revision["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            group = reference["apiVersion"].rpartition("/")[0]
+            return f"{in_group(reference['kind'], group).lower()}/{reference['name']}"
     return "<none>"
 
 

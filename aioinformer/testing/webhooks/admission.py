@@ -12,7 +12,7 @@ import msgspec
 from aioinformer.testing import errors
 from aioinformer.testing.apply.patches import JSON_PATCH, apply_patch
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.rules.scale import rescaled, scale_of
+from aioinformer.testing.rules.scale import rescale, scale_of
 from aioinformer.testing.storage.builtin import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from aioinformer.testing.webhooks.calls import Caller, CallError, decode_answer
 from aioinformer.testing.webhooks.conversion import Conversions
@@ -101,7 +101,7 @@ class Admission:
         Raises:
             StatusError: A webhook denies the request or fails.
         """
-        await self._mutated(resource, None, old, dry_run=dry_run)
+        await self._mutate(resource, None, old, dry_run=dry_run)
         await self.validate(resource, None, old, dry_run=dry_run)
 
     async def mutate(
@@ -113,10 +113,10 @@ class Admission:
             StatusError: A webhook denies the request or fails.
         """
         if self._request.subresource != "scale" or old is None:
-            return await self._mutated(resource, obj, old, dry_run=dry_run) or obj
+            return await self._mutate(resource, obj, old, dry_run=dry_run) or obj
         scale = scale_of(resource, obj)
-        changed = await self._mutated(resource, scale, scale_of(resource, old), dry_run=dry_run)
-        return obj if changed in (None, scale) else rescaled(resource, obj, lambda _: changed)
+        changed = await self._mutate(resource, scale, scale_of(resource, old), dry_run=dry_run)
+        return obj if changed in (None, scale) else rescale(resource, obj, lambda _: changed)
 
     async def validate(
         self, resource: ResourceType, obj: Object | None, old: Object | None, *, dry_run: bool
@@ -134,14 +134,14 @@ class Admission:
             _Question(self._webhooks, self._request, hook, resource, obj, old, dry_run=dry_run)
             for hook in self._webhooks.validating
         ]
-        answers = await asyncio.gather(*(each.ask() for each in asked), return_exceptions=True)
-        for each in asked:
-            self._warn(each.warnings)
+        answers = await asyncio.gather(*(question.ask() for question in asked), return_exceptions=True)
+        for question in asked:
+            self._warn(question.warnings)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
 
-    async def _mutated(
+    async def _mutate(
         self, resource: ResourceType, obj: Object | None, old: Object | None, *, dry_run: bool
     ) -> Object | None:
         """Ask the mutating webhooks in their order, and some again that asked for it."""
@@ -204,7 +204,7 @@ class _Question:
         Raises:
             StatusError: It denies the request or fails.
         """
-        seen_as = self._matched()
+        seen_as = self._match()
         if seen_as is None:
             return None
         hook, conversions = self._hook, self._webhooks.conversions
@@ -229,9 +229,9 @@ class _Question:
             raise _denial(hook.name, response.status or {})
         if not response.patch or obj is None:
             return None
-        return await conversions.convert(seen_as, self._resource, self._patched(seen_as, obj, response.patch))
+        return await conversions.convert(seen_as, self._resource, self._patch(seen_as, obj, response.patch))
 
-    def _matched(self) -> ResourceType | None:
+    def _match(self) -> ResourceType | None:
         """Return the resource, in the version that the webhook's rules name; None if the request does not match."""
         hook, cluster = self._hook, self._webhooks.cluster
         request, resource = self._request, self._resource
@@ -243,13 +243,13 @@ class _Question:
             return resource
         if hook.spec["matchPolicy"] == "Exact":  # not in other versions
             return None
-        for each in cluster.registry:
+        for other in cluster.registry:
             if (
-                (each.stored_group, each.plural) == (resource.stored_group, resource.plural)
-                and each.api_version != resource.api_version
-                and hook.has_rule(each, request.subresource, self._operation)
+                (other.stored_group, other.plural) == (resource.stored_group, resource.plural)
+                and other.api_version != resource.api_version
+                and hook.has_rule(other, request.subresource, self._operation)
             ):
-                return each
+                return other
         return None
 
     def _review(self, seen_as: ResourceType, obj: Object | None, old: Object | None) -> Object:
@@ -260,7 +260,7 @@ class _Question:
             name = (shown.get("metadata") or {}).get("name") or ""
         namespace = request.namespace or (name if resource.kind == "Namespace" else "")
         asked_for: Object = self._obj or self._old or {}
-        found = {
+        fields = {
             "kind": _group_version(shown["apiVersion"], "kind", shown["kind"]),
             "resource": _group_version(seen_as.api_version, "resource", seen_as.plural),
             "subResource": request.subresource,
@@ -273,7 +273,7 @@ class _Question:
         user: Object = {"username": request.user, "uid": request.uid, "groups": [*request.groups]}
         user["extra"] = {key: [*values] for key, values in request.extra.items()}
         return {
-            **{key: value for key, value in found.items() if value},
+            **{key: value for key, value in fields.items() if value},
             "operation": self._operation,
             "userInfo": {key: value for key, value in user.items() if value},
             "object": obj,
@@ -341,7 +341,7 @@ class _Question:
         assert answer.response is not None
         return answer.response
 
-    def _patched(self, resource: ResourceType, obj: Object, encoded: str) -> Object:
+    def _patch(self, resource: ResourceType, obj: Object, encoded: str) -> Object:
         try:
             patch = msgspec.json.decode(base64.b64decode(encoded))
             return apply_patch(resource, obj, patch, JSON_PATCH)

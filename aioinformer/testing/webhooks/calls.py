@@ -71,7 +71,7 @@ class Caller:
         query = f"timeout={timeout}s"
         body = msgspec.json.encode(review)
         try:
-            async with self._connected().post(
+            async with self._open_session().post(
                 f"{address}{'&' if urlsplit(address).query else '?'}{query}",
                 data=io.BytesIO(body),
                 headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
@@ -100,7 +100,7 @@ class Caller:
         if session is not None:
             await session.close()
 
-    def _connected(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             # A webhook may restart at any time, so no connection is used twice.
             connector = aiohttp.TCPConnector(force_close=True, limit=0)
@@ -140,17 +140,19 @@ class Caller:
         spec = load(SERVICES, stored).get("spec") or {}
         if spec.get("type") == "ExternalName":
             return spec.get("externalName", ""), port
-        wanted = next((each for each in spec.get("ports") or () if each.get("port") == port), None)
+        wanted = next(
+            (declared for declared in spec.get("ports") or () if declared.get("port") == port), None
+        )
         if wanted is None:
             raise CallError(f'no service port {port} found for service "{name}"')
-        for each in self._cluster.collection(ENDPOINT_SLICES).in_namespace(namespace):
-            if each.labels.get("kubernetes.io/service-name") != name:
+        for listed in self._cluster.collection(ENDPOINT_SLICES).in_namespace(namespace):
+            if listed.labels.get("kubernetes.io/service-name") != name:
                 continue
-            found = load(ENDPOINT_SLICES, each)
-            for target in found.get("ports") or ():
+            endpoint_slice = load(ENDPOINT_SLICES, listed)
+            for target in endpoint_slice.get("ports") or ():
                 if (target.get("name") or "") != (wanted.get("name") or ""):
                     continue
-                for endpoint in found.get("endpoints") or ():
+                for endpoint in endpoint_slice.get("endpoints") or ():
                     if (endpoint.get("conditions") or {}).get("ready", True) and endpoint.get("addresses"):
                         return endpoint["addresses"][0], target["port"]
         raise CallError(f'no endpoints available for service "{name}"')

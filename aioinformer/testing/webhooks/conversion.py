@@ -54,28 +54,30 @@ class Conversions:
         if obj is None or old.api_version == new.api_version or obj.get("kind") != old.kind:
             return obj
         if (storage := old.storage or new.storage) is not None:
-            (converted,) = await self._converted(storage.client_config, old, new, [obj])
+            (converted,) = await self._convert(storage.client_config, old, new, [obj])
             return converted
         plain = obj if old.conversion is None else old.conversion.to_stored(obj)
         if new.conversion is not None:
             plain = new.conversion.from_stored(plain)
         return {**plain, "apiVersion": new.api_version}
 
-    async def shown(self, resource: ResourceType, found: Iterable[StoredObject]) -> list[StoredObject]:
+    async def show(
+        self, resource: ResourceType, stored_objects: Iterable[StoredObject]
+    ) -> list[StoredObject]:
         """Return stored objects as a version of their resource has them.
 
         Raises:
             StatusError: 500 if the webhook fails or refuses.
         """
-        stored = list(found)
+        stored = list(stored_objects)
         if not resource.is_converted or not stored:
             return stored
         assert resource.storage is not None
         origin, config = resource.storage
-        objects = [load(origin, each) for each in stored]
-        return [store(resource, each) for each in await self._converted(config, origin, resource, objects)]
+        objects = [load(origin, obj) for obj in stored]
+        return [store(resource, obj) for obj in await self._convert(config, origin, resource, objects)]
 
-    async def _converted(
+    async def _convert(
         self, client_config: Object, old: ResourceType, new: ResourceType, objects: list[Object]
     ) -> list[Object]:
         uid = str(uuid.uuid4())
@@ -84,13 +86,13 @@ class Conversions:
         try:
             said = await self._caller.post(client_config, review, _TIMEOUT)
             answer: _Review = decode_answer(said, _Review)
-            return _checked(answer, uid, new, objects)
+            return _check(answer, uid, new, objects)
         except CallError as error:
             failed = f"conversion webhook for {old.api_version}, Kind={old.kind} failed: {error}"
             raise StatusError(500, "", failed) from error
 
 
-def _checked(answer: _Review, uid: str, new: ResourceType, objects: list[Object]) -> list[Object]:
+def _check(answer: _Review, uid: str, new: ResourceType, objects: list[Object]) -> list[Object]:
     """Return the objects of an answer.
 
     Raises:

@@ -43,7 +43,10 @@ class Hook:
     @property
     def conditions(self) -> list[tuple[str, str]]:
         """Names and expressions of its match conditions."""
-        return [(each["name"], each["expression"]) for each in self.spec.get("matchConditions") or ()]
+        return [
+            (condition["name"], condition["expression"])
+            for condition in self.spec.get("matchConditions") or ()
+        ]
 
     @cached_property
     def _objects(self) -> LabelSelector:
@@ -61,7 +64,7 @@ class Hook:
         """Return whether its selector matches the object or the old one."""
         if not self.spec["objectSelector"]:
             return True
-        return any(self._objects.matches(_labels(each)) for each in objects if each is not None)
+        return any(self._objects.matches(_labels(obj)) for obj in objects if obj is not None)
 
     def selects_namespace(self, labels: Mapping[str, str] | None) -> bool:
         """Return whether its selector matches a namespace's labels; None is no namespace, which matches."""
@@ -104,7 +107,7 @@ class Configurations:
     def __iter__(self) -> Iterator[Hook]:
         for _, stored in sorted(self._objects.items()):
             if stored not in self._read:
-                self._read = {each: hooks for each, hooks in self._read.items() if each.name != stored.name}
+                self._read = {name: hooks for name, hooks in self._read.items() if name.name != stored.name}
                 webhooks: list[Any] = load(self._resource, stored).get("webhooks") or []
                 self._read[stored] = [
                     Hook((stored.name, number), spec) for number, spec in enumerate(webhooks)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aioinformer.testing.cluster.cluster import Cluster
-    from aioinformer.testing.controllers.controller import Controller
+    from aioinformer.testing.controllers.controller import ClusterController
 
 __all__ = ["Failure", "Workloads"]
 
@@ -45,8 +45,8 @@ class Workloads:
         self._cron_jobs = CronJobs(cluster)
         self._wake = wake
         others = (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, Volumes, Services)
-        self.controllers: list[Controller] = [
-            *(each(cluster) for each in others),
+        self.controllers: list[ClusterController] = [
+            *(controller_type(cluster) for controller_type in others),
             self._cron_jobs,
             self._pods,
         ]

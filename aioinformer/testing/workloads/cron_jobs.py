@@ -34,7 +34,7 @@ class CronJobs(Owner):
         """
         owner = load(CRON_JOBS, self.cluster.get(CRON_JOBS, namespace, name))
         spec = owner["spec"]
-        active = [each for each in self.children(owner) if not _end_of(each)]
+        active = [child for child in self.children(owner) if not _end_of(child)]
         if spec.get("suspend") or (active and spec.get("concurrencyPolicy") == "Forbid"):
             return ""
         if spec.get("concurrencyPolicy") == "Replace":
@@ -61,15 +61,15 @@ class CronJobs(Owner):
         status: Object = {
             name: value for name, value in (owner.get("status") or {}).items() if name != "active"
         }
-        active = [_reference(each) for each in jobs if not _end_of(each)]
+        active = [_reference(job) for job in jobs if not _end_of(job)]
         if active:
             status["active"] = active
-        completed = [each for each in jobs if _end_of(each) == "Complete"]
-        if times := [each["status"]["completionTime"] for each in completed]:
+        completed = [job for job in jobs if _end_of(job) == "Complete"]
+        if times := [job["status"]["completionTime"] for job in completed]:
             status["lastSuccessfulTime"] = max(times)
         self.write_status(owner, status)
         yield
-        failed = [each for each in jobs if _end_of(each) == "Failed"]
+        failed = [job for job in jobs if _end_of(job) == "Failed"]
         for ended, limit in (
             (completed, spec["successfulJobsHistoryLimit"]),
             (failed, spec["failedJobsHistoryLimit"]),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import DAEMON_SETS, NODES
-from aioinformer.testing.workloads.owner import Owner, hash_of, is_ready, label_of, labelled, pod_of
+from aioinformer.testing.workloads.owner import Owner, add_labels, hash_of, is_ready, label_of, pod_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,14 +36,14 @@ class DaemonSets(Owner):
         revision = hash_of(spec["template"])
         wanted = (spec["template"]["spec"].get("nodeSelector") or {}).items()
         nodes = [
-            each.name
-            for each in self.cluster.collection(NODES).objects.values()
-            if wanted <= each.labels.items()
+            node.name
+            for node in self.cluster.collection(NODES).objects.values()
+            if wanted <= node.labels.items()
         ]
-        pods = {each["spec"].get("nodeName"): each for each in self.children(owner)}
+        pods = {child["spec"].get("nodeName"): child for child in self.children(owner)}
         for node in nodes:
             if node not in pods:
-                made = labelled(
+                made = add_labels(
                     pod_of(spec["template"], generateName=f"{name}-"), controller_revision_hash=revision
                 )
                 made["spec"]["nodeName"] = node
@@ -53,9 +53,9 @@ class DaemonSets(Owner):
             if node not in nodes:
                 self.drop(pod)
                 yield
-        outdated = [each for each in pods.values() if label_of(each, _REVISION) != revision]
+        outdated = [pod for pod in pods.values() if label_of(pod, _REVISION) != revision]
         may_update = spec["updateStrategy"]["type"] != "OnDelete"
-        current = [each for each in pods.values() if label_of(each, _REVISION) == revision]
+        current = [pod for pod in pods.values() if label_of(pod, _REVISION) == revision]
         if outdated and may_update and len(pods) == len(nodes) and all(map(is_ready, current)):
             self.drop(outdated[0])
             yield
@@ -68,7 +68,7 @@ class DaemonSets(Owner):
             "numberReady": ready,
             "numberAvailable": ready,
             "numberUnavailable": len(nodes) - ready,
-            "updatedNumberScheduled": sum(label_of(each, _REVISION) == revision for each in placed),
+            "updatedNumberScheduled": sum(label_of(pod, _REVISION) == revision for pod in placed),
         }
         self.write_status(owner, status)
         yield

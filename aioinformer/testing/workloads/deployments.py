@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import DEPLOYMENTS, REPLICA_SETS
-from aioinformer.testing.workloads.owner import Owner, hash_of, label_of, labelled, pod_of, replicas_of
+from aioinformer.testing.workloads.owner import Owner, add_labels, hash_of, label_of, pod_of, replicas_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,26 +28,28 @@ class Deployments(Owner):
     def reconcile(self, owner: Object) -> Iterator[None]:
         """Do the next step of a rollout."""
         sets, revision = self.children(owner), hash_of(owner["spec"]["template"])
-        if not any(label_of(each, _HASH) == revision for each in sets) and not owner["spec"].get("paused"):
+        if not any(label_of(replica_set, _HASH) == revision for replica_set in sets) and not owner[
+            "spec"
+        ].get("paused"):
             self._make_set(owner, revision, 1 + max(map(_revision, sets), default=0))
             yield
             sets = self.children(owner)
-        new = [each for each in sets if label_of(each, _HASH) == revision]
-        old = [each for each in sets if label_of(each, _HASH) != revision]
+        new = [replica_set for replica_set in sets if label_of(replica_set, _HASH) == revision]
+        old = [replica_set for replica_set in sets if label_of(replica_set, _HASH) != revision]
         newest = max(map(_revision, old), default=0)
         if new and _revision(new[0]) <= newest:  # rolled back to
             self._number(REPLICA_SETS, new[0]["metadata"], newest + 1)
             self._number(DEPLOYMENTS, owner["metadata"], newest + 1)
             yield
-        for each, replicas in _scales(owner, new[0] if new else None, old):
-            self._scale(each, replicas)
+        for replica_set, replicas in _scales(owner, new[0] if new else None, old):
+            self._scale(replica_set, replicas)
             yield
         self.write_status(owner, self._status(owner, revision))
         yield
 
     def _make_set(self, owner: Object, revision: str, number: int) -> None:
         spec, metadata = owner["spec"], owner["metadata"]
-        template = labelled(pod_of(spec["template"]), pod_template_hash=revision)
+        template = add_labels(pod_of(spec["template"]), pod_template_hash=revision)
         made = {
             "metadata": {
                 "name": f"{metadata['name']}-{revision}",
@@ -73,18 +75,24 @@ class Deployments(Owner):
 
         self.cluster.modify(resource, metadata["namespace"], metadata["name"], annotate)
 
-    def _scale(self, each: Object, replicas: int) -> None:
+    def _scale(self, replica_set: Object, replicas: int) -> None:
         def change(obj: Object) -> Object:
             obj["spec"]["replicas"] = replicas
             return obj
 
-        self.cluster.modify(REPLICA_SETS, each["metadata"]["namespace"], each["metadata"]["name"], change)
+        self.cluster.modify(
+            REPLICA_SETS, replica_set["metadata"]["namespace"], replica_set["metadata"]["name"], change
+        )
 
     def _status(self, owner: Object, revision: str) -> Object:
         sets, wanted, now = self.children(owner), replicas_of(owner), self.cluster.now()
-        updated = sum(_count(each, "replicas") for each in sets if label_of(each, _HASH) == revision)
-        total = sum(_count(each, "replicas") for each in sets)
-        available = sum(_count(each, "availableReplicas") for each in sets)
+        updated = sum(
+            _count(replica_set, "replicas")
+            for replica_set in sets
+            if label_of(replica_set, _HASH) == revision
+        )
+        total = sum(_count(replica_set, "replicas") for replica_set in sets)
+        available = sum(_count(replica_set, "availableReplicas") for replica_set in sets)
         counts = {
             "replicas": total,
             "updatedReplicas": updated,
@@ -102,9 +110,9 @@ class Deployments(Owner):
         progress = "has successfully progressed" if is_complete else "is progressing"
         message = f'ReplicaSet "{owner["metadata"]["name"]}-{revision}" {progress}.'
         status = with_condition(status, "Progressing", True, reason, message, now)
-        terminating = sum(_count(each, "terminatingReplicas") for each in sets)
-        found = {name: count for name, count in counts.items() if count}
-        return {**status, **found, "terminatingReplicas": terminating}
+        terminating = sum(_count(replica_set, "terminatingReplicas") for replica_set in sets)
+        positive = {name: count for name, count in counts.items() if count}
+        return {**status, **positive, "terminatingReplicas": terminating}
 
 
 def _scales(owner: Object, new: Object | None, old: list[Object]) -> Iterator[tuple[Object, int]]:
@@ -120,40 +128,43 @@ def _scales(owner: Object, new: Object | None, old: list[Object]) -> Iterator[tu
         return
     current = replicas_of(new)
     if is_recreated:
-        yield from ((each, 0) for each in old if replicas_of(each))
-        if not any(_count(each, "replicas") or replicas_of(each) for each in old) and current != wanted:
+        yield from ((replica_set, 0) for replica_set in old if replicas_of(replica_set))
+        if (
+            not any(_count(replica_set, "replicas") or replicas_of(replica_set) for replica_set in old)
+            and current != wanted
+        ):
             yield new, wanted
         return
     next_size = wanted if current > wanted else min(wanted, current + max(0, wanted + surge - total))
     if next_size != current:
         yield new, next_size
     removable = total - (wanted - unavailable) - (current - min(current, _count(new, "availableReplicas")))
-    for each in old:
-        fewer = min(replicas_of(each), max(0, removable))
+    for replica_set in old:
+        fewer = min(replicas_of(replica_set), max(0, removable))
         if fewer:
             removable -= fewer
-            yield each, replicas_of(each) - fewer
+            yield replica_set, replicas_of(replica_set) - fewer
 
 
 def _limits(owner: Object) -> tuple[int, int]:
     """Return how many pods may be too many and unavailable during a rollout."""
     wanted = replicas_of(owner)
     rolling = owner["spec"]["strategy"].get("rollingUpdate") or {}
-    surge = _resolved(rolling.get("maxSurge", "25%"), wanted, up=True)
-    unavailable = _resolved(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    surge = _resolve(rolling.get("maxSurge", "25%"), wanted, up=True)
+    unavailable = _resolve(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     return surge, max(unavailable, 0 if surge else 1)
 
 
-def _resolved(given: object, wanted: int, *, up: bool) -> int:
+def _resolve(given: object, wanted: int, *, up: bool) -> int:
     if isinstance(given, str) and given.endswith("%"):
         share = wanted * int(given[:-1]) / 100
         return math.ceil(share) if up else math.floor(share)
     return int(str(given))
 
 
-def _count(each: Object, name: str) -> int:
-    return int((each.get("status") or {}).get(name) or 0)
+def _count(replica_set: Object, name: str) -> int:
+    return int((replica_set.get("status") or {}).get(name) or 0)
 
 
-def _revision(each: Object) -> int:
-    return int((each["metadata"].get("annotations") or {}).get(_REVISION, 0))
+def _revision(replica_set: Object) -> int:
+    return int((replica_set["metadata"].get("annotations") or {}).get(_REVISION, 0))

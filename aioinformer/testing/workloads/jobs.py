@@ -40,9 +40,9 @@ class Jobs(Owner):
         name, uid, now = owner["metadata"]["name"], owner["metadata"]["uid"], self.cluster.now()
         pods = self.children(owner)
         succeeded, failed = (
-            sum(each["status"]["phase"] == phase for each in pods) for phase in ("Succeeded", "Failed")
+            sum(child["status"]["phase"] == phase for child in pods) for phase in ("Succeeded", "Failed")
         )
-        active = [each for each in pods if is_active(each)]
+        active = [child for child in pods if is_active(child)]
         parallelism = spec["parallelism"]
         completions = spec.get("completions") or parallelism
         is_failed, is_done = failed > spec["backoffLimit"], succeeded >= completions

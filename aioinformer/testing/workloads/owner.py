@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.controllers.controller import ClusterController
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.objects import Object, is_true, with_condition
 from aioinformer.testing.storage.builtin import PODS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FAILURE = "ReplicaFailure"
 
 
-class Owner(Controller):
+class Owner(ClusterController):
     """Reconciles the objects of a resource with those that they own.
 
     Attributes:
@@ -39,7 +39,10 @@ class Owner(Controller):
             self.add(self._visit, event.key)
         elif resource is self.child:
             owners = {
-                uid for each in (event.current, event.previous) if each is not None for uid in each.owners
+                uid
+                for stored in (event.current, event.previous)
+                if stored is not None
+                for uid in stored.owners
             }
             for stored in (
                 self.cluster.collection(self.resource).in_namespace(event.namespace) if owners else ()
@@ -57,7 +60,9 @@ class Owner(Controller):
             return
         owner = load(self.resource, stored)
         status = owner.get("status") or {}
-        if others := [each for each in status.get("conditions") or () if each["type"] != _FAILURE]:
+        if others := [
+            condition for condition in status.get("conditions") or () if condition["type"] != _FAILURE
+        ]:
             owner["status"] = {**status, "conditions": others}
         elif "conditions" in status:
             del status["conditions"]
@@ -79,12 +84,14 @@ class Owner(Controller):
     def children(self, owner: Object, *, terminating: bool = False) -> list[Object]:
         """Return what an object owns and is not being deleted, or is, oldest first; do not modify it."""
         uid, namespace = owner["metadata"]["uid"], owner["metadata"]["namespace"]
-        found = self.cluster.collection(self.child).in_namespace(namespace)
+        stored = self.cluster.collection(self.child).in_namespace(namespace)
         owned = [
-            read(self.child, each) for each in found if uid in each.owners and each.terminating is terminating
+            read(self.child, stored)
+            for stored in stored
+            if uid in stored.owners and stored.terminating is terminating
         ]
         return sorted(
-            owned, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"])
+            owned, key=lambda child: (child["metadata"]["creationTimestamp"], child["metadata"]["name"])
         )
 
     def make(self, owner: Object, child: Object) -> None:
@@ -124,7 +131,7 @@ def pod_of(template: Object, **metadata: object) -> Object:
     return {"metadata": {**kept, **metadata}, "spec": dict(template["spec"])}
 
 
-def labelled(child: Object, **labels: str) -> Object:
+def add_labels(child: Object, **labels: str) -> Object:
     """Return an object with more labels; `_` in a name means `-`."""
     metadata = child["metadata"]
     more = {name.replace("_", "-"): value for name, value in labels.items()}

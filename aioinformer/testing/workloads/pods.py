@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.cluster.binding import bind
-from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.controllers.controller import ClusterController
 from aioinformer.testing.objects import Object, with_condition
 from aioinformer.testing.storage.builtin import CLAIMS, NODES, PODS
 from aioinformer.testing.storage.codec import load, read
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NODE = "embedded"
 """The node of pods if the cluster has none."""
 
-_NODE_FIELD = [each.label for each in PODS.fields].index("spec.nodeName")
+_NODE_FIELD = [field.label for field in PODS.fields].index("spec.nodeName")
 _NEVER_STARTED = "ImagePullBackOff"
 _UNSCHEDULABLE = (
     "PodScheduled",
@@ -53,7 +53,7 @@ class Failure:
         return fnmatchcase(key, self.pods) and fnmatchcase(image, self.image)
 
 
-class Pods(Controller):
+class Pods(ClusterController):
     """Assigns pods to nodes, runs them, and ends those of Jobs.
 
     Attributes:
@@ -123,7 +123,9 @@ class Pods(Controller):
             return
         if not self._has_waited(key, stored.uid, "start"):
             return
-        is_of_job = any(each["kind"] == "Job" for each in pod["metadata"].get("ownerReferences") or ())
+        is_of_job = any(
+            reference["kind"] == "Job" for reference in pod["metadata"].get("ownerReferences") or ()
+        )
         ran = status.get("phase") == "Running" and is_of_job and self._has_waited(key, stored.uid, "run")
         new = self._status(key, pod, is_of_job=is_of_job, ran=ran)
         self.set_status(PODS, stored.namespace, stored.name, new)
@@ -141,14 +143,14 @@ class Pods(Controller):
     def _node(self) -> str:
         """Return the node with the fewest pods among those that take pods."""
         nodes = [
-            each.name
-            for each in self.cluster.collection(NODES).objects.values()
-            if not (read(NODES, each).get("spec") or {}).get("unschedulable")
+            node.name
+            for node in self.cluster.collection(NODES).objects.values()
+            if not (read(NODES, node).get("spec") or {}).get("unschedulable")
         ]
         if not nodes:
             return NODE
         pods = self.cluster.collection(PODS).objects.values()
-        used = Counter(each.fields[_NODE_FIELD] for each in pods)
+        used = Counter(pod.fields[_NODE_FIELD] for pod in pods)
         return min(nodes, key=lambda name: used[name])
 
     def _has_waited(self, key: str, uid: str, stage: str) -> bool:
@@ -169,9 +171,10 @@ class Pods(Controller):
     def _status(self, key: str, pod: Object, *, is_of_job: bool, ran: bool) -> Object:
         old, now = pod.get("status") or {}, self.cluster.now()
         containers = pod["spec"].get("containers") or ()
-        before = {each["name"]: each for each in old.get("containerStatuses") or ()}
+        before = {known["name"]: known for known in old.get("containerStatuses") or ()}
         failing = {
-            each["name"]: self._reason(key, each, before.get(each["name"]) or {}) for each in containers
+            container["name"]: self._reason(key, container, before.get(container["name"]) or {})
+            for container in containers
         }
         reasons = {reason for reason in failing.values() if reason}
         if _NEVER_STARTED in reasons:
@@ -188,8 +191,10 @@ class Pods(Controller):
             "hostIP": "10.1.0.1",
             "podIP": old.get("podIP") or self._address(),
             "containerStatuses": [
-                _container(each, before.get(each["name"]) or {}, failing[each["name"]], phase, now)
-                for each in containers
+                _container(
+                    container, before.get(container["name"]) or {}, failing[container["name"]], phase, now
+                )
+                for container in containers
             ],
         }
         status["podIPs"] = [{"ip": status["podIP"]}]
@@ -202,7 +207,8 @@ class Pods(Controller):
         ):
             status = with_condition(status, kind, holds, "" if holds else completed, "", now)
         status["conditions"] = [
-            {name: value for name, value in each.items() if value != ""} for each in status["conditions"]
+            {name: value for name, value in condition.items() if value != ""}
+            for condition in status["conditions"]
         ]
         return status
 

@@ -21,7 +21,7 @@ class ReplicaSets(Owner):
     def reconcile(self, owner: Object) -> Iterator[None]:
         """Scale to the wanted number of pods."""
         wanted, template = replicas_of(owner), owner["spec"]["template"]
-        pods = [each for each in self.children(owner) if is_active(each)]
+        pods = [child for child in self.children(owner) if is_active(child)]
         for _ in range(wanted - len(pods)):
             self.make(owner, pod_of(template, generateName=f"{owner['metadata']['name']}-"))
             yield
@@ -30,10 +30,10 @@ class ReplicaSets(Owner):
             for pod in pods[: len(pods) - wanted]:
                 self.drop(pod)
                 yield
-        pods = [each for each in self.children(owner) if is_active(each)]
+        pods = [child for child in self.children(owner) if is_active(child)]
         ready = sum(map(is_ready, pods))
         terminating = len(self.children(owner, terminating=True))
         counts = {"fullyLabeledReplicas": len(pods), "readyReplicas": ready, "availableReplicas": ready}
-        found = {name: each for name, each in counts.items() if each}
-        self.write_status(owner, {"replicas": len(pods), "terminatingReplicas": terminating, **found})
+        nonzero = {name: count for name, count in counts.items() if count}
+        self.write_status(owner, {"replicas": len(pods), "terminatingReplicas": terminating, **nonzero})
         yield

@@ -37,13 +37,13 @@ class Services(Owner):
             return
         wanted = spec["selector"].items()
         pods = [
-            read(PODS, each)
-            for each in self.cluster.collection(PODS).in_namespace(metadata["namespace"])
-            if wanted <= each.labels.items()
+            read(PODS, stored)
+            for stored in self.cluster.collection(PODS).in_namespace(metadata["namespace"])
+            if wanted <= stored.labels.items()
         ]
         content = {
-            "endpoints": [_endpoint(each, spec) for each in pods if _has_address(each)],
-            "ports": [_port(each, pods) for each in spec.get("ports") or ()],
+            "endpoints": [_endpoint(child, spec) for child in pods if _has_address(child)],
+            "ports": [_port(port, pods) for port in spec.get("ports") or ()],
         }
         slices = self.children(owner)
         if not slices:
@@ -70,7 +70,7 @@ def _endpoint(pod: Object, service: Object) -> Object:
     terminating = "deletionTimestamp" in pod["metadata"]
     serving = is_ready(pod)
     ready = (serving and not terminating) or bool(service.get("publishNotReadyAddresses"))
-    found: Object = {
+    endpoint: Object = {
         "addresses": [pod["status"]["podIP"]],
         "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
         "targetRef": {
@@ -81,8 +81,8 @@ def _endpoint(pod: Object, service: Object) -> Object:
         },
     }
     if pod["spec"].get("nodeName"):
-        found["nodeName"] = pod["spec"]["nodeName"]
-    return found
+        endpoint["nodeName"] = pod["spec"]["nodeName"]
+    return endpoint
 
 
 def _port(port: Object, pods: list[Object]) -> Object:
@@ -90,10 +90,12 @@ def _port(port: Object, pods: list[Object]) -> Object:
     target = port.get("targetPort") or port["port"]
     if isinstance(target, str):
         ports = (
-            each
+            declared
             for pod in pods
             for container in pod["spec"].get("containers") or ()
-            for each in container.get("ports") or ()
+            for declared in container.get("ports") or ()
         )
-        target = next((each["containerPort"] for each in ports if each.get("name") == target), port["port"])
+        target = next(
+            (declared["containerPort"] for declared in ports if declared.get("name") == target), port["port"]
+        )
     return {"name": port.get("name", ""), "port": target, "protocol": port.get("protocol", "TCP")}

@@ -8,10 +8,10 @@ from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import CLAIMS, STATEFUL_SETS
 from aioinformer.testing.workloads.owner import (
     Owner,
+    add_labels,
     hash_of,
     is_ready,
     label_of,
-    labelled,
     pod_of,
     replicas_of,
 )
@@ -35,12 +35,12 @@ class StatefulSets(Owner):
         """Do the next step."""
         name, spec = owner["metadata"]["name"], owner["spec"]
         revision = f"{name}-{hash_of(spec['template'])}"
-        pods = {each["metadata"]["name"]: each for each in self.children(owner)}
+        pods = {child["metadata"]["name"]: child for child in self.children(owner)}
         if self._changes(owner, revision, pods):
             yield
-            pods = {each["metadata"]["name"]: each for each in self.children(owner)}
+            pods = {child["metadata"]["name"]: child for child in self.children(owner)}
         ready = sum(map(is_ready, pods.values()))
-        updated = sum(label_of(each, _REVISION) == revision for each in pods.values())
+        updated = sum(label_of(pod, _REVISION) == revision for pod in pods.values())
         is_complete = updated == ready == len(pods) == replicas_of(owner)
         before = (owner.get("status") or {}).get("currentRevision") or revision
         status = {
@@ -59,8 +59,10 @@ class StatefulSets(Owner):
     def _add_claims(self, owner: Object, pod: Object) -> None:
         """Give a pod its claims; those that exist are used again."""
         namespace, name, spec = owner["metadata"]["namespace"], pod["metadata"]["name"], owner["spec"]
-        templates = {each["metadata"]["name"]: each for each in spec.get("volumeClaimTemplates") or ()}
-        volumes = [each for each in pod["spec"].get("volumes") or () if each["name"] not in templates]
+        templates = {
+            template["metadata"]["name"]: template for template in spec.get("volumeClaimTemplates") or ()
+        }
+        volumes = [volume for volume in pod["spec"].get("volumes") or () if volume["name"] not in templates]
         for volume, template in templates.items():
             claim = f"{volume}-{name}"
             volumes.append({"name": volume, "persistentVolumeClaim": {"claimName": claim}})
@@ -79,31 +81,31 @@ class StatefulSets(Owner):
         name, spec = owner["metadata"]["name"], owner["spec"]
         wanted = [f"{name}-{number}" for number in range(replicas_of(owner))]
         is_ordered = spec.get("podManagementPolicy") != "Parallel"
-        for each in wanted:
-            if each not in pods:
-                made = labelled(pod_of(spec["template"], name=each), controller_revision_hash=revision)
+        for pod_name in wanted:
+            if pod_name not in pods:
+                made = add_labels(pod_of(spec["template"], name=pod_name), controller_revision_hash=revision)
                 made["metadata"]["labels"] |= {
-                    "apps.kubernetes.io/pod-index": each.rpartition("-")[2],
-                    "statefulset.kubernetes.io/pod-name": each,
+                    "apps.kubernetes.io/pod-index": pod_name.rpartition("-")[2],
+                    "statefulset.kubernetes.io/pod-name": pod_name,
                 }
-                made["spec"] |= {"hostname": each, "subdomain": spec.get("serviceName", "")}
+                made["spec"] |= {"hostname": pod_name, "subdomain": spec.get("serviceName", "")}
                 self._add_claims(owner, made)
                 self.make(owner, made)
                 return True
-            if is_ordered and not is_ready(pods[each]):
+            if is_ordered and not is_ready(pods[pod_name]):
                 break
-        surplus = sorted(set(pods) - set(wanted), key=lambda each: int(each.rpartition("-")[2]))
+        surplus = sorted(set(pods) - set(wanted), key=lambda pod_name: int(pod_name.rpartition("-")[2]))
         partition = (spec["updateStrategy"].get("rollingUpdate") or {}).get("partition", 0)
         outdated = [
-            each
-            for each in wanted[partition:]
-            if each in pods and label_of(pods[each], _REVISION) != revision
+            pod_name
+            for pod_name in wanted[partition:]
+            if pod_name in pods and label_of(pods[pod_name], _REVISION) != revision
         ]
         may_update = spec["updateStrategy"]["type"] != "OnDelete"
-        if not surplus and not (may_update and all(each in pods for each in wanted)):
+        if not surplus and not (may_update and all(pod_name in pods for pod_name in wanted)):
             return False
         next_pod = surplus[-1:] or (outdated[-1:] if may_update else [])
-        others = [pod for each, pod in pods.items() if each not in next_pod]
+        others = [pod for pod_name, pod in pods.items() if pod_name not in next_pod]
         if not next_pod or (not surplus and is_ready(pods[next_pod[0]]) and not all(map(is_ready, others))):
             return False
         self.drop(pods[next_pod[0]])

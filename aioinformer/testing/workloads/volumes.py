@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.controllers.controller import Controller
+from aioinformer.testing.controllers.controller import ClusterController
 from aioinformer.testing.objects import Object
 from aioinformer.testing.schema.scalars import parse_quantity
 from aioinformer.testing.storage.builtin import CLAIMS, VOLUMES
@@ -21,7 +21,7 @@ _BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-c
 _PROVISIONED = {"pv.kubernetes.io/provisioned-by": "embedded"}
 
 
-class Volumes(Controller):
+class Volumes(ClusterController):
     """Binds each claim to the smallest volume that fits, or provisions one if the claim may have a class.
 
     A claim with `storageClassName: ""` stays Pending until a volume fits.
@@ -53,8 +53,8 @@ class Volumes(Controller):
                 self.add(self._bind, f"{owner.get('namespace', '')}/{owner.get('name', '')}")
             else:
                 self.set_status(VOLUMES, "", stored.name, {"phase": "Available"})
-                for each in self.cluster.collection(CLAIMS).objects:
-                    self.add(self._bind, each)
+                for claim_key in self.cluster.collection(CLAIMS).objects:
+                    self.add(self._bind, claim_key)
             yield
 
     def _bind(self, key: str) -> Iterator[None]:
@@ -71,13 +71,13 @@ class Volumes(Controller):
             "name": stored.name,
             "uid": stored.uid,
         }
-        volume = self._fitting(claim)
+        volume = self._find_fitting(claim)
         if (
             volume is None
             and claim["spec"].get("storageClassName") != ""
             and not claim["spec"].get("volumeName")
         ):
-            volume = _provisioned(claim, reference)
+            volume = _provision(claim, reference)
             self.cluster.create(VOLUMES, "", volume)
             yield
         if volume is None:
@@ -88,16 +88,16 @@ class Volumes(Controller):
         self.set_status(VOLUMES, "", name, {"phase": "Bound"})
         yield
         self.cluster.modify(
-            CLAIMS, stored.namespace, stored.name, lambda obj: _with_spec(_annotated(obj), volumeName=name)
+            CLAIMS, stored.namespace, stored.name, lambda obj: _with_spec(_annotate(obj), volumeName=name)
         )
         modes, capacity = volume["spec"].get("accessModes") or [], volume["spec"].get("capacity") or {}
         status = {"phase": "Bound", "accessModes": modes, "capacity": capacity}
         self.set_status(CLAIMS, stored.namespace, stored.name, status)
         yield
 
-    def _fitting(self, claim: Object) -> Object | None:
+    def _find_fitting(self, claim: Object) -> Object | None:
         """Return the volume that the claim names or that names the claim, or else the smallest that fits."""
-        spec, found = claim["spec"], []
+        spec, volumes = claim["spec"], []
         wanted = _size(spec.get("resources", {}).get("requests"))
         for stored in self.cluster.collection(VOLUMES).objects.values():
             volume = read(VOLUMES, stored)
@@ -116,11 +116,11 @@ class Volumes(Controller):
                 and set(spec.get("accessModes") or ()) <= set(volume["spec"].get("accessModes") or ())
                 and _size(volume["spec"].get("capacity")) >= wanted
             ):
-                found.append(volume)
-        return min(found, key=lambda each: _size(each["spec"].get("capacity")), default=None)
+                volumes.append(volume)
+        return min(volumes, key=lambda candidate: _size(candidate["spec"].get("capacity")), default=None)
 
 
-def _provisioned(claim: Object, reference: Object) -> Object:
+def _provision(claim: Object, reference: Object) -> Object:
     spec, name = claim["spec"], f"pvc-{claim['metadata']['uid']}"
     volume = {
         "capacity": (spec.get("resources") or {}).get("requests") or {},
@@ -134,7 +134,7 @@ def _provisioned(claim: Object, reference: Object) -> Object:
     return {"metadata": {"name": name, "annotations": dict(_PROVISIONED)}, "spec": volume}
 
 
-def _annotated(obj: Object) -> Object:
+def _annotate(obj: Object) -> Object:
     obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), **_BOUND}
     return obj
 

@@ -26,13 +26,13 @@ async def main() -> None:
     spawner = KubeSpawner(config=config, _mock=True, namespace=os.environ["NAMESPACE"])
     spawner.events_enabled = False
     await spawner._start_watching_pods()
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     while True:
         pods = spawner.pod_reflector.pods.values()
         known = {pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in list(pods)}
-        for name, version in known.items() - told.items():
+        for name, version in known.items() - reported.items():
             tell(name, version)
-        for name in told.keys() - known.keys():
+        for name in reported.keys() - known.keys():
             tell(name, None)
-        told = known
+        reported = known
         await asyncio.sleep(POLL)

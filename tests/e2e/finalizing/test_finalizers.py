@@ -16,14 +16,14 @@ pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # no code of ours 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"
 
 
-def held(name: str, *by: str) -> Object:
-    found = configmap(name)
-    found["metadata"]["finalizers"] = list(by)
-    return found
+def config_map_held_by(name: str, *by: str) -> Object:
+    obj = configmap(name)
+    obj["metadata"]["finalizers"] = list(by)
+    return obj
 
 
 async def test_each_takes_off_its_own(cluster: Cluster) -> None:
-    await cluster.create(CONFIGMAPS, held("a", THEIRS, OURS))
+    await cluster.create(CONFIGMAPS, config_map_held_by("a", THEIRS, OURS))
     left = await delete(cluster, CONFIGMAPS, "a")
     assert finalizers(left) == [THEIRS, OURS]
     left = await drop_finalizer(cluster, CONFIGMAPS, "a", OURS)
@@ -34,7 +34,7 @@ async def test_each_takes_off_its_own(cluster: Cluster) -> None:
 
 
 async def test_none_can_be_added_to_what_is_being_deleted(cluster: Cluster) -> None:
-    await cluster.create(CONFIGMAPS, held("a", THEIRS))
+    await cluster.create(CONFIGMAPS, config_map_held_by("a", THEIRS))
     await delete(cluster, CONFIGMAPS, "a")
     patch = [{"op": "add", "path": "/metadata/finalizers/-", "value": OURS}]
     refused = await cluster.api.ask("PATCH", in_own(cluster, CONFIGMAPS, "a"), patch, content_type=JSON_PATCH)
@@ -45,7 +45,7 @@ async def test_none_can_be_added_to_what_is_being_deleted(cluster: Cluster) -> N
 
 async def test_a_patch_that_names_its_finalizer_takes_off_no_other(cluster: Cluster) -> None:
     """A patch from an older state is refused if another finalizer is at its position."""
-    await cluster.create(CONFIGMAPS, held("a", THEIRS, OURS))
+    await cluster.create(CONFIGMAPS, config_map_held_by("a", THEIRS, OURS))
     await drop_finalizer(cluster, CONFIGMAPS, "a", THEIRS)
     path = "/metadata/finalizers/0"
     patch = [{"op": "test", "path": path, "value": THEIRS}, {"op": "remove", "path": path}]
@@ -59,7 +59,7 @@ async def test_a_patch_that_names_its_finalizer_takes_off_no_other(cluster: Clus
 
 async def test_a_merge_patch_is_safe_with_the_version_only(cluster: Cluster) -> None:
     """It replaces the whole list; without a resourceVersion it would remove finalizers added meanwhile."""
-    old = await cluster.create(CONFIGMAPS, held("a", OURS))
+    old = await cluster.create(CONFIGMAPS, config_map_held_by("a", OURS))
     await cluster.patch(CONFIGMAPS, "a", {"metadata": {"finalizers": [OURS, THEIRS]}})
     version = old["metadata"]["resourceVersion"]
     refused = await cluster.api.ask(
@@ -75,7 +75,7 @@ async def test_a_merge_patch_is_safe_with_the_version_only(cluster: Cluster) -> 
 
 
 async def test_removing_a_finalizer_of_a_deleted_object(cluster: Cluster) -> None:
-    await cluster.create(CONFIGMAPS, held("a", OURS))
+    await cluster.create(CONFIGMAPS, config_map_held_by("a", OURS))
     await delete(cluster, CONFIGMAPS, "a")
     await drop_finalizer(cluster, CONFIGMAPS, "a", OURS)
     path = "/metadata/finalizers/0"
@@ -86,10 +86,10 @@ async def test_removing_a_finalizer_of_a_deleted_object(cluster: Cluster) -> Non
 
 async def test_another_of_the_same_name_is_another(cluster: Cluster) -> None:
     """A uid in the patch protects a new object of the same name."""
-    old = await cluster.create(CONFIGMAPS, held("a", OURS))
+    old = await cluster.create(CONFIGMAPS, config_map_held_by("a", OURS))
     await delete(cluster, CONFIGMAPS, "a")
     await drop_finalizer(cluster, CONFIGMAPS, "a", OURS)
-    await cluster.create(CONFIGMAPS, held("a", OURS))
+    await cluster.create(CONFIGMAPS, config_map_held_by("a", OURS))
     path = "/metadata/finalizers/0"
     patch = [
         {"op": "test", "path": "/metadata/uid", "value": old["metadata"]["uid"]},
@@ -104,7 +104,7 @@ async def test_another_of_the_same_name_is_another(cluster: Cluster) -> None:
 
 
 async def test_a_second_deletion_changes_nothing(cluster: Cluster) -> None:
-    await cluster.create(CONFIGMAPS, held("a", OURS))
+    await cluster.create(CONFIGMAPS, config_map_held_by("a", OURS))
     first = await delete(cluster, CONFIGMAPS, "a")
     second = await delete(cluster, CONFIGMAPS, "a")
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]

@@ -9,7 +9,16 @@ import pytest
 
 from ..api import CONFIGMAPS, MERGE, NAMESPACES, Object
 from ..clusters import Cluster
-from .waiting import delete, drop_finalizer, finalizers, find, in_own, owned_by, until_gone, until_object
+from .waiting import (
+    delete,
+    drop_finalizer,
+    finalizers,
+    find,
+    in_own,
+    metadata_owned_by,
+    until_gone,
+    until_object,
+)
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # no code of ours asks
 
@@ -23,15 +32,15 @@ async def make(cluster: Cluster, name: str, metadata: Object | None = None) -> O
 async def until_collector_is_idle(cluster: Cluster) -> None:
     """Wait until the collector has processed all earlier changes."""
     owner = await make(cluster, "sentinel")
-    await make(cluster, "sentinel-owned", owned_by(owner))
+    await make(cluster, "sentinel-owned", metadata_owned_by(owner))
     await delete(cluster, CONFIGMAPS, "sentinel", propagationPolicy="Background")
     await until_gone(cluster, CONFIGMAPS, "sentinel-owned")
 
 
 async def test_in_the_background_what_is_owned_goes_after_its_owner(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
-    child = await make(cluster, "child", owned_by(owner))
-    await make(cluster, "grandchild", owned_by(child))
+    child = await make(cluster, "child", metadata_owned_by(owner))
+    await make(cluster, "grandchild", metadata_owned_by(child))
     await make(cluster, "other")
     answer = await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Background")
     assert answer["status"] == "Success"
@@ -43,8 +52,8 @@ async def test_in_the_background_what_is_owned_goes_after_its_owner(cluster: Clu
 
 async def test_in_the_foreground_an_owner_goes_last(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
-    child = await make(cluster, "child", owned_by(owner))
-    await make(cluster, "grandchild", {**owned_by(child), "finalizers": [HOLD]})
+    child = await make(cluster, "child", metadata_owned_by(owner))
+    await make(cluster, "grandchild", {**metadata_owned_by(child), "finalizers": [HOLD]})
     left = await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Foreground")
     assert finalizers(left) == ["foregroundDeletion"]
     assert "deletionTimestamp" in left["metadata"]
@@ -64,7 +73,7 @@ async def test_in_the_foreground_an_owner_goes_last(cluster: Cluster) -> None:
 
 async def test_in_the_foreground_only_what_blocks_is_waited_for(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
-    await make(cluster, "child", {**owned_by(owner, blocking=False), "finalizers": [HOLD]})
+    await make(cluster, "child", {**metadata_owned_by(owner, blocking=False), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Foreground")
     await until_gone(cluster, CONFIGMAPS, "owner")
     await until_object(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
@@ -72,29 +81,29 @@ async def test_in_the_foreground_only_what_blocks_is_waited_for(cluster: Cluster
 
 async def test_what_blocks_no_more_lets_its_owner_go(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
-    await make(cluster, "child", {**owned_by(owner), "finalizers": [HOLD]})
+    await make(cluster, "child", {**metadata_owned_by(owner), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Foreground")
     await until_object(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
     assert await find(cluster, CONFIGMAPS, "owner") is not None
-    await cluster.patch(CONFIGMAPS, "child", {"metadata": owned_by(owner, blocking=False)})
+    await cluster.patch(CONFIGMAPS, "child", {"metadata": metadata_owned_by(owner, blocking=False)})
     await until_gone(cluster, CONFIGMAPS, "owner")
 
 
 async def test_orphans_stay_and_lose_the_reference(cluster: Cluster) -> None:
     first, second = await make(cluster, "first"), await make(cluster, "second")
-    await make(cluster, "child", owned_by(first, second))
+    await make(cluster, "child", metadata_owned_by(first, second))
     left = await delete(cluster, CONFIGMAPS, "first", propagationPolicy="Orphan")
     assert finalizers(left) == ["orphan"]
     await until_gone(cluster, CONFIGMAPS, "first")
     orphan = await find(cluster, CONFIGMAPS, "child")
     assert orphan is not None
-    assert [each["name"] for each in orphan["metadata"]["ownerReferences"]] == ["second"]
+    assert [reference["name"] for reference in orphan["metadata"]["ownerReferences"]] == ["second"]
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
 async def test_what_has_another_owner_stays_and_loses_the_reference(cluster: Cluster, policy: str) -> None:
     first, second = await make(cluster, "first"), await make(cluster, "second")
-    await make(cluster, "child", owned_by(first, second))
+    await make(cluster, "child", metadata_owned_by(first, second))
     await delete(cluster, CONFIGMAPS, "first", propagationPolicy=policy)
     await until_gone(cluster, CONFIGMAPS, "first")
     kept = await until_object(
@@ -108,7 +117,7 @@ async def test_what_has_another_owner_stays_and_loses_the_reference(cluster: Clu
 
 async def test_finalizers_on_what_is_owned_are_respected(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
-    await make(cluster, "child", {**owned_by(owner), "finalizers": [HOLD]})
+    await make(cluster, "child", {**metadata_owned_by(owner), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Background")
     held = await until_object(
         cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"]
@@ -128,7 +137,7 @@ async def test_finalizers_on_what_is_owned_are_respected(cluster: Cluster) -> No
 )
 async def test_an_owner_that_is_not_there_counts_as_gone(cluster: Cluster, wrong: Object) -> None:
     """A wrong kind, name or uid in a reference deletes the object."""
-    metadata = owned_by(await make(cluster, "owner"))
+    metadata = metadata_owned_by(await make(cluster, "owner"))
     metadata["ownerReferences"][0] |= wrong
     await make(cluster, "child", metadata)
     await until_gone(cluster, CONFIGMAPS, "child")
@@ -138,13 +147,13 @@ async def test_an_owner_that_is_not_there_counts_as_gone(cluster: Cluster, wrong
 async def test_an_owner_in_another_namespace_counts_as_gone(cluster: Cluster) -> None:
     elsewhere = await cluster.new_namespace()
     owner = await cluster.create(CONFIGMAPS, {"metadata": {"name": "owner"}}, elsewhere)
-    await make(cluster, "child", owned_by(owner))
+    await make(cluster, "child", metadata_owned_by(owner))
     await until_gone(cluster, CONFIGMAPS, "child")
 
 
 async def test_an_owner_in_no_namespace_may_own_what_is_in_one(cluster: Cluster) -> None:
     namespace = await cluster.api.do("GET", NAMESPACES.path(name=cluster.namespace))
-    await make(cluster, "child", owned_by(namespace))
+    await make(cluster, "child", metadata_owned_by(namespace))
     await until_collector_is_idle(cluster)
     kept = await find(cluster, CONFIGMAPS, "child")
     assert kept is not None
@@ -154,7 +163,7 @@ async def test_an_owner_in_no_namespace_may_own_what_is_in_one(cluster: Cluster)
 async def test_earlier_foreground_policy_is_kept(cluster: Cluster) -> None:
     """Without a policy in the request, an existing finalizer of the garbage collector decides."""
     owner = await make(cluster, "owner", {"finalizers": ["foregroundDeletion"]})
-    await make(cluster, "child", {**owned_by(owner), "finalizers": [HOLD]})
+    await make(cluster, "child", {**metadata_owned_by(owner), "finalizers": [HOLD]})
     await delete(cluster, CONFIGMAPS, "owner")
     await until_object(cluster, CONFIGMAPS, "child", lambda obj: "deletionTimestamp" in obj["metadata"])
     assert await find(cluster, CONFIGMAPS, "owner") is not None
@@ -164,8 +173,8 @@ async def test_earlier_foreground_policy_is_kept(cluster: Cluster) -> None:
 
 async def test_cycle_of_owners_is_deleted(cluster: Cluster) -> None:
     first = await make(cluster, "first")
-    second = await make(cluster, "second", owned_by(first))
-    await cluster.patch(CONFIGMAPS, "first", {"metadata": owned_by(second)})
+    second = await make(cluster, "second", metadata_owned_by(first))
+    await cluster.patch(CONFIGMAPS, "first", {"metadata": metadata_owned_by(second)})
     await delete(cluster, CONFIGMAPS, "first", propagationPolicy="Foreground")
     await until_gone(cluster, CONFIGMAPS, "first")
     await until_gone(cluster, CONFIGMAPS, "second")
@@ -173,7 +182,7 @@ async def test_cycle_of_owners_is_deleted(cluster: Cluster) -> None:
 
 async def test_many_go_at_once(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
-    metadata = owned_by(owner)
+    metadata = metadata_owned_by(owner)
     await asyncio.gather(*(make(cluster, f"child-{number}", metadata) for number in range(50)))
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Foreground")
     await until_gone(cluster, CONFIGMAPS, "owner")
@@ -185,7 +194,10 @@ async def test_a_reference_added_later_counts(cluster: Cluster) -> None:
     owner = await make(cluster, "owner")
     await make(cluster, "child")
     await cluster.api.do(
-        "PATCH", in_own(cluster, CONFIGMAPS, "child"), {"metadata": owned_by(owner)}, content_type=MERGE
+        "PATCH",
+        in_own(cluster, CONFIGMAPS, "child"),
+        {"metadata": metadata_owned_by(owner)},
+        content_type=MERGE,
     )
     await delete(cluster, CONFIGMAPS, "owner", propagationPolicy="Background")
     await until_gone(cluster, CONFIGMAPS, "child")

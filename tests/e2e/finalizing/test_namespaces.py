@@ -18,7 +18,7 @@ HOLD = "example.com/hold"
 
 
 def conditions(namespace: Object) -> dict[str, Object]:
-    return {each["type"]: each for each in namespace["status"].get("conditions") or []}
+    return {condition["type"]: condition for condition in namespace["status"].get("conditions") or []}
 
 
 def is_emptied(namespace: Object) -> bool:
@@ -55,8 +55,10 @@ async def test_it_says_what_it_waits_for(cluster: Cluster) -> None:
         cluster.namespace,
         lambda obj: conditions(obj).get("NamespaceFinalizersRemaining", {}).get("status") == "True",
     )
-    told = {kind: (each["status"], each["reason"]) for kind, each in conditions(namespace).items()}
-    assert told == {
+    reasons = {
+        kind: (condition["status"], condition["reason"]) for kind, condition in conditions(namespace).items()
+    }
+    assert reasons == {
         "NamespaceDeletionDiscoveryFailure": ("False", "ResourcesDiscovered"),
         "NamespaceDeletionGroupVersionParsingFailure": ("False", "ParsedGroupVersions"),
         "NamespaceDeletionContentFailure": ("False", "ContentDeleted"),

@@ -22,9 +22,9 @@ def claim(name: str) -> Object:
 
 
 def user(name: str, of: str, *, node: str = "") -> Object:
-    found = pod_manifest(name, node=node)
-    found["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": of}}]
-    return found
+    obj = pod_manifest(name, node=node)
+    obj["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": of}}]
+    return obj
 
 
 async def until_protection_is_idle(cluster: Cluster) -> None:

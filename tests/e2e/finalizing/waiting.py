@@ -46,9 +46,9 @@ async def until_object(
     Raises:
         TimeoutError: It did not become so.
     """
-    found = await _wait(cluster, resource, name, condition, patience)
-    assert found is not None, f"{name} is gone"
-    return found
+    fields = await _wait(cluster, resource, name, condition, patience)
+    assert fields is not None, f"{name} is gone"
+    return fields
 
 
 async def until_gone(cluster: Cluster, resource: Resource, name: str, *, patience: float = PATIENCE) -> None:
@@ -65,12 +65,12 @@ async def _wait(
 ) -> Object | None:
     """None once it is gone."""
     async with asyncio.timeout(patience):
-        found = await find(cluster, resource, name)
-        if found is None or condition(found):
-            return found
+        obj = await find(cluster, resource, name)
+        if obj is None or condition(obj):
+            return obj
         query = {
             "fieldSelector": f"metadata.name={name}",
-            "resourceVersion": found["metadata"]["resourceVersion"],
+            "resourceVersion": obj["metadata"]["resourceVersion"],
         }
         async with cluster.api.watch(resource.path(cluster.namespace), query) as events:
             async for event in events:
@@ -96,7 +96,7 @@ async def drop_finalizer(cluster: Cluster, resource: Resource, name: str, finali
     return await cluster.api.do("PATCH", in_own(cluster, resource, name), patch, content_type=JSON_PATCH)
 
 
-def owned_by(*owners: Object, blocking: bool = True) -> Object:
+def metadata_owned_by(*owners: Object, blocking: bool = True) -> Object:
     """Metadata of something that these own."""
     references = [
         {

@@ -47,7 +47,7 @@ class Audited(ControlPlane):
         """Return what a service account, ``"namespace/name"``, has asked."""
         return [_request(entry) for entry in self._entries(account)]
 
-    def refused(self, account: str) -> list[str]:
+    def list_refused(self, account: str) -> list[str]:
         """Return the requests of a service account that the server refused with 403."""
         return [
             f"{entry['verb']} {entry['requestURI']}: {entry['responseStatus'].get('message', '')}"
@@ -58,7 +58,7 @@ class Audited(ControlPlane):
     async def until_refused(self, account: str, resource: str) -> None:
         """Wait until a request of a service account is refused for a resource."""
         async with asyncio.timeout(PATIENCE):
-            while not any(resource in each for each in self.refused(account)):  # noqa: ASYNC110 - a file
+            while not any(resource in request for request in self.list_refused(account)):  # noqa: ASYNC110 - a file
                 await asyncio.sleep(0.05)
 
     def _entries(self, account: str) -> Iterator[dict[str, Any]]:
@@ -91,11 +91,11 @@ def _single(rights: list[Right]) -> Iterator[Right]:
             yield msgspec.structs.replace(right, verbs=(verb,))
 
 
-def unneeded(requests: list[Request], rights: list[Right]) -> list[str]:
+def find_unneeded(requests: list[Request], rights: list[Right]) -> list[str]:
     """Return the verbs without which all requests would be permitted, too."""
     every = [*_single(rights)]
     return [
         str(left_out)
         for left_out in every
-        if not refused_requests(requests, [each for each in every if each is not left_out])
+        if not refused_requests(requests, [right for right in every if right is not left_out])
     ]

@@ -58,9 +58,9 @@ async def install(
     write_kustomization(objects, folder)
     await audited.kubectl("apply", "-k", str(folder))
     await install_definitions(admin, operator)
-    for each in objects:
-        if each["kind"] == "CustomResourceDefinition":
-            await until_owners(audited, each)
+    for obj in objects:
+        if obj["kind"] == "CustomResourceDefinition":
+            await until_owners(audited, obj)
 
 
 async def kubeconfig_of(audited: Audited, installed: Installation, folder: Path) -> Path:
@@ -139,10 +139,10 @@ def without(obj: Object, verb: str, resource: str) -> Object:
         {**rule, "resources": [name], "verbs": verbs}
         for rule in obj["rules"]
         for name in rule["resources"]
-        if (verbs := _left(rule["verbs"], verb) if name == resource else rule["verbs"])
+        if (verbs := _remaining(rule["verbs"], verb) if name == resource else rule["verbs"])
     ]
     return {**obj, "rules": kept}
 
 
-def _left(verbs: list[str], verb: str) -> list[str]:
-    return [each for each in verbs if each != verb] if verb else []
+def _remaining(verbs: list[str], verb: str) -> list[str]:
+    return [other for other in verbs if other != verb] if verb else []

@@ -26,7 +26,7 @@ from tests.e2e.clusters import KubernetesCluster
 from tests.e2e.conftest import REAL
 from tests.examples.storage_operator.test_kubernetes import tell
 
-from .audit import PATIENCE, Audited, unneeded
+from .audit import PATIENCE, Audited, find_unneeded
 from .installing import install, kubeconfig_of, leading_operator, until_permitted, without
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
@@ -86,7 +86,7 @@ async def keep_storage(world: World) -> None:
             use_watch_list=False,
         )
     events = await Resource(world.admin, "events.events.k8s.io").list(world.namespace)
-    assert {each["reason"] for each in events} >= {
+    assert {event["reason"] for event in events} >= {
         "Protected",
         "StillMounted",
         "Released",
@@ -142,15 +142,15 @@ EXAMPLES = {
 
 
 async def test_every_operator_of_the_examples_is_tested() -> None:
-    names = [each.name for each in pkgutil.iter_modules(examples.__path__) if "operator" in each.name]
+    names = [module.name for module in pkgutil.iter_modules(examples.__path__) if "operator" in module.name]
     modules = {name: importlib.import_module(f"examples.{name}") for name in names}
-    found = {
+    operators = {
         name for name, module in modules.items() if isinstance(getattr(module, "operator", None), Operator)
     }
-    assert found == set(EXAMPLES)
+    assert operators == set(EXAMPLES)
 
 
-async def installed(
+async def install_example(
     name: str, audited: Audited, admin: Client, folder: Path, removed: str = "", suffix: str = ""
 ) -> World:
     """Install an example with the rights of its declarations, but for one: ``"create pods"``."""
@@ -165,7 +165,7 @@ async def installed(
         replicas=2,
     )
     verb, _, resource = removed.partition(" ")
-    objects = [without(each, verb, resource) for each in manifests(operator, installation)]
+    objects = [without(manifest, verb, resource) for manifest in manifests(operator, installation)]
     await install(audited, admin, operator, objects, folder)
     assert await differences(admin, operator) == []
     return World(audited, admin, installation, await kubeconfig_of(audited, installation, folder))
@@ -176,17 +176,17 @@ async def test_it_works_with_the_rights_of_its_declarations_and_needs_each_verb(
     audited: Audited, admin: Client, tmp_path: Path, name: str
 ) -> None:
     operator = EXAMPLES[name].operator
-    world = await installed(name, audited, admin, tmp_path)
+    world = await install_example(name, audited, admin, tmp_path)
     async with Client.from_kubeconfig(path=world.kubeconfig) as client:
         await until_permitted(client, operator, world.installed)
     await EXAMPLES[name].do_its_job(world)
-    assert audited.refused(world.account) == []
+    assert audited.list_refused(world.account) == []
     requests = audited.requests(world.account)
     assert refused_requests(requests, operator.rights()) == {}
     needless = {
-        each
-        for each in unneeded(requests, operator.rights())
-        if not each.startswith("get ")  # of an object that a late cache lacks
+        verb
+        for verb in find_unneeded(requests, operator.rights())
+        if not verb.startswith("get ")  # of an object that a late cache lacks
     }
     assert needless <= OF_ADMISSION
 
@@ -204,7 +204,7 @@ async def test_without_a_verb_the_real_server_refuses_the_storage_operator(
     audited: Audited, admin: Client, tmp_path: Path, removed: str, refused: str
 ) -> None:
     suffix = "-without-" + removed.replace(" ", "-").replace("/", "-")
-    world = await installed("storage_operator", audited, admin, tmp_path, removed, suffix)
+    world = await install_example("storage_operator", audited, admin, tmp_path, removed, suffix)
     where = {"server": "10.0.0.7", "volume": "deep"}
     for kind, spec in ((Cave, where), (Backend, {**where, "image": "example.com/web:1"})):
         obj = {"metadata": {"name": "a", "namespace": world.namespace}, "spec": spec}

@@ -67,8 +67,8 @@ async def test_the_folder_is_a_kustomization(audited: Audited, tmp_path: Path) -
 
 async def test_the_pods_satisfy_the_strictest_security_standard(audited: Audited) -> None:
     objects = manifests(operator, installation("secure"))
-    (workload,) = [each for each in objects if each["kind"] == "Deployment"]
-    (namespace,) = [each for each in objects if each["kind"] == "Namespace"]
+    (workload,) = [obj for obj in objects if obj["kind"] == "Deployment"]
+    (namespace,) = [obj for obj in objects if obj["kind"] == "Namespace"]
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -107,9 +107,9 @@ async def test_a_new_project_runs_with_the_rights_of_its_manifests(
     project, where = tmp_path / "websites", f"--namespace={namespace}"
     await aioinformer("init", "websites", "--group=init.example.com", folder=tmp_path)
     text = await aioinformer("manifests", "websites.main", "--name=made", where, folder=project)
-    objects = [each for each in yaml.safe_load_all(text) if each["kind"] != "Deployment"]
+    objects = [obj for obj in yaml.safe_load_all(text) if obj["kind"] != "Deployment"]
     await audited.kubectl("apply", "-f", "-", stdin=to_yaml(objects))
-    (definition,) = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
+    (definition,) = [obj for obj in objects if obj["kind"] == "CustomResourceDefinition"]
     await audited.kubectl("wait", "--for=condition=Established", f"crd/{definition['metadata']['name']}")
     await until_owners(audited, definition)
     made = Installation(target="websites.main:operator", name="made", image="websites:1", watched=namespace)
@@ -136,9 +136,9 @@ async def test_a_new_project_runs_with_the_rights_of_its_manifests(
         started.signal(15)
         ended = await started.end()
     assert (ended.code, "WARNING" in ended.errors, "ERROR" in ended.errors) == (0, False, False), ended.errors
-    refused = audited.refused(f"{namespace}/made")
+    refused = audited.list_refused(f"{namespace}/made")
     assert [
-        each for each in refused if "customresourcedefinitions" not in each
+        request for request in refused if "customresourcedefinitions" not in request
     ] == []  # it only warns if it may
 
 
@@ -147,6 +147,6 @@ def arguments(workload: dict[str, Any], ports: list[int]) -> list[str]:
     (container,) = workload["spec"]["template"]["spec"]["containers"]
     numbers = iter(ports)
     return [
-        re.sub(r"(?<=-port=)\d+", lambda found: str(next(numbers)), argument)
+        re.sub(r"(?<=-port=)\d+", lambda match: str(next(numbers)), argument)
         for argument in container["args"]
     ]

@@ -16,7 +16,7 @@ from aioinformer.testing.rbac import refused_requests
 from tests.e2e.conftest import REAL
 
 from . import websites
-from .audit import Audited, unneeded
+from .audit import Audited, find_unneeded
 from .installing import install, installation, kubeconfig_of, leading_operator, until_permitted, without
 from .websites import operator
 
@@ -44,8 +44,8 @@ async def test_on_the_embedded_server_every_verb_is_needed_and_no_other() -> Non
         async with Client.from_url(server.url, "operator-token") as client:
             await work(client, admin, "default", installation("websites", home="default"))
         assert_rbac_covers(server, operator.rights(), user="operator")
-        requests = [each for each in server.requests if each.user == "operator"]
-        assert unneeded(requests, operator.rights()) == [OWNERS]
+        requests = [request for request in server.requests if request.user == "operator"]
+        assert find_unneeded(requests, operator.rights()) == [OWNERS]
 
 
 @real
@@ -61,16 +61,16 @@ async def test_on_the_real_server_every_verb_is_needed_and_no_other(
         await until_permitted(client, operator, installed)
         await work(client, admin, namespace, installed)
     account = f"{installed.home}/{installed.name}"
-    assert audited.refused(account) == []
+    assert audited.list_refused(account) == []
     requests = audited.requests(account)
     assert refused_requests(requests, operator.rights()) == {}
-    assert unneeded(requests, operator.rights()) == [OWNERS]
+    assert find_unneeded(requests, operator.rights()) == [OWNERS]
 
 
 @real
 @pytest.mark.parametrize(
     "removed",
-    [each.resource for each in operator.rights() if each.plural != "leases"]
+    [right.resource for right in operator.rights() if right.plural != "leases"]
     + ["create leases", "update leases"],
 )
 async def test_without_a_rule_the_real_server_refuses_a_request(
@@ -79,7 +79,7 @@ async def test_without_a_rule_the_real_server_refuses_a_request(
     verb, _, resource = removed.rpartition(" ")
     namespace = audited.create_namespace()
     installed = installation("lacks-" + re.sub("[^a-z]", "-", removed), namespace)
-    objects = [without(each, verb, resource) for each in manifests(operator, installed)]
+    objects = [without(manifest, verb, resource) for manifest in manifests(operator, installed)]
     await install(audited, admin, operator, objects, tmp_path)
     config = await kubeconfig_of(audited, installed, tmp_path)
     async with Client.from_kubeconfig(path=config) as client, leading_operator(operator, client, installed):

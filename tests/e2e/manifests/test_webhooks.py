@@ -35,28 +35,30 @@ TARGET = "tests.e2e.manifests.guarded:operator"
 
 def configs(objects: list[Object]) -> Iterator[Object]:
     """Yield the clientConfig of each webhook."""
-    for each in objects:
-        for webhook in each.get("webhooks", ()):
+    for obj in objects:
+        for webhook in obj.get("webhooks", ()):
             yield webhook["clientConfig"]
-        if conversion := each["spec"].get("conversion") if "spec" in each else None:
+        if conversion := obj["spec"].get("conversion") if "spec" in obj else None:
             yield conversion["webhook"]["clientConfig"]
 
 
-def deployed(objects: list[Object], kind: str) -> Object:
-    (found,) = [each for each in objects if each["kind"] == kind]
-    return found
+def find_deployed(objects: list[Object], kind: str) -> Object:
+    (obj,) = [obj for obj in objects if obj["kind"] == kind]
+    return obj
 
 
-def mounted(objects: list[Object]) -> tuple[str, str]:
+def find_mounted(objects: list[Object]) -> tuple[str, str]:
     """Return the Secret that the Deployment mounts, and where."""
-    pod = deployed(objects, "Deployment")["spec"]["template"]["spec"]
-    (volume,) = [each for each in pod["volumes"] if "secret" in each]
-    (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == volume["name"]]
+    pod = find_deployed(objects, "Deployment")["spec"]["template"]["spec"]
+    (volume,) = [candidate for candidate in pod["volumes"] if "secret" in candidate]
+    (mount,) = [
+        candidate for candidate in pod["containers"][0]["volumeMounts"] if candidate["name"] == volume["name"]
+    ]
     return volume["secret"]["secretName"], mount["mountPath"]
 
 
 def secret_of(installed: Installation, objects: list[Object], made: trustme.LeafCert) -> Object:
-    name, _ = mounted(objects)
+    name, _ = find_mounted(objects)
     pems = {
         "tls.crt": made.cert_chain_pems[0].bytes(),
         "tls.key": made.private_key_pem.bytes(),
@@ -96,7 +98,7 @@ async def test_the_deployed_command_serves_the_registered_webhooks(
         async with started_program(
             sys.executable, "-m", "aioinformer", *command, "--kubeconfig", str(kubeconfig)
         ) as program:
-            await _guarded(audited, admin)
+            await _use_guarded(audited, admin)
             program.signal(15)
             ended = await program.end()
         assert ended.code == 0, ended.errors
@@ -110,14 +112,14 @@ async def _as_kubelet(
     admin: Client, installed: Installation, objects: list[Object], ports: list[int], folder: Path
 ) -> list[str]:
     """Write the Secret's files as kubelet mounts them; return the container's arguments with these paths and ports."""
-    name, path = mounted(objects)
+    name, path = find_mounted(objects)
     secret = await Resource(admin, "secrets").get(f"{installed.home}/{name}")
     for file, content in secret["data"].items():
         (folder / file).write_bytes(base64.b64decode(content))
-    return [each.replace(f"={path}/", f"={folder}/") for each in arguments(objects[-1], ports)]
+    return [argument.replace(f"={path}/", f"={folder}/") for argument in arguments(objects[-1], ports)]
 
 
-async def _guarded(audited: Audited, admin: Client) -> None:
+async def _use_guarded(audited: Audited, admin: Client) -> None:
     """Wait until the webhooks are called, and use each of them."""
     namespace = audited.create_namespace()
     sites = Resource(admin, Site)
@@ -154,18 +156,18 @@ async def test_cert_manager_makes_the_certificate(audited: Audited) -> None:
         assert {line.rpartition(" ")[2] for line in again.splitlines()} == {"unchanged"}
     finally:
         await audited.kubectl("delete", "--wait=false", "-f", "-", stdin=text)
-    certificate = deployed(objects, "Certificate")
+    certificate = find_deployed(objects, "Certificate")
     named = f"{certificate['metadata']['namespace']}/{certificate['metadata']['name']}"
-    assert certificate["spec"]["secretName"] == mounted(objects)[0]
-    assert certificate["spec"]["issuerRef"]["name"] == deployed(objects, "Issuer")["metadata"]["name"]
+    assert certificate["spec"]["secretName"] == find_mounted(objects)[0]
+    assert certificate["spec"]["issuerRef"]["name"] == find_deployed(objects, "Issuer")["metadata"]["name"]
     for config in configs(objects):
         service = config["service"]
         assert certificate["spec"]["dnsNames"] == [f"{service['name']}.{service['namespace']}.svc"]
         assert "caBundle" not in config
     injected = [
-        each["kind"]
-        for each in objects
-        if each["metadata"].get("annotations") == {"cert-manager.io/inject-ca-from": named}
+        obj["kind"]
+        for obj in objects
+        if obj["metadata"].get("annotations") == {"cert-manager.io/inject-ca-from": named}
     ]
     assert injected == [
         "CustomResourceDefinition",

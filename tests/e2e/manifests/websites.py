@@ -41,7 +41,7 @@ operator = Operator(
 
 
 async def websites_of(secret: KubeObject, context: Context) -> list[Request[Website]]:
-    return [Request.of(each.key) for each in await context.resource(Website).list(secret.namespace)]
+    return [Request.of(website.key) for website in await context.resource(Website).list(secret.namespace)]
 
 
 async def remove_dns(request: Request[Website]) -> None: ...
@@ -123,9 +123,9 @@ def _colour(site: Website) -> str:
 async def _until(sites: Resource[Website], key: str, condition: Any) -> None:
     while True:
         try:
-            found: Website | None = await sites.get(key)
+            site: Website | None = await sites.get(key)
         except NotFoundError:
-            found = None
-        if condition(found):
+            site = None
+        if condition(site):
             return
         await asyncio.sleep(0.02)

@@ -105,8 +105,8 @@ async def template_mistakes(server: AnswerRecorder) -> None:
     )
     volumes: tuple[Object, ...] = ({"configMap": {}}, {"secret": {}}, {"secret": {"secretName": "a"}})
     for pod in (
-        *({"containers": [_CONTAINER | each], "volumes": [{"name": "a"}]} for each in containers),
-        *({"containers": [_CONTAINER], "volumes": [{"name": "a"} | each]} for each in volumes),
+        *({"containers": [_CONTAINER | container], "volumes": [{"name": "a"}]} for container in containers),
+        *({"containers": [_CONTAINER], "volumes": [{"name": "a"} | volume]} for volume in volumes),
     ):
         await _dry(server, DEPLOYMENTS, _SELECTED | {"template": _TEMPLATE | {"spec": pod}})
 
@@ -114,10 +114,10 @@ async def template_mistakes(server: AnswerRecorder) -> None:
 async def service_mistakes(server: AnswerRecorder) -> None:
     """Addresses and ports that a Service cannot have."""
     specs: tuple[Object, ...] = (
-        *({"clusterIP": each} for each in ("999", "10.96.0.300", "None")),
+        *({"clusterIP": address} for address in ("999", "10.96.0.300", "None")),
         {"clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.6"]},
         {"clusterIPs": ["10.0.0.6"]},
-        *({"clusterIP": "None", "type": each} for each in ("NodePort", "LoadBalancer")),
+        *({"clusterIP": "None", "type": service_type} for service_type in ("NodePort", "LoadBalancer")),
         {"type": "ExternalName", "externalName": "a.example.com", "clusterIP": "10.0.0.5"},
         {"ports": [{"port": 80, "nodePort": 30080}]},
         {"externalTrafficPolicy": "Local", "externalIPs": ["1.2.3.4"]},
@@ -132,7 +132,10 @@ async def service_types(server: AnswerRecorder) -> None:
     balancer = {"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}
     await server.ask("POST", _SERVICES, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
     changes: tuple[Object, ...] = (
-        *({"spec": {"type": each}} for each in ("NodePort", "ClusterIP", "LoadBalancer", "ClusterIP")),
+        *(
+            {"spec": {"type": service_type}}
+            for service_type in ("NodePort", "ClusterIP", "LoadBalancer", "ClusterIP")
+        ),
         {"spec": {"type": "ExternalName", "externalName": "a.example.com"}},
         {"spec": {"type": "ClusterIP", "externalName": None}},
         {"spec": local},

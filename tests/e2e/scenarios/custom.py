@@ -105,7 +105,10 @@ async def columns(server: AnswerRecorder) -> None:
         ),
         (
             "string",
-            *(f".status.conditions[?(@.{each})].type" for each in ("since>2", "type>2", "since==three")),
+            *(
+                f".status.conditions[?(@.{selector})].type"
+                for selector in ("since>2", "type>2", "since==three")
+            ),
         ),
         ("integer", ".spec.size", ".spec.number", ".spec.flag", ".spec.text"),
         ("number", ".spec.size", ".spec.number", ".spec.text"),
@@ -121,10 +124,10 @@ async def columns(server: AnswerRecorder) -> None:
     ]
     spec = {"size": 2, "list": ["x", "y"], "flag": True, "number": 1.5, "map": {"a": 1}, "text": "some"}
     conditions = [{"type": "Other", "status": "x"}, {"type": "Ready", "status": "True", "since": 3}]
-    for each in (made, plain):
-        kind, plural = (each["spec"]["names"][name] for name in ("kind", "plural"))
+    for crd in (made, plain):
+        kind, plural = (crd["spec"]["names"][name] for name in ("kind", "plural"))
         path = f"/apis/{group}/v1/namespaces/NS/{plural}"
-        await server.define(each)
+        await server.define(crd)
         metadata = {"name": "a", "annotations": {"example.com/a": "v"}}
         relic = {"apiVersion": f"{group}/v1", "kind": kind}
         await server.ask("POST", path, relic | {"metadata": metadata, "spec": spec})

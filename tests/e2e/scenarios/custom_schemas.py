@@ -27,7 +27,7 @@ def struct(**properties: Any) -> Object:
     return {"type": "object", "properties": properties}
 
 
-def ruled(schema: Object, *rules: Object) -> Object:
+def with_rules(schema: Object, *rules: Object) -> Object:
     """A schema with rules in CEL."""
     return schema | {"x-kubernetes-validations": [*rules]}
 
@@ -146,7 +146,7 @@ async def custom_values(server: AnswerRecorder) -> None:
     """Valid and invalid values in every kind of field."""
     group = f"values.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
-    await server.define(_defined(group, struct(spec=struct(**FIELDS))))
+    await server.define(_definition_of(group, struct(spec=struct(**FIELDS))))
     for number, spec in enumerate(INVALID):
         body = _relic(group, f"relic-{number}", spec)
         await server.ask("POST", relics, body)
@@ -165,7 +165,7 @@ async def custom_updates(server: AnswerRecorder) -> None:
     }
     status = struct(phase=TEXT, count=NUMBER)
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/relics.{group}"
-    await server.define(_defined(group, struct(spec=struct(**loose), status=status), status=True))
+    await server.define(_definition_of(group, struct(spec=struct(**loose), status=status), status=True))
     parts = [{"name": "a", "amount": 1}, {"name": "b"}]
     spec = {"size": 0, "name": "A", "parts": parts, "tags": ["x", "x"], "labels": {"a": "12345"}}
     await server.ask("POST", relics, _relic(group, "a", spec) | {"status": {"phase": "ignored"}})
@@ -176,7 +176,7 @@ async def custom_updates(server: AnswerRecorder) -> None:
         | {"required": ["extra"]},
         status=struct(phase=TEXT | {"enum": ["Even"]}, count=NUMBER | {"minimum": 0}),
     )
-    schema = _defined(group, strict)["spec"]["versions"][0]["schema"]
+    schema = _definition_of(group, strict)["spec"]["versions"][0]["schema"]
     patch = [{"op": "replace", "path": "/spec/versions/0/schema", "value": schema}]
     await server.ask("PATCH", path, patch, content_type=JSON_PATCH)
     await server.until_shown(f"{relics}/a", "extra")
@@ -212,45 +212,49 @@ async def custom_updates(server: AnswerRecorder) -> None:
     await server.ask("GET", f"{relics}/applied")
 
 
-RULED = ruled(
+RULED = with_rules(
     struct(
         least=NUMBER,
         most=NUMBER,
-        name=ruled(SHORT, {"rule": "self == oldSelf", "message": "name is immutable"}),
+        name=with_rules(SHORT, {"rule": "self == oldSelf", "message": "name is immutable"}),
         names={
             "type": "array",
             "maxItems": 5,
-            "items": ruled(SHORT, {"rule": "self.startsWith('a')", "messageExpression": "'not ' + self"}),
+            "items": with_rules(
+                SHORT, {"rule": "self.startsWith('a')", "messageExpression": "'not ' + self"}
+            ),
         },
-        ports=ruled(
+        ports=with_rules(
             {"x-kubernetes-int-or-string": True}, {"rule": "type(self) == int ? self > 0 : self != ''"}
         ),
-        amounts=ruled(
+        amounts=with_rules(
             {"type": "object", "additionalProperties": SHORT, "maxProperties": 5},
             {"rule": "self.all(k, isQuantity(self[k]) && quantity(self[k]).isLessThan(quantity('1Gi')))"},
         ),
-        address=ruled(SHORT, {"rule": "isIP(self) && cidr('10.0.0.0/8').containsIP(self)"}),
-        link=ruled(
+        address=with_rules(SHORT, {"rule": "isIP(self) && cidr('10.0.0.0/8').containsIP(self)"}),
+        link=with_rules(
             SHORT,
             {"rule": "isURL(self) && url(self).getScheme() == 'https'", "reason": "FieldValueForbidden"},
         ),
-        sorted=ruled(
+        sorted=with_rules(
             {"type": "array", "maxItems": 5, "items": NUMBER}, {"rule": "self.isSorted() && self.sum() < 10"}
         ),
-        since=ruled(SHORT | {"format": "date-time"}, {"rule": "self > timestamp('2020-01-01T00:00:00Z')"}),
-        wait=ruled(SHORT | {"format": "duration"}, {"rule": "self < duration('1h')"}),
-        version=ruled(SHORT, {"rule": "semver(self).isGreaterThan(semver('1.0.0'))"}),
+        since=with_rules(
+            SHORT | {"format": "date-time"}, {"rule": "self > timestamp('2020-01-01T00:00:00Z')"}
+        ),
+        wait=with_rules(SHORT | {"format": "duration"}, {"rule": "self < duration('1h')"}),
+        version=with_rules(SHORT, {"rule": "semver(self).isGreaterThan(semver('1.0.0'))"}),
         parts={
             "type": "array",
             "maxItems": 5,
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
-            "items": ruled(
+            "items": with_rules(
                 struct(name=SHORT, size=NUMBER) | {"required": ["name"]},
                 {"rule": "self.size >= oldSelf.size", "fieldPath": ".size"},
             ),
         },
-        once=ruled(
+        once=with_rules(
             SHORT,
             {
                 "rule": "oldSelf.hasValue() || self == 'first'",
@@ -295,7 +299,7 @@ async def custom_rules(server: AnswerRecorder) -> None:
     """Rules in CEL."""
     group = f"rules.{server.namespace}.example.com"
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
-    await server.define(_defined(group, struct(spec=RULED)))
+    await server.define(_definition_of(group, struct(spec=RULED)))
     for number, spec in enumerate(AGAINST_RULES):
         await server.ask("POST", relics, _relic(group, f"relic-{number}", spec))
     start = {
@@ -320,8 +324,8 @@ INVALID_SCHEMAS: tuple[Object, ...] = (
     {"type": "array", "items": TEXT},
     {"type": "object", "additionalProperties": TEXT},
     *(
-        struct(a=each)
-        for each in (
+        struct(a=schema)
+        for schema in (
             {},
             {"type": "text"},
             {"type": "null"},
@@ -397,17 +401,17 @@ INVALID_SCHEMAS: tuple[Object, ...] = (
             NUMBER | {"anyOf": [{"type": "integer"}]},
             NUMBER | {"allOf": [{"properties": {"x": {"minimum": 1}}}]},
             NUMBER | {"oneOf": [{"minimum": 1, "description": "x"}]},
-            ruled(TEXT, {"rule": "self.foo("}),
-            ruled(TEXT, {"rule": "self > 5"}),
-            ruled(TEXT, {"rule": "self + 'a'"}),
-            ruled(TEXT, {"rule": "unknown(self)"}),
-            ruled(TEXT, {"rule": ""}),
-            ruled(TEXT, {"rule": "self == 'a'", "message": "  "}),
-            ruled(TEXT, {"rule": "self ==\n'a'"}),
-            ruled(TEXT, {"rule": "self == 'a'", "reason": "Nonsense"}),
-            ruled(TEXT, {"rule": "self == 'a'", "messageExpression": "5"}),
-            ruled(struct(b=TEXT), {"rule": "self.b == 'a'", "fieldPath": ".c"}),
-            ruled(struct(b=TEXT), {"rule": "self.c == 'a'"}),
+            with_rules(TEXT, {"rule": "self.foo("}),
+            with_rules(TEXT, {"rule": "self > 5"}),
+            with_rules(TEXT, {"rule": "self + 'a'"}),
+            with_rules(TEXT, {"rule": "unknown(self)"}),
+            with_rules(TEXT, {"rule": ""}),
+            with_rules(TEXT, {"rule": "self == 'a'", "message": "  "}),
+            with_rules(TEXT, {"rule": "self ==\n'a'"}),
+            with_rules(TEXT, {"rule": "self == 'a'", "reason": "Nonsense"}),
+            with_rules(TEXT, {"rule": "self == 'a'", "messageExpression": "5"}),
+            with_rules(struct(b=TEXT), {"rule": "self.b == 'a'", "fieldPath": ".c"}),
+            with_rules(struct(b=TEXT), {"rule": "self.c == 'a'"}),
         )
     ),
     struct(metadata=struct(labels={"type": "object"})),
@@ -456,7 +460,7 @@ async def custom_defaults(server: AnswerRecorder) -> None:
         ready={"type": "boolean", "default": False}, part=struct(n=NUMBER | {"default": 1}) | EMPTY
     )
     schema = struct(spec=struct(**DEFAULTS), status=status | {"default": {"ready": True}})
-    await server.define(_defined(group, schema, status=True))
+    await server.define(_definition_of(group, schema, status=True))
     for number, spec in enumerate(OF_DEFAULTS):
         await server.ask("POST", relics, _relic(group, f"relic-{number}", spec))
     whole = _relic(group, "a", {"set": [], "map": []})
@@ -470,7 +474,7 @@ async def refused_schemas(server: AnswerRecorder) -> None:
     """Schemas that no CustomResourceDefinition can have."""
     group = f"schemas.{server.namespace}.example.com"
     for schema in INVALID_SCHEMAS:
-        made = _defined(group, schema)
+        made = _definition_of(group, schema)
         await server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", made)
 
 
@@ -479,7 +483,7 @@ async def differing_versions(server: AnswerRecorder) -> None:
     group = f"differing.{server.namespace}.example.com"
     newer, older = (f"/apis/{group}/{version}/namespaces/NS/relics" for version in ("v1", "v1beta1"))
     shared = {"size": NUMBER | {"default": 1}}
-    made = _defined(
+    made = _definition_of(
         group,
         struct(spec=struct(host=TEXT | {"default": "h"}, **shared), status=struct(n=NUMBER)),
         status=True,
@@ -512,7 +516,7 @@ async def differing_versions(server: AnswerRecorder) -> None:
     await server.ask("GET", newer)
 
 
-def _defined(group: str, schema: Object, *, status: bool = False) -> Object:
+def _definition_of(group: str, schema: Object, *, status: bool = False) -> Object:
     made = definition(group, "Relic")
     (version,) = made["spec"]["versions"]
     version["schema"] = {"openAPIV3Schema": schema}

@@ -33,7 +33,11 @@ async def tokens(server: AnswerRecorder) -> None:
         await server.ask("POST", token, odd)
     await server.ask("GET", token)
     review = f"{_IDENTITY}/tokenreviews"
-    for wanted in ({}, {"audiences": ["a", "b"]}, *({"boundObjectRef": each} for each in _REFERENCES[:2])):
+    for wanted in (
+        {},
+        {"audiences": ["a", "b"]},
+        *({"boundObjectRef": reference} for reference in _REFERENCES[:2]),
+    ):
         answer = await server.ask("POST", token, {"spec": wanted})
         given = answer.body["status"]["token"]
         who = {"Authorization": f"Bearer {given}"}

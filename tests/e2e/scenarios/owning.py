@@ -95,8 +95,8 @@ async def owned_wholes(server: AnswerRecorder) -> None:
 def _wholes(namespace: str) -> Iterator[tuple[str, Object, Object, Object]]:
     """Paths and kinds of objects, and two that differ within one field."""
 
-    def specs(*each: Object) -> tuple[Object, Object]:
-        one, other = ({"spec": spec} for spec in each)
+    def specs(*fields: Object) -> tuple[Object, Object]:
+        one, other = ({"spec": spec} for spec in fields)
         return one, other
 
     def terms(key: str) -> list[Object]:

@@ -82,7 +82,7 @@ async def play_kubelet(cluster: Cluster) -> None:
 
 def status_of(pod: Object) -> Object:
     is_broken = "broken" in pod["spec"]["containers"][0]["image"]
-    if any(each["kind"] == "Job" for each in pod["metadata"].get("ownerReferences", ())):
+    if any(reference["kind"] == "Job" for reference in pod["metadata"].get("ownerReferences", ())):
         return {"phase": "Failed" if is_broken else "Succeeded"}
     if is_broken:
         return {}

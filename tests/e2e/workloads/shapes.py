@@ -27,18 +27,18 @@ _KEPT_ANNOTATIONS = ("deployment.kubernetes.io/revision", "pv.kubernetes.io/bind
 
 async def shape(cluster: Cluster, *resources: Resource) -> dict[str, list[Object]]:
     """Return the objects of the test's namespace."""
-    found: dict[str, list[Object]] = {}
+    shapes: dict[str, list[Object]] = {}
     for resource in resources:
         objects = (await cluster.list(resource)).values()
-        found[resource.plural] = sorted(map(_shape, objects), key=repr)
-    return found
+        shapes[resource.plural] = sorted(map(_shape, objects), key=repr)
+    return shapes
 
 
 def _shape(obj: Object) -> Object:
     metadata = obj["metadata"]
     annotations = metadata.get("annotations") or {}
     kept: Object = {
-        "owners": [each["kind"] for each in metadata.get("ownerReferences", ())],
+        "owners": [reference["kind"] for reference in metadata.get("ownerReferences", ())],
         "labels": sorted(metadata.get("labels") or {}),
         "annotations": {name: annotations[name] for name in _KEPT_ANNOTATIONS if name in annotations},
     }
@@ -54,7 +54,7 @@ def _shape(obj: Object) -> Object:
 
 def _without_chosen(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_chosen(each) for key, each in value.items() if not _CHOSEN.fullmatch(key)}
+        return {key: _without_chosen(member) for key, member in value.items() if not _CHOSEN.fullmatch(key)}
     if isinstance(value, list):
         return sorted(map(_without_chosen, value), key=repr)
     if isinstance(value, str):

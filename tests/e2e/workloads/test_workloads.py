@@ -55,9 +55,9 @@ async def set_image(cluster: Cluster, resource: Resource, image: str) -> None:
 
 
 async def status(cluster: Cluster, resource: Resource, name: str) -> Object:
-    found = (await cluster.list(resource))[cluster.key(name)]
-    whole: Object = {"observedGeneration": 0, **found.get("status", {})}
-    whole["is_current"] = whole["observedGeneration"] == found["metadata"].get("generation")
+    obj = (await cluster.list(resource))[cluster.key(name)]
+    whole: Object = {"observedGeneration": 0, **obj.get("status", {})}
+    whole["is_current"] = whole["observedGeneration"] == obj["metadata"].get("generation")
     return whole
 
 
@@ -65,8 +65,8 @@ async def until_status(cluster: Cluster, resource: Resource, name: str, **wanted
     """Wait for these values in an object's status."""
 
     async def has_come() -> bool:
-        found = await status(cluster, resource, name)
-        return all(found.get(key) == value for key, value in wanted.items())
+        current = await status(cluster, resource, name)
+        return all(current.get(key) == value for key, value in wanted.items())
 
     await eventually(has_come, within=30, every=0.05, what=f"{name} has {wanted}")
 
@@ -191,10 +191,10 @@ async def test_both_servers_end_in_the_same_state(
     embedded: EmbeddedCluster, real: KubernetesCluster, scenario: Scenario, resources: list[Resource]
 ) -> None:
     await asyncio.gather(scenario(embedded), scenario(real))
-    found, wanted = await shape(embedded, *resources), await shape(real, *resources)
+    ours, wanted = await shape(embedded, *resources), await shape(real, *resources)
     for _ in range(50):  # the last events may be on their way
-        if found == wanted:
+        if ours == wanted:
             break
         await asyncio.sleep(0.1)
-        found, wanted = await shape(embedded, *resources), await shape(real, *resources)
-    assert found == wanted
+        ours, wanted = await shape(embedded, *resources), await shape(real, *resources)
+    assert ours == wanted

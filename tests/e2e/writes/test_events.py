@@ -64,13 +64,15 @@ async def test_events_with_other_notes_are_shown_apart(
         for note in ("disk-1 is full", "disk-2 is full", "disk-1 is full"):
             recorder.event(obj, "Warning", "Failed", note)
             await idle(recorder)
-    found = await events_about(client, cluster, obj)
-    shown = {event["note"]: event.get("series", {}).get("count", 1) for event in found}
+    events = await events_about(client, cluster, obj)
+    shown = {event["note"]: event.get("series", {}).get("count", 1) for event in events}
     assert shown == {"disk-1 is full": 2, "disk-2 is full": 1}
     with pytest.raises(
         InvalidError, match="immutable"
     ):  # no server shows a newer note in place of an older one
-        await Resource(client, "events.k8s.io/v1", "events", dict).patch(found[0], {"note": "disk-3 is full"})
+        await Resource(client, "events.k8s.io/v1", "events", dict).patch(
+            events[0], {"note": "disk-3 is full"}
+        )
 
 
 async def test_one_that_has_expired_is_made_again(
@@ -98,8 +100,8 @@ async def test_all_kinds_of_objects_and_what_has_no_namespace(
         "metadata": {"name": f"n-{cluster.namespace}", "uid": cluster.namespace},
     }
     async with EventRecorder(client, CONTROLLER, refill=0) as recorder:
-        for number, each in enumerate([obj, obj.to_dict(), obj.decode(V1ConfigMap)]):
-            recorder.event(each, "Normal", f"Reason{number}", "x" * 3000)
+        for number, form in enumerate([obj, obj.to_dict(), obj.decode(V1ConfigMap)]):
+            recorder.event(form, "Normal", f"Reason{number}", "x" * 3000)
         recorder.event(node, "Normal", "Joined", "", related=obj)
     assert recorder.state.dropped == 0, recorder.state
     assert len(await events_about(client, cluster, obj)) == 3
@@ -121,10 +123,10 @@ async def test_refused_events_are_logged_once(
         for number in range(3):
             recorder.event(gone, "Normal", f"Reason{number}", "")
     assert recorder.state.refused == 3
-    told = [record.message for record in caplog.records if "an event was refused" in record.message]
-    assert len(told) == 1
-    assert "404 NotFound" in told[0]
-    assert 'namespaces "there-is-none" not found' in told[0]
+    messages = [record.message for record in caplog.records if "an event was refused" in record.message]
+    assert len(messages) == 1
+    assert "404 NotFound" in messages[0]
+    assert 'namespaces "there-is-none" not found' in messages[0]
 
 
 BAD: list[tuple[dict[str, Any], list[str]]] = [

@@ -56,7 +56,7 @@ async def test_one_leads_and_another_takes_over(cluster: Cluster) -> None:
             client = await stack.enter_async_context(cluster.client())
             candidates.append(Candidate(client, cluster, name, leading, news))
         leases = Resource(client, "coordination.k8s.io/v1", "leases", dict)
-        tasks = {each.name: asyncio.create_task(each.campaign()) for each in candidates}
+        tasks = {candidate.name: asyncio.create_task(candidate.campaign()) for candidate in candidates}
         for turn in range(3):
             async with asyncio.timeout(PATIENCE):
                 await news.wait()
@@ -68,7 +68,7 @@ async def test_one_leads_and_another_takes_over(cluster: Cluster) -> None:
             assert lease["spec"]["leaseDurationSeconds"] == 30
             await finish(tasks[leader])
         assert (await leases.get(cluster.key("operator")))["spec"]["holderIdentity"] == ""
-        assert [each.terms for each in candidates] == [1, 1, 1]
+        assert [candidate.terms for candidate in candidates] == [1, 1, 1]
 
 
 async def test_a_lease_that_is_deleted_is_made_again(cluster: Cluster, client: Client) -> None:

@@ -25,7 +25,7 @@ from ..api import Object, Resource
 from ..clusters import KubernetesCluster
 from ..conftest import REAL
 from ..definitions import define
-from ..hooking import allowed, denied, hooking, patching
+from ..hooking import allow, deny, patch, serve_hooks
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]  # about objects, not about sockets
 
@@ -59,20 +59,20 @@ async def test_a_webhook_changes_exactly_what_it_means_or_denies(
         wanted, edit = copy.deepcopy(original), Edit(random)
         edit.apply(view, edited, wanted)
         if not edit.is_visible:
-            return allowed(request)
+            return allow(request)
         try:
             steps = json_patch(raw, edited)
         except AmbiguousEditError as error:
             meant[name] = None
-            return denied(str(error)) if edit.may_be_refused else b"refused without reason"
+            return deny(str(error)) if edit.may_be_refused else b"refused without reason"
         meant[name] = wanted
-        return patching(*steps) if steps else allowed(request)
+        return patch(*steps) if steps else allow(request)
 
     path = Resource(EVERYTHING.api_version, EVERYTHING.plural).path(real.namespace)
     rule = {"apiGroups": ["edits.example.com"], "resources": ["everythings"]}
     async with (
-        hooking(real, tmp_path) as hooks,
-        hooks.registered("Mutating", hooks.hook("edit", mutate, rule=rule)),
+        serve_hooks(real, tmp_path) as hooks,
+        hooks.register("Mutating", hooks.hook("edit", mutate, rule=rule)),
     ):
         for seed in range(100):
             name = f"hooked-{seed}"

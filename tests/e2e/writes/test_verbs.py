@@ -59,10 +59,10 @@ async def test_list_all_in_pages(
 ) -> None:
     monkeypatch.setattr("aioinformer.resources.resource.PAGE_SIZE", 3)
     await asyncio.gather(*(configmaps.create(configmap(f"m{number}")) for number in range(8)))
-    found = await configmaps.list(cluster.namespace)
-    assert [obj.name for obj in found if obj.name.startswith("m")] == [f"m{number}" for number in range(8)]
+    objects = await configmaps.list(cluster.namespace)
+    assert [obj.name for obj in objects if obj.name.startswith("m")] == [f"m{number}" for number in range(8)]
     everywhere = {obj.key for obj in await configmaps.list()}
-    assert {obj.key for obj in found} <= everywhere
+    assert {obj.key for obj in objects} <= everywhere
     with pytest.raises(RefusedError, match=r"list configmaps.*400 BadRequest"):
         await configmaps.list(label_selector="a in b")
 
@@ -136,7 +136,7 @@ async def test_invalid_fields_are_named(client: Client, cluster: Cluster, config
     assert "lowercase RFC 1123" in raised.value.causes[0].message
 
 
-async def test_a_custom_resource_without_a_kind_is_told_where_to_say_it(
+async def test_a_custom_resource_without_a_kind_is_refused_with_where_to_set_it(
     client: Client, cluster: Cluster
 ) -> None:
     await cluster.define(CAVE_DEFINITION)
@@ -162,7 +162,7 @@ async def test_merge_strategic_and_json_patches(
     await pods.create(made)
     image = {"spec": {"containers": [{"name": "main", "image": "example.com/other"}]}}
     patched = await pods.patch(cluster.key("p"), image, strategic=True)
-    assert [each["image"] for each in patched["spec"]["containers"]] == ["example.com/other"]
+    assert [container["image"] for container in patched["spec"]["containers"]] == ["example.com/other"]
     assert patched["spec"]["containers"][0]["name"] == "main"
 
 
@@ -207,12 +207,12 @@ async def test_which_built_in_kinds_live_in_no_namespace_is_known(client: Client
     versions = [version["groupVersion"] for group in groups for version in group["versions"]]
     wrong = []
     for version in ["v1", *versions]:
-        found = json.loads(await client.get(f"/apis/{version}" if "/" in version else f"/api/{version}"))
-        for each in found["resources"]:
+        document = json.loads(await client.get(f"/apis/{version}" if "/" in version else f"/api/{version}"))
+        for resource in document["resources"]:
             is_built_in = "." not in version or version.partition("/")[0].endswith(".k8s.io")
-            if is_built_in and "/" not in each["name"] and "get" in each["verbs"]:
-                known = not is_cluster_scoped(version.rpartition("/")[0], each["name"])
-                wrong += [(version, each["name"])] if known is not each["namespaced"] else []
+            if is_built_in and "/" not in resource["name"] and "get" in resource["verbs"]:
+                known = not is_cluster_scoped(version.rpartition("/")[0], resource["name"])
+                wrong += [(version, resource["name"])] if known is not resource["namespaced"] else []
     assert not wrong
 
 

@@ -34,12 +34,12 @@ class Invariants:
             obj: The object as it is; as it was, if it is gone.
             gone: Whether it is.
         """
-        name, found = obj["metadata"]["name"], self._objects[plural]
-        old, new = found.get(name), None if gone else obj
+        name, objects = obj["metadata"]["name"], self._objects[plural]
+        old, new = objects.get(name), None if gone else obj
         if new is None:
-            found.pop(name, None)
+            objects.pop(name, None)
         else:
-            found[name] = new
+            objects[name] = new
         if plural == "caves" and old is not None:
             self._observe_cave(old, new)
         elif plural == "pods" and old is not None:

@@ -109,13 +109,13 @@ class Mortal(Forwarding):
 
 
 @asynccontextmanager
-async def living(*processes: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def keep_running(*processes: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """They run while this is entered.
 
     Raises:
         Exception: What ended one of them.
     """
-    tasks = [asyncio.create_task(each) for each in processes]
+    tasks = [asyncio.create_task(process) for process in processes]
     try:
         yield
     finally:

@@ -44,13 +44,13 @@ def finalizers(obj: Object) -> list[str]:
 
 def mounts(pod: Object) -> set[str]:
     """The volumes on the server that a pod mounts: those of tests are all on one server."""
-    found = set()
+    names = set()
     for volume in pod["spec"].get("volumes") or []:
         if "nfs" in volume:
-            found.add(volume["nfs"]["path"].strip("/"))
+            names.add(volume["nfs"]["path"].strip("/"))
         elif "csi" in volume:
-            found.add(volume["csi"]["volumeAttributes"]["share"].strip("/"))
-    return found
+            names.add(volume["csi"]["volumeAttributes"]["share"].strip("/"))
+    return names
 
 
 def is_gated(pod: Object) -> bool:

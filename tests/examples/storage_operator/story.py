@@ -66,7 +66,7 @@ async def story(hands: Hands) -> None:
         "caves",
         lambda caves: all(PROTECTION in finalizers(caves[name]) for name in ("old", "deep")),
     )
-    await hands.eventually("web runs", "pods", lambda pods: _running(pods, "web") == 2)
+    await hands.eventually("web runs", "pods", lambda pods: _count_running(pods, "web") == 2)
     await hands.eventually(
         "the status says so",
         "caves",
@@ -98,7 +98,7 @@ async def story(hands: Hands) -> None:
     await hands.delete("pods", "legacy")
     await hands.eventually("old goes", "caves", lambda caves: "old" not in caves)
     await hands.patch("backends", "web", {"spec": {"replicas": 1}})
-    await hands.eventually("web shrinks", "pods", lambda pods: _running(pods, "web") == 1)
+    await hands.eventually("web shrinks", "pods", lambda pods: _count_running(pods, "web") == 1)
     await hands.delete("backends", "web")
     await hands.eventually(
         "deep is released, and kept by others", "caves", lambda caves: finalizers(caves["deep"]) == [BACKUP]
@@ -109,14 +109,16 @@ async def story(hands: Hands) -> None:
     await hands.eventually("deep goes", "caves", lambda caves: "deep" not in caves)
 
     await hands.create("caves", cave("deep"))
-    await hands.eventually("late has what it waited for", "pods", lambda pods: _running(pods, "late") == 1)
+    await hands.eventually(
+        "late has what it waited for", "pods", lambda pods: _count_running(pods, "late") == 1
+    )
     await hands.delete("caves", "deep")
     await hands.delete("backends", "late")
     await hands.eventually("it is not needed", "caves", lambda caves: not caves)
     await hands.eventually("nothing is left", "pods", lambda pods: not pods)
 
 
-def _running(pods: dict[str, Object], of: str) -> int:
+def _count_running(pods: dict[str, Object], of: str) -> int:
     return sum(name.startswith(f"{of}-") and not is_gated(pod) for name, pod in pods.items())
 
 

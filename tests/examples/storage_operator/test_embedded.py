@@ -15,7 +15,7 @@ from aioinformer.testing.storage.storage import StoredEvent
 from examples.storage_operator import operator
 
 from .invariants import Invariants
-from .mortal import Death, Mortal, living
+from .mortal import Death, Mortal, keep_running
 from .objects import (
     API_VERSIONS,
     DEFINITIONS,
@@ -55,15 +55,15 @@ class SimulatedHands(Hands):
         await self._think()
 
     async def list(self, plural: str) -> dict[str, Object]:
-        found = self._world.server.list(API_VERSIONS[plural], plural, NAMESPACE)
-        return {obj["metadata"]["name"]: obj for obj in found}
+        objects = self._world.server.list(API_VERSIONS[plural], plural, NAMESPACE)
+        return {obj["metadata"]["name"]: obj for obj in objects}
 
     async def eventually(
         self, what: str, plural: str, condition: Callable[[dict[str, Object]], object]
     ) -> None:
         def holds() -> object:
-            found = self._world.server.list(API_VERSIONS[plural], plural, NAMESPACE)
-            return condition({obj["metadata"]["name"]: obj for obj in found})
+            objects = self._world.server.list(API_VERSIONS[plural], plural, NAMESPACE)
+            return condition({obj["metadata"]["name"]: obj for obj in objects})
 
         await self._world.eventually(holds, within=3600, what=what)
         self._world.note("user", f"sees: {what}")
@@ -75,10 +75,10 @@ class SimulatedHands(Hands):
         await asyncio.sleep(self._world.random.choice((0, 0, 0.005, 0.02, 1)))
 
 
-def defined(world: Simulation) -> SimulatedHands:
+def define(world: Simulation) -> SimulatedHands:
     """The definitions, and a user."""
-    for each in DEFINITIONS:
-        world.server.create(each["apiVersion"], "customresourcedefinitions", each)
+    for definition in DEFINITIONS:
+        world.server.create(definition["apiVersion"], "customresourcedefinitions", definition)
     return SimulatedHands(world)
 
 
@@ -93,7 +93,7 @@ def world_of(world: Simulation) -> SimulatedHands:
 
     world.server.cluster.observers.append(observe)
     world.always(invariants.check)
-    return defined(world)
+    return define(world)
 
 
 async def operate(
@@ -136,7 +136,7 @@ def test_it_may_die_at_any_request(seeds: range) -> None:
         async def scenario(world: Simulation, death: Death = death) -> None:
             hands = world_of(world)
             await before(hands)
-            async with living(operate(world, [death], note=died.append)):
+            async with keep_running(operate(world, [death], note=died.append)):
                 await story(hands)
 
         simulate(scenario, seed=seed)
@@ -150,7 +150,7 @@ def test_it_may_die_again_and_again() -> None:
             hands = world_of(world)
             await before(hands)
             deaths = [Death(world.random.randint(1, 20), world.random.random() < 0.5) for _ in range(12)]
-            async with living(operate(world, deaths)):
+            async with keep_running(operate(world, deaths)):
                 await story(hands)
 
         simulate(scenario, seed=seed)
@@ -163,7 +163,7 @@ def test_two_may_compete() -> None:
             hands = world_of(world)
             await before(hands)
             deaths = [Death(world.random.randint(1, 40), world.random.random() < 0.5) for _ in range(2)]
-            async with living(operate(world, deaths), operate(world, deaths[:1])):
+            async with keep_running(operate(world, deaths), operate(world, deaths[:1])):
                 await story(hands)
 
         simulate(scenario, seed=seed)
@@ -176,7 +176,7 @@ def test_one_of_two_may_lead() -> None:
             hands = world_of(world)
             await before(hands)
             deaths = [Death(world.random.randint(1, 40), world.random.random() < 0.5) for _ in range(2)]
-            async with living(
+            async with keep_running(
                 operate(world, deaths, lease="lease"), operate(world, deaths[:1], lease="lease")
             ):
                 await story(hands)
@@ -190,7 +190,7 @@ def test_through_trouble() -> None:
         async def scenario(world: Simulation) -> None:
             hands = world_of(world)
             await before(hands)
-            async with living(operate(world), operate(world), world.storm(600)):
+            async with keep_running(operate(world), operate(world), world.storm(600)):
                 await story(hands)
 
         simulate(scenario, seed=seed)
@@ -228,7 +228,7 @@ def test_a_pod_and_a_deletion_may_meet() -> None:
 
     async def scenario(world: Simulation) -> None:
         hands = world_of(world)
-        async with living(operate(world), operate(world)):
+        async with keep_running(operate(world), operate(world)):
             for number in range(4):
                 await meet(world, hands, f"deep-{number}")
 
@@ -242,7 +242,7 @@ def test_pods_are_counted_again_after_20_s() -> None:
         hands = world_of(world)
         await before(hands)
         async with operator.running(world.client) as manager:
-            caves = next(each for each in manager.controllers if each.name == "caves")
+            caves = next(controller for controller in manager.controllers if controller.name == "caves")
             await hands.eventually("it is protected", "caves", lambda caves: finalizers(caves["old"]))
             await hands.delete("caves", "old")
             await asyncio.sleep(10)
@@ -259,14 +259,14 @@ def test_an_operator_with_nothing_to_do_does_nothing() -> None:
         await before(hands)
         process = Mortal(world.new_client().transport)
         await hands.create("backends", backend("web", "old", 3))
-        async with living(process.live(lambda client: operator.manager(client).run())):
+        async with keep_running(process.live(lambda client: operator.manager(client).run())):
             await hands.eventually(
                 "it runs", "backends", lambda backends: backends["web"].get("status", {}).get("pods") == 3
             )
             await asyncio.sleep(60)
             before_it = len(process.asked)
             await asyncio.sleep(3600)
-            assert {each.partition(" ")[0] for each in process.asked[before_it:]} <= {"STREAM"}
+            assert {request.partition(" ")[0] for request in process.asked[before_it:]} <= {"STREAM"}
 
     simulate(scenario)
 
@@ -275,7 +275,7 @@ def test_a_living_cave_that_lost_the_finalizer_gets_it_again() -> None:
     async def scenario(world: Simulation) -> None:
         hands = world_of(world)
         await hands.create("caves", cave("deep"))
-        async with living(operate(world)):
+        async with keep_running(operate(world)):
             await hands.eventually("it is protected", "caves", lambda caves: finalizers(caves["deep"]))
             await hands.patch("caves", "deep", {"metadata": {"finalizers": ["example.com/other"]}})
             await hands.eventually(
@@ -286,12 +286,12 @@ def test_a_living_cave_that_lost_the_finalizer_gets_it_again() -> None:
     simulate(scenario)
 
 
-def test_a_pod_that_somebody_deletes_comes_again() -> None:
+def test_a_deleted_pod_is_made_again() -> None:
     async def scenario(world: Simulation) -> None:
-        hands = defined(world)
+        hands = define(world)
         await before(hands)
         await hands.create("backends", backend("web", "old"))
-        async with living(operate(world)):
+        async with keep_running(operate(world)):
             await hands.eventually(
                 "it runs", "pods", lambda pods: "web-0" in pods and not is_gated(pods["web-0"])
             )
@@ -311,7 +311,7 @@ def test_all_caves_of_a_volume_have_to_protect_it() -> None:
         await hands.create("caves", cave("deep"))
         await hands.create("caves", cave("same", "deep"))
         await hands.create("pods", csi_pod("legacy", "deep"))
-        async with living(operate(world)):
+        async with keep_running(operate(world)):
             await hands.eventually(
                 "both are protected", "caves", lambda caves: all(map(finalizers, caves.values()))
             )

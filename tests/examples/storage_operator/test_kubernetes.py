@@ -19,7 +19,7 @@ from tests.e2e.clusters import KubernetesCluster
 from tests.e2e.conftest import REAL
 
 from .invariants import Invariants
-from .mortal import Death, Mortal, living
+from .mortal import Death, Mortal, keep_running
 from .objects import API_VERSIONS, Object, backend, cave, csi_pod
 from .story import POINTS, Hands, before, death_at, story
 
@@ -58,8 +58,8 @@ class KubernetesHands(Hands):
         await self._think()
 
     async def list(self, plural: str) -> dict[str, Object]:
-        found = await self._cluster.list(RESOURCES[plural], self.namespace)
-        return {obj["metadata"]["name"]: obj for obj in found.values()}
+        objects = await self._cluster.list(RESOURCES[plural], self.namespace)
+        return {obj["metadata"]["name"]: obj for obj in objects.values()}
 
     async def eventually(
         self, what: str, plural: str, condition: Callable[[dict[str, Object]], object]
@@ -67,16 +67,16 @@ class KubernetesHands(Hands):
         path = RESOURCES[plural].path(self.namespace)
         async with asyncio.timeout(PATIENCE):
             listed = await self._cluster.api.do("GET", path)
-            found = {obj["metadata"]["name"]: obj for obj in listed["items"]}
+            objects = {obj["metadata"]["name"]: obj for obj in listed["items"]}
             since = {"resourceVersion": listed["metadata"]["resourceVersion"]}
             async with self._cluster.api.watch(path, since) as events:
-                while not condition(found):
+                while not condition(objects):
                     event = await anext(events)
                     name = event["object"]["metadata"]["name"]
                     if event["type"] == "DELETED":
-                        del found[name]
+                        del objects[name]
                     else:
-                        found[name] = event["object"]
+                        objects[name] = event["object"]
 
     async def a_while(self) -> None:
         await asyncio.sleep(2 * RECHECK)
@@ -114,7 +114,7 @@ async def operate(
 
 
 @asynccontextmanager
-async def recorded(hands: KubernetesHands, cluster: KubernetesCluster) -> AsyncIterator[None]:
+async def record(hands: KubernetesHands, cluster: KubernetesCluster) -> AsyncIterator[None]:
     """Checks the invariants, afterwards: versions put the changes of all resources in their order."""
     changes: list[tuple[str, Object]] = []
     ended = asyncio.Event()
@@ -129,7 +129,7 @@ async def recorded(hands: KubernetesHands, cluster: KubernetesCluster) -> AsyncI
                     if not missing:
                         ended.set()
 
-    async with living(*(record(plural) for plural in RESOURCES)):
+    async with keep_running(*(record(plural) for plural in RESOURCES)):
         yield
         for plural, last in LAST.items():
             await hands.create(plural, last)
@@ -157,10 +157,10 @@ async def tell(
     died: list[Death | None] = []
     hands = KubernetesHands(cluster, namespace or await cluster.new_namespace(), seed)
     try:
-        async with recorded(hands, cluster):
+        async with record(hands, cluster):
             await before(hands)
-            async with living(
-                *(operate(cluster, hands.namespace, each, died, lease, user, options) for each in deaths)
+            async with keep_running(
+                *(operate(cluster, hands.namespace, death, died, lease, user, options) for death in deaths)
             ):
                 await story(hands)
     except BaseException as error:
@@ -179,7 +179,7 @@ async def tell_two(cluster: KubernetesCluster, seed: int, lease: str = "") -> in
 async def all_of(stories: Iterable[Coroutine[Any, Any, int]]) -> int:
     """Side by side, as most of a story is waiting; the first that fails ends the others."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(each) for each in stories]
+        tasks = [group.create_task(coroutine) for coroutine in stories]
     return sum(task.result() for task in tasks)
 
 

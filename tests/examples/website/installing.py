@@ -28,7 +28,7 @@ ABSENT = "cert-manager.io"
 
 
 @asynccontextmanager
-async def operating(
+async def run_website_operator(
     plane: ControlPlane, framework: Framework, dns: DNS, folder: Path
 ) -> AsyncIterator[Running]:
     """Install an operator and run it until the block ends; then remove what installed it."""
@@ -42,12 +42,12 @@ async def operating(
     authority.cert_pem.write_to_path(str(certs / "ca.crt"))
     framework.deploy(folder / "deploy")
     deployed = yaml.safe_load_all(await plane.kubectl("kustomize", str(folder / "deploy")))
-    objects = [each for each in deployed if not each["apiVersion"].startswith(ABSENT)]
-    for each in objects:
-        if each["kind"] == "ValidatingWebhookConfiguration":
-            _call_here(each, where, authority.cert_pem.bytes())
+    objects = [obj for obj in deployed if not obj["apiVersion"].startswith(ABSENT)]
+    for obj in objects:
+        if obj["kind"] == "ValidatingWebhookConfiguration":
+            _call_here(obj, where, authority.cert_pem.bytes())
     await plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
-    removed = [each for each in objects if each["kind"] != "Namespace"]  # the next operator's, too
+    removed = [obj for obj in objects if obj["kind"] != "Namespace"]  # the next operator's, too
     environment = {
         **framework.environment(where),
         "KUBECONFIG": str(await _kubeconfig(plane, folder)),
@@ -64,10 +64,10 @@ async def operating(
 
 def _call_here(configuration: Object, where: Where, authority: bytes) -> None:
     """Make the server call a webhook at a port of this machine instead of a Service."""
-    for each in configuration["webhooks"]:
-        path = each["clientConfig"].pop("service")["path"]
-        each["clientConfig"]["url"] = f"https://127.0.0.1:{where.port}{path}"
-        each["clientConfig"]["caBundle"] = base64.b64encode(authority).decode()
+    for webhook in configuration["webhooks"]:
+        path = webhook["clientConfig"].pop("service")["path"]
+        webhook["clientConfig"]["url"] = f"https://127.0.0.1:{where.port}{path}"
+        webhook["clientConfig"]["caBundle"] = base64.b64encode(authority).decode()
 
 
 async def _kubeconfig(plane: ControlPlane, folder: Path) -> Path:

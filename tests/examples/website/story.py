@@ -46,7 +46,7 @@ class Story:
         self._namespace = namespace
         self._eventually = partial(eventually, within=patience)
         self._sites = Resource(client, "example.com/v1", "websites", dict, kind="Website")
-        self._owned = {each: Resource(client, each, dict) for each in OWNED}
+        self._owned = {resource: Resource(client, resource, dict) for resource in OWNED}
         self._events = Resource(client, "v1", "events", dict)
 
     async def play(self) -> None:
@@ -63,8 +63,8 @@ class Story:
         assert (await self._get("sites"))["spec"]["replicas"] == 2, "the default"
         await self._eventually(lambda: self._condition("False"), what="a condition")
         uid = (await self._get("sites"))["metadata"]["uid"]
-        for each in OWNED:
-            (owner,) = (await self._get(each))["metadata"]["ownerReferences"]
+        for resource in OWNED:
+            (owner,) = (await self._get(resource))["metadata"]["ownerReferences"]
             assert (owner["uid"], owner["controller"]) == (uid, True)
         assert (await self._get("configmaps"))["data"] == {"index.html": "hello"}
         pod = (await self._get("deployments"))["spec"]["template"]["spec"]
@@ -94,8 +94,8 @@ class Story:
         status = {"replicas": 2, "readyReplicas": 2}
         await self._owned["deployments"].patch_status(self._key, {"status": status})
         await self._eventually(lambda: self._condition("True"), what="readiness")
-        found = (await self._get("sites"))["status"]
-        assert (found["url"], found["readyReplicas"]) == ("http://a.example.com", 2)
+        reported = (await self._get("sites"))["status"]
+        assert (reported["url"], reported["readyReplicas"]) == ("http://a.example.com", 2)
         await self._sites.patch(self._key, {"spec": {"replicas": 3}})
 
         async def is_scaled() -> bool:
@@ -148,12 +148,13 @@ class Story:
         site = await self._get("sites")
         generation = site["metadata"]["generation"]
         return any(
-            (each["type"], each["status"], each["observedGeneration"]) == ("Ready", status, generation)
-            for each in site.get("status", {}).get("conditions", ())
+            (condition["type"], condition["status"], condition["observedGeneration"])
+            == ("Ready", status, generation)
+            for condition in site.get("status", {}).get("conditions", ())
         )
 
     async def _has_event(self, reason: str) -> bool:
-        return any(each["reason"] == reason for each in await self._events.list(self._namespace))
+        return any(event["reason"] == reason for event in await self._events.list(self._namespace))
 
     async def _first_is_created(self) -> bool:
         try:

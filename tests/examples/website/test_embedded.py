@@ -45,7 +45,7 @@ async def test_a_website_is_published_corrected_and_removed(dns: DNS) -> None:
             await sites.delete("default/a")
             await eventually(lambda: not server.snapshot("example.com/v1", "websites"))
         assert dns.records == set()
-        reasons = {each["reason"] for each in server.list("events.k8s.io/v1", "events")}
+        reasons = {event["reason"] for event in server.list("events.k8s.io/v1", "events")}
         assert reasons == {"Created", "DNSFailed"}
         assert_rbac_covers(server, operator.rights(leader_election=False), user="operator")
 

@@ -13,7 +13,7 @@ from tests.kubernetes.controlplane import ControlPlane
 
 from .dns import DNS
 from .frameworks import FRAMEWORKS, Framework
-from .installing import operating
+from .installing import run_website_operator
 from .story import Story
 
 pytestmark = [*REAL, pytest.mark.timeout(300)]
@@ -35,7 +35,7 @@ async def test_the_story_of_two_websites(framework: Framework, plane: ControlPla
     async with (
         DNS() as dns,
         Client.from_kubeconfig(path=plane.kubeconfig) as client,
-        operating(plane, framework, dns, tmp_path) as program,
+        run_website_operator(plane, framework, dns, tmp_path) as program,
     ):
         try:
             await Story(client, dns, namespace).play()

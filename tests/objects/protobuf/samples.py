@@ -8,7 +8,7 @@ from aioinformer import KubeObject
 from aioinformer.cache import TypeMeta
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.protobuf import PIECE, form_of
-from aioinformer.objects.protobuf.wire import VARINT, written
+from aioinformer.objects.protobuf.wire import VARINT, write_varint
 
 POD = TypeMeta("v1", "Pod")
 
@@ -16,9 +16,9 @@ POD = TypeMeta("v1", "Pod")
 def field(number: int, value: str | bytes | int) -> bytes:
     """A field of a message, with its tag."""
     if isinstance(value, int):
-        return written(number << 3 | VARINT) + written(value)
+        return write_varint(number << 3 | VARINT) + write_varint(value)
     piece = value.encode() if isinstance(value, str) else value
-    return written(number << 3 | PIECE) + written(len(piece)) + piece
+    return write_varint(number << 3 | PIECE) + write_varint(len(piece)) + piece
 
 
 def message(*fields: tuple[int, str | bytes | int]) -> bytes:

@@ -18,7 +18,7 @@ from aioinformer.objects.protobuf import (
     status_of,
 )
 from aioinformer.objects.protobuf.envelope import head_of
-from aioinformer.objects.protobuf.wire import WireError, written
+from aioinformer.objects.protobuf.wire import WireError, write_varint
 
 from .samples import POD, envelope, field, message, pod_protobuf
 
@@ -36,15 +36,15 @@ STATUS_JSON: dict[str, Any] = {
 
 def test_envelope_has_kind_and_position_of_the_object() -> None:
     data = b"<" + envelope(pod_protobuf()) + b">"
-    found = read_envelope(data, 1, len(data) - 1)
-    assert found.type_meta == POD
-    assert data[found.begin : found.end] == pod_protobuf()
+    read = read_envelope(data, 1, len(data) - 1)
+    assert read.type_meta == POD
+    assert data[read.begin : read.end] == pod_protobuf()
 
 
 def test_head_is_the_same_for_all_objects_of_a_kind() -> None:
     for type_meta in (POD, TypeMeta("meta.k8s.io/v1", "PartialObjectMetadata"), TypeMeta("", "")):
         body = envelope(pod_protobuf(), type_meta)
-        assert body.startswith(head_of(type_meta) + written(len(pod_protobuf())))
+        assert body.startswith(head_of(type_meta) + write_varint(len(pod_protobuf())))
 
 
 def test_fields_may_be_in_any_order_or_missing() -> None:
@@ -54,8 +54,8 @@ def test_fields_may_be_in_any_order_or_missing() -> None:
         + field(2, pod_protobuf())
         + field(1, message((2, "Pod"), (1, "v1")))
     )
-    found = read_envelope(turned, 0, len(turned))
-    assert (found.type_meta, turned[found.begin : found.end]) == (POD, pod_protobuf())
+    read = read_envelope(turned, 0, len(turned))
+    assert (read.type_meta, turned[read.begin : read.end]) == (POD, pod_protobuf())
     empty = read_envelope(b"k8s\0", 0, 4)
     assert (empty.type_meta, empty.begin, empty.end) == (TypeMeta("", ""), 4, 4)
 

@@ -21,13 +21,13 @@ from aioinformer.objects.kube_object import read_labels
 from aioinformer.objects.managed_fields import drop_managed_fields
 from aioinformer.objects.protobuf import form_of
 
-from ...samples import Pod, compressed
+from ...samples import Pod, compress_object
 from .samples import POD, WHOLE, WHOLE_JSON, entry, kube_object, message, metadata, pod_protobuf
 
 JSON = KubeObject.from_bytes(json.dumps(WHOLE_JSON).encode(), POD)
 PROTOBUF = kube_object(WHOLE)
 
-forms = pytest.mark.parametrize("obj", [PROTOBUF, compressed(PROTOBUF)], ids=["protobuf", "compressed"])
+forms = pytest.mark.parametrize("obj", [PROTOBUF, compress_object(PROTOBUF)], ids=["protobuf", "compressed"])
 
 
 class Spec(msgspec.Struct, rename="camel"):
@@ -187,7 +187,7 @@ def test_dropping_managed_fields_keeps_protobuf() -> None:
 
 
 def test_compression_keeps_protobuf() -> None:
-    packed = compressed(PROTOBUF)
+    packed = compress_object(PROTOBUF)
     assert (packed._uid, packed._version) != (PROTOBUF._uid, PROTOBUF._version)  # in what is kept
     assert packed.raw == PROTOBUF.raw
     assert len(packed._kept) < len(WHOLE)
@@ -234,33 +234,33 @@ class Revision(msgspec.Struct):
     data: dict[str, Any] | None = None
 
 
-def nested(depth: int) -> bytes:
+def nest(depth: int) -> bytes:
     return b'{"f:a":' * depth + b"{}" + b"}" * depth
 
 
 def test_json_nested_deeply_within_protobuf_is_read() -> None:
-    managed = message((1, "kubectl"), (7, message((1, nested(9000)))))
+    managed = message((1, "kubectl"), (7, message((1, nest(9000)))))
     obj = kube_object(pod_protobuf("a", "ns", "7", (11, entry("app", "x")), (17, managed)))
     assert (obj.key, obj.resource_version, obj.metadata.labels) == ("ns/a", "7", {"app": "x"})
-    found = obj.to_dict()["metadata"]["managedFields"][0]["fieldsV1"]
+    fields = obj.to_dict()["metadata"]["managedFields"][0]["fieldsV1"]
     depth = 0
-    while found:
-        found, depth = found["f:a"], depth + 1
+    while fields:
+        fields, depth = fields["f:a"], depth + 1
     assert depth == 9000
-    assert nested(9000) in obj.raw
+    assert nest(9000) in obj.raw
     assert b"managedFields" not in codec_for(KubeObject, drop_managed_fields=True).decode(obj).raw
 
 
 @pytest.mark.parametrize("object_type", [dict, Revision, V1ControllerRevision, LightRevision])
 def test_json_nested_deeply_within_protobuf_reaches_any_object_type(object_type: Any) -> None:
-    managed = message((1, "kubectl"), (7, message((1, nested(1100)))))
-    data = message((1, metadata("a", "ns", "7", (17, managed))), (2, message((1, nested(9000)))), (3, 5))
+    managed = message((1, "kubectl"), (7, message((1, nest(1100)))))
+    data = message((1, metadata("a", "ns", "7", (17, managed))), (2, message((1, nest(9000)))), (3, 5))
     obj = codec_for(object_type).decode(kube_object(data, REVISION))
     assert (field("metadata.name")(obj), field("revision")(obj)) == ("a", 5)
-    found: Any = obj["data"] if isinstance(obj, dict) else obj.data
+    fields: Any = obj["data"] if isinstance(obj, dict) else obj.data
     depth = 0
-    while found:
-        found, depth = found["f:a"], depth + 1
+    while fields:
+        fields, depth = fields["f:a"], depth + 1
     assert depth == 9000
 
 

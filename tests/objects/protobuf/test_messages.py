@@ -36,7 +36,7 @@ def read(name: str, data: bytes, *path: str) -> dict[str, Any]:
 
 def examples(folder: Path) -> list[tuple[str, str, bytes, dict[str, Any]]]:
     """Of each known kind its name, its message, its protobuf and its JSON."""
-    found: list[tuple[str, str, bytes, dict[str, Any]]] = []
+    messages: list[tuple[str, str, bytes, dict[str, Any]]] = []
     for file in sorted(folder.glob("*.json")):
         fields = json.loads(file.read_text())
         name = message_of(fields.pop("apiVersion", ""), fields.pop("kind", ""))
@@ -44,29 +44,29 @@ def examples(folder: Path) -> list[tuple[str, str, bytes, dict[str, Any]]]:
         if name is not None and raw.exists():
             body = raw.read_bytes()
             _, begin, end = read_envelope(body, 0, len(body))
-            found.append((file.stem, name, body[begin:end], fields))
-    return found
+            messages.append((file.stem, name, body[begin:end], fields))
+    return messages
 
 
 def without(value: Any, names: set[str]) -> Any:
     """A value of JSON without some fields, wherever they are."""
     if isinstance(value, dict):
-        return {name: without(each, names) for name, each in value.items() if name not in names}
-    return [without(each, names) for each in value] if isinstance(value, list) else value
+        return {name: without(member, names) for name, member in value.items() if name not in names}
+    return [without(element, names) for element in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("version", ["HEAD", "v1.35.0", "v1.34.0", "v1.33.0"])
 def test_kubernetes_own_examples_read_as_their_json(kubernetes_testdata: Path, version: str) -> None:
     """With every field set that there is: what Go's encoding/json and its protobuf make of the same object."""
-    found = examples(kubernetes_testdata / version)
-    assert len(found) > 80
-    for name, its_message, raw, expected in found:
+    messages = examples(kubernetes_testdata / version)
+    assert len(messages) > 80
+    for name, its_message, raw, expected in messages:
         fields = read(its_message, raw)
         if "StatefulSet" in name:  # API servers fill in what the examples do not say
             for template in fields["spec"]["volumeClaimTemplates"]:
                 assert (template.pop("apiVersion"), template.pop("kind")) == ("v1", "PersistentVolumeClaim")
         if version != "HEAD":
-            fields, expected = (without(each, set(_GONE)) for each in (fields, expected))
+            fields, expected = (without(content, set(_GONE)) for content in (fields, expected))
             if "DeviceTaintRule" in name or "PodCertificateRequest" in name:
                 continue  # changed altogether while they were alpha, and beta
         assert fields == expected, name
@@ -77,8 +77,8 @@ def test_every_path_of_an_example_reads_as_in_the_whole(kubernetes_testdata: Pat
         for field_name, value in read(its_message, raw).items():
             assert read(its_message, raw, field_name) == {field_name: value}, (name, field_name)
             for inner, its_value in value.items() if isinstance(value, dict) else ():
-                found = read(its_message, raw, field_name, inner)
-                assert found[field_name][inner] == its_value, (name, field_name, inner)
+                fields = read(its_message, raw, field_name, inner)
+                assert fields[field_name][inner] == its_value, (name, field_name, inner)
 
 
 def test_pod_equals_its_json() -> None:
@@ -118,8 +118,8 @@ def test_missing_path_reads_as_in_the_whole_object() -> None:
 
 def test_several_fields_can_be_wanted() -> None:
     wanted = (("metadata", (("name", ()), ("uid", ()))), ("kind", ()), ("status", (("phase", ()),)))
-    found = message(POD, wanted).read(WHOLE, 0, len(WHOLE))
-    assert found == {"metadata": {"name": "web-1", "uid": "uid-web-1"}, "status": {"phase": "Running"}}
+    fields = message(POD, wanted).read(WHOLE, 0, len(WHOLE))
+    assert fields == {"metadata": {"name": "web-1", "uid": "uid-web-1"}, "status": {"phase": "Running"}}
 
 
 def test_missing_fields_follow_encoding_json() -> None:
@@ -177,7 +177,7 @@ def test_unknown_fields_are_skipped_with_one_warning(caplog: pytest.LogCaptureFi
     )  # of 64 and 32 bits, number 111
     assert read("core/v1.Container", with_other_wires) == {"name": "n", "resources": {}}
     said = [record.getMessage() for record in caplog.records]
-    assert [each.partition("number ")[2].partition(":")[0] for each in said] == [
+    assert [warning.partition("number ")[2].partition(":")[0] for warning in said] == [
         f"{number} of core/v1.Container" for number in (98, 99, 111)
     ]
     assert all(record.levelno == logging.WARNING for record in caplog.records)

@@ -81,10 +81,10 @@ def test_head_equals_that_of_the_schema(data: st.DataObject) -> None:
     head = read_head(cut)
     wanted = (("metadata", tuple((name, ()) for name in ("name", "namespace", "uid", "resourceVersion"))),)
     try:
-        found = reader("core/v1.Pod", wanted).read(cut, 0, len(cut)).get("metadata", {})
+        read = reader("core/v1.Pod", wanted).read(cut, 0, len(cut)).get("metadata", {})
     except PROTOBUF_ERRORS:
         return
-    assert head[:4] == tuple(found.get(name, "") for name in ("name", "namespace", "uid", "resourceVersion"))
+    assert head[:4] == tuple(read.get(name, "") for name in ("name", "namespace", "uid", "resourceVersion"))
 
 
 @given(
@@ -93,9 +93,9 @@ def test_head_equals_that_of_the_schema(data: st.DataObject) -> None:
 )
 def test_labels_and_annotations_of_all_lengths(labels: dict[str, str], annotations: dict[str, str]) -> None:
     entries = [
-        (number, entry(*each))
+        (number, entry(*pair))
         for number, texts in ((11, labels), (12, annotations))
-        for each in texts.items()
+        for pair in texts.items()
     ]
     data = pod_protobuf("a", "ns", "1", (7, 2), (8, b"\x08\x01"), *entries, (14, "finalizer"), (17, b""))
     for tag, expected in ((LABELS, labels), (ANNOTATIONS, annotations)):
@@ -117,10 +117,10 @@ def test_damaged_strings_raise_only_protobuf_errors(data: st.DataObject) -> None
     damaged[data.draw(st.integers(0, 300))] = data.draw(st.integers(0, 255))
     for tag in (LABELS, ANNOTATIONS):
         try:
-            found = texts_of(bytes(damaged), tag)
+            read = texts_of(bytes(damaged), tag)
         except PROTOBUF_ERRORS:
             continue
-        assert found is None or isinstance(found, dict)
+        assert read is None or isinstance(read, dict)
 
 
 def lean_of(data: bytes) -> bytes:

@@ -13,9 +13,9 @@ from aioinformer.objects.protobuf.wire import (
     long_number,
     piece,
     pieces,
-    signed,
     skip,
-    written,
+    to_signed,
+    write_varint,
 )
 
 from .samples import field
@@ -23,9 +23,9 @@ from .samples import field
 
 @given(st.integers(-(2**63), 2**63 - 1), st.binary(max_size=3))
 def test_numbers_are_read_as_they_were_written(number: int, before: bytes) -> None:
-    data = before + written(number) + b"\x00"
-    found, end = long_number(data, len(before))
-    assert (signed(found), end) == (number, len(data) - 1)
+    data = before + write_varint(number) + b"\x00"
+    read_number, end = long_number(data, len(before))
+    assert (to_signed(read_number), end) == (number, len(data) - 1)
     assert skip(VARINT, data, len(before), len(data)) == end
 
 
@@ -33,7 +33,7 @@ def test_numbers_are_read_as_they_were_written(number: int, before: bytes) -> No
     ("number", "expected"), [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02"), (-1, "ff" * 9 + "01")]
 )
 def test_numbers_are_written_in_seven_bits_a_byte(number: int, expected: str) -> None:
-    assert written(number).hex() == expected
+    assert write_varint(number).hex() == expected
 
 
 def test_varint_has_at_most_ten_bytes() -> None:
@@ -48,7 +48,7 @@ def test_piece_ends_within_its_message() -> None:
     assert piece(data, 0, 4) == (1, 4)
     with pytest.raises(WireError, match="a piece of 3 bytes is longer than the message"):
         piece(data, 0, 3)
-    long = written(300) + bytes(300)
+    long = write_varint(300) + bytes(300)
     assert piece(long, 0, len(long)) == (2, 302)
 
 

@@ -30,11 +30,11 @@ class SiteV2(CustomResource, group="example.com", version="v2", kind="Site", plu
     spec: dict[str, str]
 
 
-def declared(*resources: Any, **options: Any) -> Operator:
+def declare(*resources: Any, **options: Any) -> Operator:
     operator = Operator("sites", **options)
-    for each in resources:
+    for resource in resources:
 
-        @operator.controller(each, name=getattr(each, "__name__", each))
+        @operator.controller(resource, name=getattr(resource, "__name__", resource))
         async def reconcile(request: Request[Any]) -> None: ...
 
     return operator
@@ -45,11 +45,11 @@ def installation(**options: Any) -> Installation:
 
 
 def kinds(objects: list[Object]) -> list[str]:
-    return [f"{each['kind']} {each['metadata'].get('namespace', '')}".strip() for each in objects]
+    return [f"{obj['kind']} {obj['metadata'].get('namespace', '')}".strip() for obj in objects]
 
 
 def test_an_operator_of_all_namespaces_has_a_namespace_and_a_cluster_role() -> None:
-    assert kinds(manifests(declared(Site), installation())) == [
+    assert kinds(manifests(declare(Site), installation())) == [
         "Namespace",
         "CustomResourceDefinition",
         "ServiceAccount sites",
@@ -61,7 +61,7 @@ def test_an_operator_of_all_namespaces_has_a_namespace_and_a_cluster_role() -> N
 
 
 def test_an_operator_of_one_namespace_has_a_role_there() -> None:
-    operator = declared("configmaps", uses=[Uses("nodes", ("get",))])
+    operator = declare("configmaps", uses=[Uses("nodes", ("get",))])
     objects = manifests(operator, installation(watched="a", namespace="b"))
     assert kinds(objects) == [
         "ServiceAccount b",
@@ -82,29 +82,29 @@ def test_a_discovered_cluster_scoped_resource_is_in_the_cluster_role_of_one_name
         spec: int = 0
 
     for named in (Kind("caves.example.com", namespaced=False), Cave):
-        operator = declared(
+        operator = declare(
             "configmaps", events=False, uses=[Uses(named), Uses("caves.example.com", ("delete",))]
         )
-        roles = {each["kind"]: each for each in manifests(operator, installation(watched="a"))}
+        roles = {manifest["kind"]: manifest for manifest in manifests(operator, installation(watched="a"))}
         (rule,) = roles["ClusterRole"]["rules"]
         assert (rule["resources"], rule["verbs"]) == (["caves"], ["get", "list", "watch", "delete"])
         assert [rule["resources"] for rule in roles["Role"]["rules"]] == [["configmaps"]]
 
 
 def test_events_about_cluster_scoped_objects_are_in_default() -> None:
-    objects = manifests(declared("nodes"), installation(watched="a"))
+    objects = manifests(declare("nodes"), installation(watched="a"))
     assert kinds(objects)[3:7] == ["Role a", "RoleBinding a", "Role default", "RoleBinding default"]
     assert objects[5]["rules"] == [
         {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}
     ]
-    silent = manifests(declared("nodes", events=False), installation(watched="a"))
+    silent = manifests(declare("nodes", events=False), installation(watched="a"))
     assert kinds(silent)[1:3] == ["ClusterRole", "ClusterRoleBinding"]
-    assert not [each for each in kinds(silent) if each.startswith("Role")]
+    assert not [kind for kind in kinds(silent) if kind.startswith("Role")]
 
 
 def test_several_replicas_elect_a_leader_with_rights_on_its_lease_alone() -> None:
-    objects = manifests(declared("configmaps"), installation(replicas=2, name="other"))
-    (role,) = [each for each in objects if each["kind"] == "Role"]
+    objects = manifests(declare("configmaps"), installation(replicas=2, name="other"))
+    (role,) = [obj for obj in objects if obj["kind"] == "Role"]
     assert role["metadata"]["name"] == "other-leader-election"
     lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert role["rules"] == [
@@ -116,10 +116,10 @@ def test_several_replicas_elect_a_leader_with_rights_on_its_lease_alone() -> Non
 
 
 def test_a_single_replica_ends_before_the_next_one_starts() -> None:
-    objects = manifests(declared("configmaps"), installation())
+    objects = manifests(declare("configmaps"), installation())
     assert "--leader-elect" not in container(objects)["args"]
     assert objects[-1]["spec"]["strategy"] == {"type": "Recreate"}
-    assert not [each for each in objects if each["kind"] == "Role"]
+    assert not [obj for obj in objects if obj["kind"] == "Role"]
 
 
 def test_resources_of_a_group_with_equal_verbs_share_a_rule() -> None:
@@ -141,13 +141,13 @@ def test_resources_of_a_group_with_equal_verbs_share_a_rule() -> None:
 
 
 def test_versions_of_a_kind_are_one_definition() -> None:
-    objects = manifests(declared(Site, SiteV2), installation())
-    (definition,) = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
-    assert [each["name"] for each in definition["spec"]["versions"]] == ["v1", "v2"]
+    objects = manifests(declare(Site, SiteV2), installation())
+    (definition,) = [obj for obj in objects if obj["kind"] == "CustomResourceDefinition"]
+    assert [version["name"] for version in definition["spec"]["versions"]] == ["v1", "v2"]
 
 
 def test_yaml_has_no_aliases_and_reads_back() -> None:
-    objects = manifests(declared(Site, SiteV2), installation(replicas=2))
+    objects = manifests(declare(Site, SiteV2), installation(replicas=2))
     text = to_yaml(objects)
     assert "&id" not in text
     assert [*yaml.safe_load_all(text)] == objects
@@ -165,23 +165,23 @@ def test_all_mistakes_of_an_installation_are_one_error() -> None:
 
 class TestKustomization:
     def test_each_kind_has_a_file(self, tmp_path: Path) -> None:
-        objects = manifests(declared(Site), installation())
+        objects = manifests(declare(Site), installation())
         write_kustomization(objects, tmp_path / "deploy" / "base")
         written = tmp_path / "deploy" / "base"
         kustomization = yaml.safe_load((written / "kustomization.yaml").read_text())
-        assert kustomization["resources"] == [f"{each['kind'].lower()}.yaml" for each in objects]
-        found = [
-            each
+        assert kustomization["resources"] == [f"{obj['kind'].lower()}.yaml" for obj in objects]
+        read = [
+            obj
             for name in kustomization["resources"]
-            for each in yaml.safe_load_all((written / name).read_text())
+            for obj in yaml.safe_load_all((written / name).read_text())
         ]
-        assert found == objects
+        assert read == objects
 
     def test_files_of_an_earlier_call_go(self, tmp_path: Path) -> None:
         (tmp_path / "mine.yaml").write_text("a: 1\n")
-        write_kustomization(manifests(declared(Site), installation()), tmp_path)
-        write_kustomization(manifests(declared("configmaps"), installation(watched="a")), tmp_path)
-        assert sorted(each.name for each in tmp_path.iterdir()) == [
+        write_kustomization(manifests(declare(Site), installation()), tmp_path)
+        write_kustomization(manifests(declare("configmaps"), installation(watched="a")), tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
             "deployment.yaml",
             "kustomization.yaml",
             "mine.yaml",
@@ -194,23 +194,23 @@ class TestKustomization:
     def test_files_of_others_are_not_overwritten(self, tmp_path: Path) -> None:
         (tmp_path / "kustomization.yaml").write_text("resources: []\n")
         with pytest.raises(ConfigError, match=r"has a kustomization.yaml that aioinformer manifests did not"):
-            write_kustomization(manifests(declared(Site), installation()), tmp_path)
+            write_kustomization(manifests(declare(Site), installation()), tmp_path)
         assert (tmp_path / "kustomization.yaml").read_text() == "resources: []\n"
         assert len([*tmp_path.iterdir()]) == 1
 
     def test_a_folder_that_cannot_be_written_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(ConfigError, match=r"cannot write the manifests into .*file: "):
-            write_kustomization(manifests(declared(Site), installation()), tmp_path / "file")
+            write_kustomization(manifests(declare(Site), installation()), tmp_path / "file")
 
 
 def container(objects: list[Object]) -> Object:
-    (found,) = objects[-1]["spec"]["template"]["spec"]["containers"]
-    return found  # type: ignore[no-any-return]
+    (only,) = objects[-1]["spec"]["template"]["spec"]["containers"]
+    return only  # type: ignore[no-any-return]
 
 
-def guarded() -> Operator:
-    operator = declared(Site)
+def make_guarded() -> Operator:
+    operator = declare(Site)
 
     @operator.validate(Site)
     def check(review: AdmissionReview[Site]) -> None: ...
@@ -219,7 +219,7 @@ def guarded() -> Operator:
 
 
 def test_webhooks_get_a_service_certificates_and_a_registration() -> None:
-    objects = manifests(guarded(), installation())
+    objects = manifests(make_guarded(), installation())
     assert kinds(objects)[5:] == [
         "Service sites",
         "Service sites",
@@ -231,7 +231,9 @@ def test_webhooks_get_a_service_certificates_and_a_registration() -> None:
     service, configuration, running = objects[6], objects[9], container(objects)
     assert service["metadata"]["name"] == "sites-webhook"
     (port,) = service["spec"]["ports"]
-    (listening,) = [each for each in running["ports"] if each["name"] == port["targetPort"]]
+    (listening,) = [
+        container_port for container_port in running["ports"] if container_port["name"] == port["targetPort"]
+    ]
     assert f"--webhook-port={listening['containerPort']}" in running["args"]
     (webhook,) = configuration["webhooks"]
     assert webhook["clientConfig"]["service"]["port"] == port["port"] == 443
@@ -241,7 +243,7 @@ def test_webhooks_get_a_service_certificates_and_a_registration() -> None:
 
 def test_with_an_authority_the_secret_is_the_users() -> None:
     pem = b"-----BEGIN CERTIFICATE-----"
-    objects = manifests(guarded(), installation(ca_bundle=pem))
+    objects = manifests(make_guarded(), installation(ca_bundle=pem))
     assert "Certificate sites" not in kinds(objects)
     (webhook,) = objects[-2]["webhooks"]
     assert base64.b64decode(webhook["clientConfig"]["caBundle"]) == pem
@@ -250,14 +252,17 @@ def test_with_an_authority_the_secret_is_the_users() -> None:
 
 
 def test_webhooks_need_the_same_rights_as_without_them() -> None:
-    with_webhooks, without = manifests(guarded(), installation()), manifests(declared(Site), installation())
-    assert [each["rules"] for each in with_webhooks if "rules" in each] == [
-        each["rules"] for each in without if "rules" in each
+    with_webhooks, without = (
+        manifests(make_guarded(), installation()),
+        manifests(declare(Site), installation()),
+    )
+    assert [obj["rules"] for obj in with_webhooks if "rules" in obj] == [
+        obj["rules"] for obj in without if "rules" in obj
     ]
 
 
 def test_webhooks_of_one_namespace_are_called_for_it_alone() -> None:
-    objects = manifests(guarded(), installation(watched="a", namespace="b"))
+    objects = manifests(make_guarded(), installation(watched="a", namespace="b"))
     (webhook,) = objects[-2]["webhooks"]
     assert webhook["namespaceSelector"]["matchExpressions"] == [
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["b"]},
@@ -267,14 +272,14 @@ def test_webhooks_of_one_namespace_are_called_for_it_alone() -> None:
 
 def test_webhooks_that_would_never_be_called_are_refused() -> None:
     with pytest.raises(ConfigError, match="pass another --install-namespace"):
-        manifests(guarded(), installation(watched="a"))
+        manifests(make_guarded(), installation(watched="a"))
 
 
 def test_an_authority_without_webhooks_is_refused() -> None:
     with pytest.raises(ConfigError, match="sites has no webhooks: leave out --ca-bundle"):
-        manifests(declared(Site), installation(ca_bundle=b"-----BEGIN CERTIFICATE-----"))
+        manifests(declare(Site), installation(ca_bundle=b"-----BEGIN CERTIFICATE-----"))
 
 
 def test_an_authority_must_be_a_certificate() -> None:
     with pytest.raises(ConfigError, match="ca_bundle must be certificates in PEM"):
-        manifests(guarded(), installation(ca_bundle=b"-----BEGIN PRIVATE KEY-----"))
+        manifests(make_guarded(), installation(ca_bundle=b"-----BEGIN PRIVATE KEY-----"))

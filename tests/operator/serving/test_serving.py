@@ -44,7 +44,7 @@ class World:
 
 
 @asynccontextmanager
-async def served(operator: Operator, **options: Any) -> AsyncIterator[World]:
+async def serve(operator: Operator, **options: Any) -> AsyncIterator[World]:
     """Serve an operator's Manager, which is not started."""
     (port,) = free_ports(1)
     async with (
@@ -81,7 +81,7 @@ async def test_probes_follow_the_manager() -> None:
         began.set()
         await may_end.wait()
 
-    async with served(operator) as world:
+    async with serve(operator) as world:
         world.server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         assert await world.get("/healthz") == (503, "the manager has not started\n")
         running = asyncio.create_task(world.manager.run())
@@ -103,7 +103,7 @@ async def test_a_pod_with_webhooks_is_ready_before_its_caches() -> None:
     @operator.controller("configmaps")
     def reconcile(request: Request[KubeObject]) -> None: ...
 
-    async with served(operator, webhooks=True) as world:
+    async with serve(operator, webhooks=True) as world:
         status, text = await world.get("/readyz")
         assert status == 200
         assert text.startswith("ok\n(not ready: the manager has not started)\n")
@@ -127,14 +127,14 @@ async def test_a_pod_with_webhooks_is_ready_before_its_caches() -> None:
     ],
 )  # fmt: skip
 async def test_the_debug_page_answers_at_known_hosts_only(host: str, status: int) -> None:
-    async with served(failing_operator(), debug_hosts=["Sites.example.com"]) as world:
+    async with serve(failing_operator(), debug_hosts=["Sites.example.com"]) as world:
         for path in ("/debug", "/debug.json"):
             assert (await world.get(path, host))[0] == status, path
         assert (await world.get("/metrics", host))[0] == 200, "Prometheus may use any name"
 
 
 async def test_a_long_error_is_shortened() -> None:
-    async with served(failing_operator("x" * 2_000_000)) as world, world.manager:
+    async with serve(failing_operator("x" * 2_000_000)) as world, world.manager:
         world.server.create("v1", "configmaps", {"metadata": {"name": "bad"}})
         (controller,) = world.manager.controllers
         await eventually(lambda: controller.state.failing == 1)
@@ -145,7 +145,7 @@ async def test_a_long_error_is_shortened() -> None:
 
 
 async def test_other_methods_and_compressed_requests_are_refused() -> None:
-    async with served(failing_operator()) as world:
+    async with serve(failing_operator()) as world:
         root = f"http://127.0.0.1:{world.port}"
         async with world.session.post(f"{root}/metrics", data=b"x") as answer:
             assert answer.status == 405
@@ -156,7 +156,7 @@ async def test_other_methods_and_compressed_requests_are_refused() -> None:
 
 
 async def test_metrics_and_the_page() -> None:
-    async with served(failing_operator()) as world, world.manager:
+    async with serve(failing_operator()) as world, world.manager:
         await eventually(world.manager.ready)
         status, text = await world.get("/metrics")
         assert status == 200
@@ -168,7 +168,7 @@ async def test_metrics_and_the_page() -> None:
 
 
 async def test_failing_keys_are_filtered_and_limited() -> None:
-    async with served(failing_operator()) as world, world.manager:
+    async with serve(failing_operator()) as world, world.manager:
         for number in range(1000):
             world.server.create("v1", "configmaps", {"metadata": {"name": f"bad-{number}"}})
         world.server.create("v1", "configmaps", {"metadata": {"name": "good"}})
@@ -195,7 +195,7 @@ async def test_failing_keys_are_filtered_and_limited() -> None:
 
 
 async def test_undecodable_objects_are_shown_without_their_values_and_leave_the_operator_ready() -> None:
-    async with served(failing_operator()) as world:
+    async with serve(failing_operator()) as world:
         maps = world.manager.resource("v1", "configmaps", Narrow)
         world.manager.add(Controller("narrow", lambda request: None, maps))
         world.server.create("v1", "configmaps", {"metadata": {"name": "a"}, "spec": {"node": "hunter2"}})
@@ -211,7 +211,7 @@ async def test_undecodable_objects_are_shown_without_their_values_and_leave_the_
             data = await world.debug()
             assert data["ready"] == []
             assert data["warnings"] == [text.splitlines()[1].removeprefix("warning: ")]
-            (shown,) = (each for each in data["informers"] if each["undecodable"])
+            (shown,) = (informer for informer in data["informers"] if informer["undecodable"])
             assert set(shown["undecodable_errors"]) == {"default/a", "default/b"}
             assert all(
                 "missing required field `spec`" in said for said in shown["undecodable_errors"].values()
@@ -224,7 +224,7 @@ async def test_undecodable_objects_are_shown_without_their_values_and_leave_the_
 
 async def test_what_the_data_says_of_informers_leader_and_stages() -> None:
     stages = StageTimes()
-    async with served(failing_operator(), elects=True, on_trace=stages) as world, world.manager:
+    async with serve(failing_operator(), elects=True, on_trace=stages) as world, world.manager:
         await eventually(lambda: world.manager.state.leading)
         world.server.create("v1", "configmaps", {"metadata": {"name": "good"}})
         await eventually(lambda: len(stages))
@@ -233,7 +233,7 @@ async def test_what_the_data_says_of_informers_leader_and_stages() -> None:
         assert (state["leader"]["leader"], state["leader"]["lease"]) == ("me", "default/tests")
         (informer,) = state["informers"]
         assert (informer["name"], informer["objects"], informer["phase"]) == ("configmaps", 1, "watching")
-        assert [each["name"] for each in informer["handlers"]] == ["configmaps"]
+        assert [handler["name"] for handler in informer["handlers"]] == ["configmaps"]
         (controller,) = state["controllers"]
         assert (controller["name"], controller["concurrency"], controller["queue"]["depth"]) == (
             "configmaps",

@@ -64,20 +64,20 @@ def review(
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-async def reviewed(operator: Operator, asked: Object) -> Object:
+async def ask_review(operator: Operator, asked: Object) -> Object:
     """Return the response of an operator's only webhook."""
     app = operator.webhook_app()
     (path,) = app.paths
     answer = await post(app, path, asked)
     assert answer.status_code == 200, answer.text
-    found = answer.json()
-    assert found["apiVersion"] == "admission.k8s.io/v1"
-    response: Object = found["response"]
+    body = answer.json()
+    assert body["apiVersion"] == "admission.k8s.io/v1"
+    response: Object = body["response"]
     assert response["uid"] == "u-1"
     return response
 
 
-def patched(obj: Object, response: Object) -> Object:
+def apply_patch(obj: Object, response: Object) -> Object:
     """Return an object with a response's patch."""
     assert response["patchType"] == "JSONPatch"
     made: Object = jsonpatch.apply_patch(obj, json.loads(base64.b64decode(response["patch"])))

@@ -14,7 +14,7 @@ from aioinformer.operator import AdmissionReview, Context, Denied, Operator, Use
 from aioinformer.testing import APIServer
 from aioinformer.typed import crd
 
-from .kinds import Object, WebsiteV1, patched, post, review, reviewed, site
+from .kinds import Object, WebsiteV1, apply_patch, ask_review, post, review, site
 
 
 async def test_a_validator_gets_typed_objects_and_who_asks() -> None:
@@ -29,7 +29,7 @@ async def test_a_validator_gets_typed_objects_and_who_asks() -> None:
     asked = review(
         site(host="b.example"), old=site(), operation="UPDATE", dryRun=True, options={"fieldManager": "me"}
     )
-    response = await reviewed(operator, asked)
+    response = await ask_review(operator, asked)
     assert response == {"uid": "u-1", "allowed": True, "warnings": ["hosts in .example do not exist"]}
     (got,) = seen
     assert got.old is not None
@@ -47,7 +47,7 @@ async def test_a_denial_with_fields_is_invalid_and_has_causes() -> None:
         review.deny("must be above 0", field="spec.replicas")
         raise Denied("is taken", field="spec.host")
 
-    response = await reviewed(operator, review(site()))
+    response = await ask_review(operator, review(site()))
     assert response["allowed"] is False
     assert response["status"] == {
         "status": "Failure",
@@ -74,7 +74,7 @@ async def test_a_denial_without_fields_is_forbidden() -> None:
         raise Denied(f"{review.object.name} has to stay")
 
     pod: Object = {"metadata": {"name": "p", "namespace": "default"}}
-    response = await reviewed(operator, review(None, old=pod, operation="DELETE"))
+    response = await ask_review(operator, review(None, old=pod, operation="DELETE"))
     assert response["status"] == {
         "status": "Failure",
         "code": 403,
@@ -91,13 +91,13 @@ async def test_an_object_that_does_not_fit_its_class_is_denied() -> None:
         if review.operation != "DELETE":
             assert review.object.spec.host
 
-    response = await reviewed(operator, review(site(replicas="many")))
+    response = await ask_review(operator, review(site(replicas="many")))
     (cause,) = response["status"]["details"]["causes"]
     assert cause["field"] == "spec.replicas"
     assert cause["message"].startswith("Expected `int")
-    response = await reviewed(operator, review(site(), old=site(replicas="many"), operation="UPDATE"))
+    response = await ask_review(operator, review(site(), old=site(replicas="many"), operation="UPDATE"))
     assert response["allowed"], "a stored object that does not fit can be corrected"
-    response = await reviewed(operator, review(None, old=site(replicas="many"), operation="DELETE"))
+    response = await ask_review(operator, review(None, old=site(replicas="many"), operation="DELETE"))
     assert response["allowed"], "and deleted"
 
 
@@ -107,17 +107,17 @@ async def test_a_patch_has_the_changes_of_a_struct_and_keeps_unknown_fields(retu
 
     @operator.mutate(WebsiteV1)
     async def fill(review: AdmissionReview[WebsiteV1]) -> WebsiteV1 | None:
-        found = review.object
-        found.spec.replicas = 3
-        found.metadata.labels = {"example.com/a~b": "c"}
-        return found if returns else None
+        website = review.object
+        website.spec.replicas = 3
+        website.metadata.labels = {"example.com/a~b": "c"}
+        return website if returns else None
 
     asked = site(unknown={"kept": [1]})
     asked["metadata"]["annotations"] = {"a": "b"}
-    response = await reviewed(operator, review(asked))
+    response = await ask_review(operator, review(asked))
     wanted = site(unknown={"kept": [1]}, replicas=3)
     wanted["metadata"] |= {"annotations": {"a": "b"}, "labels": {"example.com/a~b": "c"}}
-    assert patched(asked, response) == wanted
+    assert apply_patch(asked, response) == wanted
 
 
 async def test_without_a_change_there_is_no_patch() -> None:
@@ -127,7 +127,7 @@ async def test_without_a_change_there_is_no_patch() -> None:
     def fill(review: AdmissionReview[WebsiteV1]) -> WebsiteV1:
         return review.object
 
-    assert await reviewed(operator, review(site())) == {"uid": "u-1", "allowed": True}
+    assert await ask_review(operator, review(site())) == {"uid": "u-1", "allowed": True}
 
 
 async def test_a_patch_of_a_dict() -> None:
@@ -145,8 +145,8 @@ async def test_a_patch_of_a_dict() -> None:
         "metadata": {"name": "p", "labels": {"x/y": "1"}},
         "spec": {"containers": [{"name": "a"}], "old": 1, "flag": 1},
     }
-    response = await reviewed(operator, review(pod))
-    assert patched(pod, response) == {
+    response = await ask_review(operator, review(pod))
+    assert apply_patch(pod, response) == {
         "metadata": {"name": "p", "labels": {"x/y": "2"}},
         "spec": {"containers": [{"name": "a"}, {"name": "b"}], "flag": 1},
     }
@@ -174,7 +174,9 @@ async def test_a_failure_is_never_an_allowance(caplog: pytest.LogCaptureFixture)
 
     app = operator.webhook_app()
     answers = {path.split("/")[2].split(".")[0]: await post(app, path, review(site())) for path in app.paths}
-    assert {name: (each.status_code, each.text.split(" failed: ")[1]) for name, each in answers.items()} == {
+    assert {
+        name: (answer.status_code, answer.text.split(" failed: ")[1]) for name, answer in answers.items()
+    } == {
         "fails": (500, "KeyError; see the operator's log\n"),
         "cancels": (500, "AioInformerError; see the operator's log\n"),
         "returns": (500, "InvalidResultError; see the operator's log\n"),
@@ -315,11 +317,11 @@ async def test_updates_of_objects_that_are_being_deleted_are_allowed_without_a_c
 
     going = site(host=1)  # nor need it fit its class
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert await reviewed(operator, review(going, old=going, operation="UPDATE")) == {
+    assert await ask_review(operator, review(going, old=going, operation="UPDATE")) == {
         "uid": "u-1",
         "allowed": True,
     }
-    assert not (await reviewed(operator, review(site(), old=site(), operation="UPDATE")))["allowed"]
+    assert not (await ask_review(operator, review(site(), old=site(), operation="UPDATE")))["allowed"]
 
 
 async def test_a_webhook_may_ask_for_objects_that_are_being_deleted() -> None:
@@ -331,7 +333,7 @@ async def test_a_webhook_may_ask_for_objects_that_are_being_deleted() -> None:
 
     going = site()
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    response = await reviewed(operator, review(going, old=going, operation="UPDATE"))
+    response = await ask_review(operator, review(going, old=going, operation="UPDATE"))
     assert response["status"]["message"] == "deleted since 2026"
 
 

@@ -14,7 +14,7 @@ from .kinds import WebsiteV1, post, review, site
 PATH = "/validate/check.websites.hooks.example.com"
 
 
-def counting(entered: asyncio.Event) -> Operator:
+def make_counting(entered: asyncio.Event) -> Operator:
     operator = Operator("sites", events=False)
 
     @operator.validate(WebsiteV1, timeout=1)
@@ -33,7 +33,7 @@ def counting(entered: asyncio.Event) -> Operator:
 
 async def test_answers_are_counted_by_operation_and_result() -> None:
     entered = asyncio.Event()
-    operator = counting(entered)
+    operator = make_counting(entered)
     async with APIServer() as server, Client.from_url(server.url) as client:
         manager = operator.manager(client)
         app = operator.webhook_app(manager)
@@ -70,7 +70,7 @@ async def test_answers_are_counted_by_operation_and_result() -> None:
 
 async def test_cancelled_requests_are_no_longer_running() -> None:
     entered = asyncio.Event()
-    operator = counting(entered)
+    operator = make_counting(entered)
     async with APIServer() as server, Client.from_url(server.url) as client:
         manager = operator.manager(client)
         app = operator.webhook_app(manager)

@@ -25,7 +25,7 @@ def up(old: WebsiteV1) -> WebsiteV2:
     raise NotImplementedError
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_mistakes_are_reported_at_once() -> None:
     operator = Operator("sites")
     options: Any = {"operations": ["CREATE", "PATCH", "DELETE"], "timeout": 31, "failure_policy": "fail"}
     with pytest.raises(ConfigError) as raised:
@@ -215,7 +215,7 @@ def test_webhooks_for_kubernetes_own_kinds_leave_out_kube_system(
         (configuration,) = operator.webhook_configurations(**reached)  # type: ignore[arg-type]
         (webhook,) = configuration["webhooks"]
         expressions = webhook.get("namespaceSelector", {}).get("matchExpressions", [])
-        assert [name for each in expressions for name in each["values"]] == own + excluded
+        assert [name for expression in expressions for name in expression["values"]] == own + excluded
 
 
 class ScaledStatus(CamelStruct, kw_only=True):
@@ -269,8 +269,8 @@ def test_definitions_have_the_conversion_and_store_the_newest_version() -> None:
     operator = Operator("sites", events=False)
     operator.convert(WebsiteV2, WebsiteV1)(lambda old: WebsiteV1(SpecV1(host=old.spec.hosts[0])))
     operator.convert(WebsiteV1, WebsiteV2)(up)
-    (found,) = operator.definitions(url="https://10.0.0.1:9443/", ca_bundle=PEM.encode())
-    assert found["spec"]["conversion"] == {
+    (definition,) = operator.definitions(url="https://10.0.0.1:9443/", ca_bundle=PEM.encode())
+    assert definition["spec"]["conversion"] == {
         "strategy": "Webhook",
         "webhook": {
             "clientConfig": {
@@ -280,7 +280,7 @@ def test_definitions_have_the_conversion_and_store_the_newest_version() -> None:
             "conversionReviewVersions": ["v1"],
         },
     }
-    assert [(each["name"], each["storage"]) for each in found["spec"]["versions"]] == [
+    assert [(version["name"], version["storage"]) for version in definition["spec"]["versions"]] == [
         ("v1", False),
         ("v2", True),
     ]

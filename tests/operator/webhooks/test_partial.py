@@ -121,7 +121,7 @@ DEFAULTS = {"parts": [], "level": 5}
 HEAD: Object = {"kind": "Page", "metadata": {"name": "a", "uid": "1"}}
 
 
-def converting() -> WebhookApp:
+def make_converting() -> WebhookApp:
     operator = Operator("pages")
     operator.convert(Old, New)(newer)
     operator.convert(New, Old)(older)
@@ -133,7 +133,7 @@ def conversion(to: str, *objects: Object) -> Object:
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
 
 
-async def converted(*specs: Any, to: str = "v2", kept: int = 0) -> list[Any]:
+async def convert(*specs: Any, to: str = "v2", kept: int = 0) -> list[Any]:
     """Return what a conversion makes of the specs of objects; ``...`` stands for no spec.
 
     Args:
@@ -141,7 +141,7 @@ async def converted(*specs: Any, to: str = "v2", kept: int = 0) -> list[Any]:
         to: The version.
         kept: How many objects stay as they are.
     """
-    app = converting()
+    app = make_converting()
     head = {"apiVersion": f"unfit.example.com/{'v1' if to == 'v2' else 'v2'}", **HEAD}
     answer = await post(
         app,
@@ -152,18 +152,18 @@ async def converted(*specs: Any, to: str = "v2", kept: int = 0) -> list[Any]:
     made = answer.json()["response"]["convertedObjects"]
     for obj in made:
         assert {**obj, "spec": 0} == {**HEAD, "apiVersion": f"unfit.example.com/{to}", "spec": 0}
-    (counts,) = [each for each in app.counts if each.operation == "CONVERT"]
+    (counts,) = [count for count in app.counts if count.operation == "CONVERT"]
     assert counts.state.unconverted == kept
     return [obj.get("spec", ...) for obj in made]
 
 
 async def test_a_whole_object_is_converted_as_ever() -> None:
-    assert await converted(WHOLE) == [CONVERTED | DEFAULTS]
+    assert await convert(WHOLE) == [CONVERTED | DEFAULTS]
 
 
 async def test_what_is_missing_is_left_out() -> None:
     for name in WHOLE:
-        (spec,) = await converted({key: value for key, value in WHOLE.items() if key != name})
+        (spec,) = await convert({key: value for key, value in WHOLE.items() if key != name})
         missing = {"host", "shout"} if name == "domain" else {name}
         assert spec == {key: value for key, value in CONVERTED.items() if key not in missing} | {
             "level": 5
@@ -171,22 +171,22 @@ async def test_what_is_missing_is_left_out() -> None:
 
 
 async def test_partial_objects_without_a_spec_or_with_little_of_it() -> None:
-    specs = await converted(..., {}, {"domain": "x"}, {"part": {"at": "2026-01-01T00:00:00Z"}})
+    specs = await convert(..., {}, {"domain": "x"}, {"part": {"at": "2026-01-01T00:00:00Z"}})
     assert specs[:2] == [..., ...]
     assert specs[2] == {"host": "x", "shout": "X", "level": 5}
     assert specs[3] == {"part": {"at": "2026-01-01T00:00:00Z"}, "level": 5}
-    assert await converted(..., {"host": "x"}, to="v1") == [..., {"domain": "x"}]
+    assert await convert(..., {"host": "x"}, to="v1") == [..., {"domain": "x"}]
 
 
 async def test_zero_values_that_are_there_stay() -> None:
-    assert await converted({"on": False, "ratio": 0.0, "hosts": [], "labels": {}}) == [
+    assert await convert({"on": False, "ratio": 0.0, "hosts": [], "labels": {}}) == [
         {"on": False, "ratio": 0.0, "hosts": [], "labels": {}, "parts": [], "level": 5}
     ]
 
 
 async def test_a_time_that_python_cannot_hold_is_moved() -> None:
     parts = [{"key": "a", "at": "0000-02-03T04:05:06Z"}, {"key": "b"}]
-    (spec,) = await converted({**WHOLE, "at": "0000-01-01T00:00:00Z", "parts": parts})
+    (spec,) = await convert({**WHOLE, "at": "0000-01-01T00:00:00Z", "parts": parts})
     assert spec == CONVERTED | {"at": "0000-01-01T00:00:00Z", "parts": parts, "level": 5}
 
 
@@ -205,7 +205,7 @@ async def test_an_object_that_no_function_can_convert_keeps_its_fields(
     changed: Object, caplog: pytest.LogCaptureFixture
 ) -> None:
     spec = {**WHOLE, **changed}
-    assert await converted(WHOLE, spec, WHOLE, kept=1) == [
+    assert await convert(WHOLE, spec, WHOLE, kept=1) == [
         CONVERTED | DEFAULTS,
         spec,
         CONVERTED | DEFAULTS,
@@ -217,13 +217,13 @@ async def test_an_object_that_no_function_can_convert_keeps_its_fields(
 
 
 async def test_a_function_that_needs_what_is_missing_leaves_the_object_as_it_is() -> None:
-    assert await converted({"note": "first"}, kept=1) == [{"note": "first"}]
+    assert await convert({"note": "first"}, kept=1) == [{"note": "first"}]
 
 
 @pytest.mark.parametrize("levels", [1_100, 9_995])
 @pytest.mark.parametrize("extra", [{}, {"at": "0000-01-01T00:00:00Z"}], ids=["fits", "has the year 0"])
 async def test_nested_objects_are_converted(levels: int, extra: Object) -> None:
-    app = converting()
+    app = make_converting()
     deep = b'{"a":' * levels + b"1" + b"}" * levels
     obj = {**HEAD, "apiVersion": "unfit.example.com/v1", "spec": {**WHOLE, **extra, "more": "?"}}
     body = json.dumps(conversion("v2", obj)).encode().replace(b'"?"', deep)
@@ -236,7 +236,7 @@ async def test_nested_objects_are_converted(levels: int, extra: Object) -> None:
 async def test_an_object_that_is_nested_too_deeply_for_the_answer_does_not_fail_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    app = converting()
+    app = make_converting()
     head = {**HEAD, "apiVersion": "unfit.example.com/v1"}
     deep = b'{"a":' * 9_998 + b"1" + b"}" * 9_998  # an object of 10,000 levels
     review = conversion("v2", {**head, "spec": {**WHOLE, "more": "?"}}, {**head, "spec": WHOLE})
@@ -247,7 +247,7 @@ async def test_an_object_that_is_nested_too_deeply_for_the_answer_does_not_fail_
 
 
 async def test_managed_fields_that_are_nested_too_deeply_for_the_answer_are_left_to_the_server() -> None:
-    app = converting()
+    app = make_converting()
     metadata = {**HEAD["metadata"], "labels": {"a": "b"}, "managedFields": "?"}
     obj = {**HEAD, "apiVersion": "unfit.example.com/v1", "metadata": metadata, "spec": WHOLE}
     body = json.dumps(conversion("v2", obj)).encode().replace(b'"?"', b"[" * 9_998 + b"]" * 9_998)

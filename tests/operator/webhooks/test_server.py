@@ -30,7 +30,7 @@ from .kinds import Object, SpecV1, SpecV2, WebsiteV1, WebsiteV2, post, review, s
 PATH = "/validate/check.websites.hooks.example.com"
 
 
-def denying() -> Operator:
+def make_denying() -> Operator:
     operator = Operator("sites")
 
     @operator.validate(WebsiteV1)
@@ -40,7 +40,7 @@ def denying() -> Operator:
     return operator
 
 
-async def served_by(port: int, context: ssl.SSLContext) -> str:
+async def certificate_of(port: int, context: ssl.SSLContext) -> str:
     """Return the certificate's number that a server shows."""
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     shown = writer.get_extra_info("peercert")["serialNumber"]
@@ -53,7 +53,7 @@ async def test_answers_over_https(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
     async with (
         WebhookServer(
-            denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1"
+            make_denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1"
         ) as server,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=files.client_context())) as session,
     ):
@@ -72,10 +72,10 @@ async def test_answers_over_https(tmp_path: Path) -> None:
 
 async def test_a_connection_that_shakes_hands_at_the_end_is_closed(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
-    app = denying().webhook_app()
+    app = make_denying().webhook_app()
     async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1") as server:
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        await served_by(server.port, files.client_context())  # it has accepted both connections
+        await certificate_of(server.port, files.client_context())  # it has accepted both connections
     with pytest.raises(ConnectionError):
         await writer.start_tls(files.client_context(), server_hostname="127.0.0.1")
     writer.close()
@@ -85,7 +85,7 @@ async def test_a_connection_that_is_lost_is_counted_without_a_traceback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = Certificates(tmp_path)
-    app = denying().webhook_app()
+    app = make_denying().webhook_app()
     async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1") as server:
         _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=files.client_context())
         head = (
@@ -95,8 +95,8 @@ async def test_a_connection_that_is_lost_is_counted_without_a_traceback(
         await writer.drain()
         writer.close()
         await writer.wait_closed()
-        await eventually(lambda: [each.state.last_error for each in app.counts if each.failed])
-    (error,) = [each.state.last_error for each in app.counts if each.failed]
+        await eventually(lambda: [count.state.last_error for count in app.counts if count.failed])
+    (error,) = [count.state.last_error for count in app.counts if count.failed]
     assert error == "check.websites.hooks.example.com: the connection was lost before the review was read"
     assert not caplog.records
 
@@ -108,15 +108,15 @@ async def test_new_certificates_are_served_and_broken_ones_are_not(
     context = files.client_context()
     caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
     async with WebhookServer(
-        denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
+        make_denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
     ) as server:
-        first = await served_by(server.port, context)
+        first = await certificate_of(server.port, context)
         files.renew(broken=True)
         await eventually(lambda: "the last certificate is served until the files can be used" in caplog.text)
-        assert await served_by(server.port, context) == first
+        assert await certificate_of(server.port, context) == first
         files.renew()
         await eventually(lambda: "has changed: new connections get the new one" in caplog.text)
-        assert await served_by(server.port, context) != first
+        assert await certificate_of(server.port, context) != first
     assert caplog.text.count("the last certificate is served") == 1
 
 
@@ -126,14 +126,14 @@ async def test_a_renewed_certificate_of_another_type_of_key_is_served(
     files = Certificates(tmp_path)
     caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
     async with WebhookServer(
-        denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
+        make_denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
     ) as server:
-        served = {await served_by(server.port, files.client_context())}
+        served = {await certificate_of(server.port, files.client_context())}
         for key_type in (trustme.KeyType.RSA, trustme.KeyType.ECDSA):
             caplog.clear()
             files.renew(key_type=key_type)
             await eventually(lambda: "has changed: new connections" in caplog.text)
-            served.add(await served_by(server.port, files.client_context()))
+            served.add(await certificate_of(server.port, files.client_context()))
     assert len(served) == 3
 
 
@@ -141,7 +141,7 @@ async def test_files_that_others_may_write_are_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = Certificates(tmp_path)
-    app = denying().webhook_app()
+    app = make_denying().webhook_app()
     async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1"):
         assert not caplog.messages
     files.key.chmod(0o622)
@@ -152,23 +152,23 @@ async def test_files_that_others_may_write_are_a_warning(
 
 async def test_connections_are_accepted_for_a_while_after_the_end_began(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
-    app = denying().webhook_app()
+    app = make_denying().webhook_app()
     server = WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1", drain=60)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(server)
         ending = asyncio.create_task(stack.pop_all().aclose())
         await asyncio.sleep(0.05)
-        assert await served_by(server.port, files.client_context())
+        assert await certificate_of(server.port, files.client_context())
         ending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await ending
     with pytest.raises(ConnectionRefusedError):
-        await served_by(server.port, files.client_context())
+        await certificate_of(server.port, files.client_context())
 
 
 async def test_a_failure_ends_it_at_once(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
-    app = denying().webhook_app()
+    app = make_denying().webhook_app()
     with pytest.raises(KeyError):
         async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1", drain=60):
             raise KeyError
@@ -184,7 +184,7 @@ def test_the_api_server_learns_of_the_end_in_a_pod_only(
 
 async def test_a_review_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
-    app = denying().webhook_app()
+    app = make_denying().webhook_app()
     async with WebhookServer(app, port=0, cert=files.cert, key=files.key, host="127.0.0.1") as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=files.client_context())
         head = f"POST {PATH}?timeout=0.1s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99"
@@ -197,29 +197,29 @@ async def test_a_review_that_comes_too_slowly_is_refused(tmp_path: Path) -> None
     assert answer.endswith(b"the review was not read within 0.09 s\n")
 
 
-async def test_an_expired_certificate_is_told_once_until_it_is_renewed(
+async def test_an_expired_certificate_is_logged_once_until_it_is_renewed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = Certificates(tmp_path, expired=True)
     caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
     async with WebhookServer(
-        denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
+        make_denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
     ) as server:
         assert "cannot be used (certificate has expired): the API server calls no webhooks" in caplog.text
         files.renew()
         await eventually(lambda: "has changed: new connections" in caplog.text)
-        await served_by(server.port, files.client_context())
+        await certificate_of(server.port, files.client_context())
     assert caplog.text.count("certificate has expired") == 1
 
 
-async def test_a_certificate_that_no_handshake_accepts_is_told_and_the_next_one_is_served(
+async def test_a_certificate_that_no_handshake_accepts_is_logged_and_the_next_one_is_served(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = Certificates(tmp_path)
     files.use_curve_without_tls()
     caplog.set_level(logging.INFO, "aioinformer.operator.webhooks")
     async with WebhookServer(
-        denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
+        make_denying().webhook_app(), port=0, cert=files.cert, key=files.key, host="127.0.0.1", poll=0.01
     ) as server:
         assert caplog.text.count("no shared cipher") == 1
         assert "the API server calls no webhooks until it is renewed" in caplog.text
@@ -230,12 +230,12 @@ async def test_a_certificate_that_no_handshake_accepts_is_told_and_the_next_one_
         caplog.clear()
         files.renew()
         await eventually(lambda: "has changed" in caplog.text)
-        await served_by(server.port, files.client_context())
+        await certificate_of(server.port, files.client_context())
 
 
-async def test_files_and_ports_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+async def test_files_and_ports_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     files = Certificates(tmp_path)
-    app = denying().webhook_app()
+    app = make_denying().webhook_app()
     with pytest.raises(ConfigError, match=r"tls\.crt with the key /none cannot be used: No such file"):
         async with WebhookServer(app, port=0, cert=files.cert, key="/none"):
             pass
@@ -250,7 +250,7 @@ async def test_files_and_ports_that_cannot_be_used_are_told(tmp_path: Path) -> N
 
 async def test_mounted_in_fastapi() -> None:
     service = FastAPI()
-    service.mount("/webhooks", denying().webhook_app())
+    service.mount("/webhooks", make_denying().webhook_app())
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app=service), base_url="http://service"
     ) as session:
@@ -261,7 +261,7 @@ async def test_mounted_in_fastapi() -> None:
 @pytest.mark.asyncio(loop_factories=["asyncio"])
 async def test_under_uvicorn_with_its_lifespan() -> None:
     (port,) = free_ports(1)
-    config = uvicorn.Config(denying().webhook_app(), port=port, lifespan="on", log_level="warning")
+    config = uvicorn.Config(make_denying().webhook_app(), port=port, lifespan="on", log_level="warning")
     server = uvicorn.Server(config)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve())
@@ -274,7 +274,7 @@ async def test_under_uvicorn_with_its_lifespan() -> None:
         server.should_exit = True
 
 
-def converting() -> Operator:
+def make_converting() -> Operator:
     operator = Operator("sites")
 
     @operator.convert(WebsiteV1, WebsiteV2)
@@ -296,7 +296,7 @@ def conversion(desired: str, *objects: Object) -> Object:
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
 
 
-async def converted(operator: Operator, asked: Object) -> Any:
+async def convert(operator: Operator, asked: Object) -> Any:
     app = operator.webhook_app()
     answer = await post(app, app.paths[-1], asked)
     assert answer.status_code == 200, answer.text
@@ -306,10 +306,10 @@ async def converted(operator: Operator, asked: Object) -> Any:
 async def test_conversion_keeps_metadata() -> None:
     managed: Object = {"name": "a", "namespace": "default", "uid": "1", "managedFields": [{"manager": "x"}]}
     obj = {**site(), "metadata": {**managed, "labels": {"a": "b"}}}
-    found = await converted(converting(), conversion("hooks.example.com/v2", obj, obj))
-    assert found["result"] == {"status": "Success"}
-    assert found["uid"] == "u-2"
-    assert found["convertedObjects"] == 2 * [
+    response = await convert(make_converting(), conversion("hooks.example.com/v2", obj, obj))
+    assert response["result"] == {"status": "Success"}
+    assert response["uid"] == "u-2"
+    assert response["convertedObjects"] == 2 * [
         {
             "apiVersion": "hooks.example.com/v2",
             "kind": "Website",
@@ -318,19 +318,19 @@ async def test_conversion_keeps_metadata() -> None:
         }
     ]
     (back,) = (
-        await converted(converting(), conversion("hooks.example.com/v1", found["convertedObjects"][0]))
+        await convert(make_converting(), conversion("hooks.example.com/v1", response["convertedObjects"][0]))
     )["convertedObjects"]
     assert back["metadata"]["labels"] == {"a": "b"}, "without metadata, all of it stays"
     assert back["spec"] == {"host": "a.example"}
 
 
 async def test_conversion_that_is_refused() -> None:
-    found = await converted(converting(), conversion("hooks.example.com/v2", site(host="bad")))
-    assert found == {"uid": "u-2", "result": {"status": "Failure", "message": "spec.host: is bad"}}
+    response = await convert(make_converting(), conversion("hooks.example.com/v2", site(host="bad")))
+    assert response == {"uid": "u-2", "result": {"status": "Failure", "message": "spec.host: is bad"}}
 
 
 async def test_conversion_of_unknown_versions_fails(caplog: pytest.LogCaptureFixture) -> None:
-    app = converting().webhook_app()
+    app = make_converting().webhook_app()
     answer = await post(app, app.paths[-1], conversion("hooks.example.com/v3", site()))
     assert answer.status_code == 500
     assert "no conversion from hooks.example.com/v1 to hooks.example.com/v3" in caplog.text
@@ -354,8 +354,8 @@ async def test_conversion_goes_through_versions_in_between() -> None:
     class WebsiteV3(WebsiteV2, version="v3"):
         spec: SpecV1  # type: ignore[assignment]
 
-    operator = converting()
+    operator = make_converting()
     operator.convert(WebsiteV2, WebsiteV3)(lambda old: WebsiteV3(SpecV1(host=f"{old.spec.hosts[0]}.v3")))
     operator.convert(WebsiteV3, WebsiteV2)(lambda old: WebsiteV2(SpecV2(hosts=[old.spec.host])))
-    found = await converted(operator, conversion("hooks.example.com/v3", site()))
-    assert found["convertedObjects"][0]["spec"] == {"host": "a.example.v3"}
+    response = await convert(operator, conversion("hooks.example.com/v3", site()))
+    assert response["convertedObjects"][0]["spec"] == {"host": "a.example.v3"}

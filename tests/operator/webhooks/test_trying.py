@@ -17,7 +17,7 @@ from aioinformer.typed import Metadata
 from .kinds import SpecV1, SpecV2, WebsiteV1, WebsiteV2, site
 
 
-def guarded() -> Operator:
+def make_guarded() -> Operator:
     operator = Operator("sites")
 
     @operator.validate(WebsiteV1, operations=["CREATE", "UPDATE", "DELETE"])
@@ -41,20 +41,20 @@ def guarded() -> Operator:
     return operator
 
 
-def named(host: str, **spec: Any) -> WebsiteV1:
+def site_of_host(host: str, **spec: Any) -> WebsiteV1:
     return WebsiteV1(SpecV1(host=host, **spec), metadata=Metadata(name="a", namespace="default"))
 
 
 async def test_a_review_says_what_would_be_stored() -> None:
-    obj = named("a")
-    outcome = await guarded().review(obj, user=UserInfo(username="ann"))
+    obj = site_of_host("a")
+    outcome = await make_guarded().review(obj, user=UserInfo(username="ann"))
     assert (outcome.allowed, outcome.message, outcome.causes) == (True, "", ())
     assert outcome.warnings == ("ann has 3 replicas",)
     assert (outcome.object.spec.replicas, outcome.object.metadata.labels) == (
         3,
         {"example.com/filled": "a/b~c"},
     )
-    assert obj == named("a"), "the argument stays as it is"
+    assert obj == site_of_host("a"), "the argument stays as it is"
 
 
 async def test_a_scale_is_reviewed() -> None:
@@ -77,7 +77,7 @@ async def test_a_scale_is_reviewed() -> None:
 
 
 async def test_a_denial_has_its_causes() -> None:
-    outcome = await guarded().review(named("taken"), old=named("a"))
+    outcome = await make_guarded().review(site_of_host("taken"), old=site_of_host("a"))
     assert not outcome.allowed
     assert outcome.message == "spec.host: is taken; spec.host: cannot change"
     assert outcome.causes == (
@@ -87,26 +87,26 @@ async def test_a_denial_has_its_causes() -> None:
 
 
 async def test_a_deletion_is_reviewed() -> None:
-    outcome = await guarded().review(named("a", replicas=1), operation="DELETE")
+    outcome = await make_guarded().review(site_of_host("a", replicas=1), operation="DELETE")
     assert (outcome.allowed, outcome.message, outcome.object) == (
         False,
         "it has replicas",
-        named("a", replicas=1),
+        site_of_host("a", replicas=1),
     )
-    assert (await guarded().review(named("a"), operation="DELETE")).allowed
+    assert (await make_guarded().review(site_of_host("a"), operation="DELETE")).allowed
 
 
 async def test_a_mutating_webhook_that_denies_is_the_last_one() -> None:
-    outcome = await guarded().review(named("refused"))
+    outcome = await make_guarded().review(site_of_host("refused"))
     assert (outcome.message, outcome.warnings) == ("no", ())
 
 
 async def test_objects_are_dicts_too_and_keep_unknown_fields() -> None:
     obj = site(more="x")
-    outcome = await guarded().review(obj)
+    outcome = await make_guarded().review(obj)
     assert outcome.object["spec"] == {"host": "a.example", "replicas": 3, "more": "x"}
     assert "replicas" not in obj["spec"]
-    typed = await guarded().review(KubeObject.from_dict(obj))
+    typed = await make_guarded().review(KubeObject.from_dict(obj))
     assert typed.object.metadata.labels == {"example.com/filled": "a/b~c"}
 
 
@@ -118,7 +118,7 @@ async def test_an_object_that_does_not_fit_is_denied() -> None:
         assert review.object.spec.host == "not reached"
 
     outcome = await operator.review(site(host=1))
-    assert [each.field for each in outcome.causes] == ["spec.host"]
+    assert [cause.field for cause in outcome.causes] == ["spec.host"]
 
 
 async def test_a_failure_is_its_own_error() -> None:
@@ -129,14 +129,14 @@ async def test_a_failure_is_its_own_error() -> None:
         raise KeyError("gone")
 
     with pytest.raises(KeyError, match="gone"):
-        await operator.review(named("a"))
+        await operator.review(site_of_host("a"))
 
 
 async def test_an_object_that_no_webhook_is_called_for_is_a_mistake() -> None:
     with pytest.raises(ConfigError, match="no webhook is called for CREATE of Website"):
-        await guarded().review(WebsiteV2(SpecV2(hosts=[])))
+        await make_guarded().review(WebsiteV2(SpecV2(hosts=[])))
     with pytest.raises(ConfigError, match="no webhook is called for UPDATE of Website/status"):
-        await guarded().review(named("a"), old=named("a"), subresource="status")
+        await make_guarded().review(site_of_host("a"), old=site_of_host("a"), subresource="status")
 
 
 async def test_a_resource_is_named_by_plural_and_group() -> None:
@@ -147,7 +147,7 @@ async def test_a_resource_is_named_by_plural_and_group() -> None:
         raise Denied(review.object["spec"]["host"])
 
     assert (await operator.review(site())).message == "a.example"
-    assert (await operator.review(named("b"))).message == "b"
+    assert (await operator.review(site_of_host("b"))).message == "b"
 
 
 async def test_a_context_reads_what_the_operator_declares() -> None:
@@ -160,16 +160,16 @@ async def test_a_context_reads_what_the_operator_declares() -> None:
     @operator.validate(WebsiteV1)
     async def check(review: AdmissionReview[WebsiteV1], context: Context) -> None:
         secret = await context.uncached("secrets").get("default/owner")
-        for each in await context.resource("configmaps").list("default"):
-            review.deny(f"{secret.name} has {each.name}", field="spec.host")
+        for config_map in await context.resource("configmaps").list("default"):
+            review.deny(f"{secret.name} has {config_map.name}", field="spec.host")
 
     with pytest.raises(ConfigError, match=r"operator.review\(obj, client=client\)"):
-        await operator.review(named("a"))
+        await operator.review(site_of_host("a"))
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "secrets", {"metadata": {"name": "owner"}})
-        assert (await operator.review(named("a"), client=client)).allowed
+        assert (await operator.review(site_of_host("a"), client=client)).allowed
         server.create("v1", "configmaps", {"metadata": {"name": "taken"}})
-        outcome = await operator.review(named("a"), client=client)
+        outcome = await operator.review(site_of_host("a"), client=client)
     assert outcome.message == "spec.host: owner has taken"
 
 

@@ -13,10 +13,10 @@ from aioinformer.errors import DecodeError
 from aioinformer.operator import AdmissionReview, CustomResource, Denied, Operator
 from aioinformer.typed import CamelStruct
 
-from .kinds import Object, WebsiteV1, patched, post, review, reviewed, site
+from .kinds import Object, WebsiteV1, apply_patch, ask_review, post, review, site
 
 
-def labelled(obj: Object) -> Object:
+def label(obj: Object) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "labels": {"a": "b"}}}
 
 
@@ -55,17 +55,17 @@ async def test_a_webhook_that_reads_only_the_name_takes_objects_that_do_not_fit(
 async def test_a_label_may_change_on_an_object_that_does_not_fit() -> None:
     operator, read = strict()
     unfit = site(host=1)
-    assert (await reviewed(operator, review(labelled(unfit), old=unfit, operation="UPDATE")))["allowed"]
+    assert (await ask_review(operator, review(label(unfit), old=unfit, operation="UPDATE")))["allowed"]
     status = {**unfit, "status": {"a": 1}}
-    assert not (await reviewed(operator, review(status, old=unfit, operation="UPDATE")))["allowed"]
-    assert not (await reviewed(operator, review(unfit)))["allowed"]
+    assert not (await ask_review(operator, review(status, old=unfit, operation="UPDATE")))["allowed"]
+    assert not (await ask_review(operator, review(unfit)))["allowed"]
     assert not read
 
 
 async def test_a_denial_names_the_field_and_quotes_no_value() -> None:
     operator, _ = strict()
     missing = {**site(), "spec": {}}
-    response = await reviewed(operator, review(missing))
+    response = await ask_review(operator, review(missing))
     (cause,) = response["status"]["details"]["causes"]
     assert (cause["field"], cause["message"]) == ("spec.host", "is required")
 
@@ -81,7 +81,7 @@ async def test_a_denial_names_the_field_and_quotes_no_value() -> None:
     kind = {"group": "hooks.example.com", "version": "v1", "kind": "Colour"}
     for value in ("s3cret", 5):
         obj = {**site(), "kind": "Colour", "spec": {"a": value}}
-        answer = json.dumps(await reviewed(colours, review(obj, kind=kind)))
+        answer = json.dumps(await ask_review(colours, review(obj, kind=kind)))
         assert "s3cret" not in answer
 
 
@@ -95,7 +95,7 @@ async def test_a_policy_that_swallows_the_error_does_not_pass() -> None:
         except Exception:
             return
 
-    assert not (await reviewed(operator, review(site(host=1))))["allowed"]
+    assert not (await ask_review(operator, review(site(host=1))))["allowed"]
 
 
 async def test_a_stored_object_that_does_not_fit_is_the_webhooks_choice() -> None:
@@ -110,8 +110,8 @@ async def test_a_stored_object_that_does_not_fit_is_the_webhooks_choice() -> Non
                 raise
 
     repairing = review(site(), old=site(host=1), operation="UPDATE")
-    assert (await reviewed(operator, repairing))["allowed"]
-    response = await reviewed(operator, review(site(host="strict"), old=site(host=1), operation="UPDATE"))
+    assert (await ask_review(operator, repairing))["allowed"]
+    response = await ask_review(operator, review(site(host="strict"), old=site(host=1), operation="UPDATE"))
     (cause,) = response["status"]["details"]["causes"]
     assert cause["field"] == "spec.host"
     assert cause["message"].endswith("(in the object as it is stored)")
@@ -136,11 +136,11 @@ async def test_only_metadata_of_an_object_that_is_being_deleted_changes_unasked(
     old = site()
     old["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}
     freed = {**old, "metadata": {**old["metadata"], "finalizers": []}}
-    assert (await reviewed(operator, review(freed, old=old, operation="UPDATE")))["allowed"]
+    assert (await ask_review(operator, review(freed, old=old, operation="UPDATE")))["allowed"]
     assert not read
     for changed in ({**freed, "spec": {"host": "refused"}}, {**old, "spec": {"host": "refused"}}):
-        assert not (await reviewed(operator, review(changed, old=old, operation="UPDATE")))["allowed"]
-    assert (await reviewed(operator, review({**old, "status": {}}, old=old, operation="UPDATE")))["allowed"]
+        assert not (await ask_review(operator, review(changed, old=old, operation="UPDATE")))["allowed"]
+    assert (await ask_review(operator, review({**old, "status": {}}, old=old, operation="UPDATE")))["allowed"]
     assert read == ["refused", "refused", "a.example"]
 
 
@@ -149,10 +149,10 @@ async def test_a_mark_of_deletion_in_the_new_object_alone_counts_for_nothing() -
     marked = site(host="refused")
     marked["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     for old in (None, site(host="refused")):
-        assert not (await reviewed(operator, review(marked, old=old, operation="UPDATE")))["allowed"]
+        assert not (await ask_review(operator, review(marked, old=old, operation="UPDATE")))["allowed"]
 
 
-def nested(levels: int, **fields: Any) -> bytes:
+def nest(levels: int, **fields: Any) -> bytes:
     """Return a review of an object with an open field that is nested."""
     body = json.dumps(review({**site(), "more": "?", **fields})).encode()
     return body.replace(b'"?"', b'{"a":' * levels + b"1" + b"}" * levels)
@@ -163,7 +163,7 @@ async def test_nesting_is_no_way_around_a_policy(levels: int) -> None:
     operator, read = strict()
     (path,) = operator.webhook_app().paths
     for host in ("refused", "a.example"):
-        answer = await post(operator.webhook_app(), path, nested(levels, spec={"host": host}))
+        answer = await post(operator.webhook_app(), path, nest(levels, spec={"host": host}))
         assert answer.json()["response"]["allowed"] is (host == "a.example")
     assert read == ["refused", "a.example"]
 
@@ -196,5 +196,5 @@ async def test_nested_objects_are_patched(levels: int, resource: Any) -> None:
     asked = review({**site(), "spec": {"host": "a.example", "more": "?"}})
     body = json.dumps(asked).encode().replace(b'"?"', b'{"a":' * levels + b"1" + b"}" * levels)
     response = (await post(operator.webhook_app(), path, body)).json()["response"]
-    wanted = patched(asked["request"]["object"], response)
+    wanted = apply_patch(asked["request"]["object"], response)
     assert wanted["spec"] == {"host": "b.example", "more": "?"}, "it patches nothing else"

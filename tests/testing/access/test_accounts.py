@@ -51,14 +51,14 @@ def claims_of(token: str) -> dict[str, Any]:
     return claims
 
 
-async def issued(api: APIClient, **spec: Any) -> str:
+async def issue(api: APIClient, **spec: Any) -> str:
     answer = await api.ask("POST", TOKEN, {"spec": spec}, headers=ADMIN)
     assert answer.status == 201, answer
     token: str = answer.body["status"]["token"]
     return token
 
 
-async def reviewed(api: APIClient, token: str, *audiences: str) -> dict[str, Any]:
+async def review_token(api: APIClient, token: str, *audiences: str) -> dict[str, Any]:
     spec = {"token": token, "audiences": list(audiences)}
     answer = await api.ask("POST", f"{IDENTITY}/tokenreviews", {"spec": spec}, headers=ADMIN)
     status: dict[str, Any] = answer.body["status"]
@@ -66,7 +66,7 @@ async def reviewed(api: APIClient, token: str, *audiences: str) -> dict[str, Any
 
 
 async def test_token_authenticates_the_service_account(api: APIClient, server: APIServer) -> None:
-    token = await issued(api)
+    token = await issue(api)
     name = "system:serviceaccount:default:robot"
     uid = server.get("v1", "serviceaccounts", "robot")["metadata"]["uid"]
     claims = claims_of(token)
@@ -85,33 +85,33 @@ async def test_token_authenticates_the_service_account(api: APIClient, server: A
         "system:authenticated",
     ]
     assert (server.requests[-1].user, server.requests[-1].groups) == (name, tuple(info["groups"]))
-    review = await reviewed(api, token)
+    review = await review_token(api, token)
     assert (review["authenticated"], review["user"], review["audiences"]) == (True, info, [ISSUER])
 
 
 async def test_token_is_for_its_audiences_only(api: APIClient) -> None:
-    token = await issued(api, audiences=["a", "b"])
+    token = await issue(api, audiences=["a", "b"])
     assert (await api.get("/api", bearer(token))).status == 401
-    assert "is invalid for the target audiences" in (await reviewed(api, token))["error"]
-    assert (await reviewed(api, token, "b", "c"))["audiences"] == ["b"]
-    assert (await reviewed(api, "secret", "b"))["error"] == "invalid bearer token"
+    assert "is invalid for the target audiences" in (await review_token(api, token))["error"]
+    assert (await review_token(api, token, "b", "c"))["audiences"] == ["b"]
+    assert (await review_token(api, "secret", "b"))["error"] == "invalid bearer token"
 
 
 async def test_token_expires(api: APIClient, time: Time) -> None:
-    token = await issued(api, expirationSeconds=600)
+    token = await issue(api, expirationSeconds=600)
     time.now += 599
     assert (await api.get("/api", bearer(token))).status == 200
     time.now += 1
     assert (await api.get("/api", bearer(token))).status == 401
-    assert "expired" in (await reviewed(api, token))["error"]
+    assert "expired" in (await review_token(api, token))["error"]
 
 
 async def test_token_of_a_recreated_account_is_refused(api: APIClient, server: APIServer) -> None:
-    token = await issued(api)
+    token = await issue(api)
     server.delete("v1", "serviceaccounts", "robot")
     assert (await api.get("/api", bearer(token))).status == 401
     server.create("v1", "serviceaccounts", {"metadata": {"name": "robot"}})
-    assert "does not match claim" in (await reviewed(api, token))["error"]
+    assert "does not match claim" in (await review_token(api, token))["error"]
 
 
 async def test_token_bound_to_a_pod_ends_with_it(api: APIClient, server: APIServer) -> None:
@@ -119,23 +119,23 @@ async def test_token_bound_to_a_pod_ends_with_it(api: APIClient, server: APIServ
     spec = {"serviceAccountName": "robot", "nodeName": "n"}
     pod = server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": spec})
     reference = {"kind": "Pod", "apiVersion": "v1", "name": "web"}
-    token = await issued(api, boundObjectRef=reference)
+    token = await issue(api, boundObjectRef=reference)
     claims = claims_of(token)["kubernetes.io"]
     assert claims["pod"] == {"name": "web", "uid": pod["metadata"]["uid"]}
-    extra = (await reviewed(api, token))["user"]["extra"]
+    extra = (await review_token(api, token))["user"]["extra"]
     assert extra["authentication.kubernetes.io/pod-name"] == ["web"]
     assert extra["authentication.kubernetes.io/node-uid"] == [claims["node"]["uid"]]
     server.delete("v1", "pods", "web", grace_period_seconds=0)
     assert (await api.get("/api", bearer(token))).status == 401
     server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": spec})
-    assert "does not match service account pod ref claim" in (await reviewed(api, token))["error"]
+    assert "does not match service account pod ref claim" in (await review_token(api, token))["error"]
 
 
 @pytest.mark.parametrize("damage", [lambda token: token[:-4], lambda token: token + "A", lambda _: "a.b.c"])
 async def test_damaged_token_is_refused(api: APIClient, damage: Any) -> None:
-    damaged = damage(await issued(api))
+    damaged = damage(await issue(api))
     assert (await api.get("/api", bearer(damaged))).status == 401
-    assert (await reviewed(api, damaged))["error"] == "invalid bearer token"
+    assert (await review_token(api, damaged))["error"] == "invalid bearer token"
 
 
 async def test_the_published_key_verifies_a_token(api: APIClient) -> None:
@@ -153,7 +153,7 @@ async def test_the_published_key_verifies_a_token(api: APIClient) -> None:
         return int.from_bytes(base64.urlsafe_b64decode(text + "=="), "big")
 
     public = ec.EllipticCurvePublicNumbers(number(key["x"]), number(key["y"]), ec.SECP256R1()).public_key()
-    signed, _, signature = (await issued(api)).rpartition(".")
+    signed, _, signature = (await issue(api)).rpartition(".")
     halves = base64.urlsafe_b64decode(signature + "==")
     pair = encode_dss_signature(int.from_bytes(halves[:32], "big"), int.from_bytes(halves[32:], "big"))
     public.verify(pair, signed.encode(), ec.ECDSA(SHA256()))

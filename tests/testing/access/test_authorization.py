@@ -162,7 +162,7 @@ async def test_reviews_answer_by_roles(api: APIClient, server: APIServer) -> Non
     answer = await api.ask("POST", f"{REVIEWS}/selfsubjectrulesreviews", asked, headers=ADA)
     rules = answer.body["status"]["resourceRules"]
     assert rule("get", resource="pods/log") in rules
-    assert not any("*" in each["verbs"] for each in rules)
+    assert not any("*" in granted["verbs"] for granted in rules)
 
 
 def copies() -> Operator:
@@ -182,7 +182,11 @@ def copies() -> Operator:
 async def robot_of(api: APIClient, server: APIServer, operator: Operator) -> tuple[str, list[dict[str, Any]]]:
     """Install an operator's manifests; return a token of its ServiceAccount, and its roles."""
     installation = Installation(target="copies:operator", name="copies", image="copies:1")
-    kinds = {each.kind: each for each in server.cluster.registry if each.api_version != "autoscaling/v1"}
+    kinds = {
+        resource_type.kind: resource_type
+        for resource_type in server.cluster.registry
+        if resource_type.api_version != "autoscaling/v1"
+    }
     roles: list[dict[str, Any]] = []
     for obj in manifests(operator, installation):
         made = server.create(obj["apiVersion"], kinds[obj["kind"]].plural, obj)
@@ -200,7 +204,7 @@ async def test_an_operator_runs_with_its_derived_rights_alone(api: APIClient, se
         await eventually(lambda: "default/settings" in server.snapshot("v1", "secrets"))
         with pytest.raises(ForbiddenError, match="cannot list resource"):
             await Resource(robot, "pods", KubeObject).list("default")
-    assert {each.user for each in server.requests if each.resource == "secrets"} == {
+    assert {request.user for request in server.requests if request.resource == "secrets"} == {
         "system:serviceaccount:copies:copies"
     }
 
@@ -209,11 +213,13 @@ async def test_an_operator_without_one_of_its_rules_is_refused(api: APIClient, s
     operator = copies()
     token, roles = await robot_of(api, server, operator)
     for role in roles:
-        role["rules"] = [each for each in role["rules"] if "secrets" not in each.get("resources", ())]
+        role["rules"] = [kept for kept in role["rules"] if "secrets" not in kept.get("resources", ())]
         server.update(role["apiVersion"], f"{role['kind'].lower()}s", role)
     server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
     async with Client.from_url(server.url, token) as robot, operator.running(robot):
         await eventually(
-            lambda: any(each.status == 403 and each.resource == "secrets" for each in server.requests)
+            lambda: any(
+                request.status == 403 and request.resource == "secrets" for request in server.requests
+            )
         )
     assert not server.list("v1", "secrets")

@@ -65,11 +65,11 @@ async def test_who_may_not_impersonate_is_refused(api: APIClient, server: APISer
 
 
 async def test_every_part_of_a_user_needs_permission(api: APIClient, server: APIServer) -> None:
-    found: list[tuple[str, str, str, str]] = []
+    asked: list[tuple[str, str, str, str]] = []
 
     def note(request: Any) -> bool:
         if request.verb == "impersonate":
-            found.append((request.resource, request.namespace, request.name, request.subresource))
+            asked.append((request.resource, request.namespace, request.name, request.subresource))
         return False
 
     server.forbid(matching=note)
@@ -80,7 +80,7 @@ async def test_every_part_of_a_user_needs_permission(api: APIClient, server: API
         "Impersonate-Extra-Scopes": "read",
     }
     assert (await api.get(PODS, headers)).status == 200
-    assert found == [
+    assert asked == [
         ("serviceaccounts", "team", "a", ""),
         ("groups", "", "g", ""),
         ("uids", "", "7", ""),

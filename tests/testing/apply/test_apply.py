@@ -62,7 +62,7 @@ def appliers() -> Appliers:
     return Appliers()
 
 
-def owned(obj: Object) -> dict[tuple[str, str], Any]:
+def owned_fields(obj: Object) -> dict[tuple[str, str], Any]:
     return {
         (entry["manager"], entry["operation"]): entry["fieldsV1"]
         for entry in obj["metadata"].get("managedFields", ())
@@ -100,7 +100,10 @@ def test_field_with_another_applier_stays(appliers: Appliers) -> None:
     appliers.apply("you", data={"a": "1"})
     obj = appliers.apply("me", data={"b": "2"})
     assert obj["data"] == {"a": "1", "b": "2"}
-    assert owned(obj) == {("me", "Apply"): {"f:data": {"f:b": {}}}, ("you", "Apply"): {"f:data": {"f:a": {}}}}
+    assert owned_fields(obj) == {
+        ("me", "Apply"): {"f:data": {"f:b": {}}},
+        ("you", "Apply"): {"f:data": {"f:a": {}}},
+    }
 
 
 def test_fields_of_other_owners_inside_an_omitted_field_stay(appliers: Appliers) -> None:
@@ -108,16 +111,16 @@ def test_fields_of_other_owners_inside_an_omitted_field_stay(appliers: Appliers)
     appliers.apply("you", CAVES, spec={"a": {"b": {"c": 1}}})
     obj = appliers.apply("me", CAVES)
     assert obj["spec"] == {"a": {"b": {"c": 1}}}
-    assert owned(obj) == {("you", "Apply"): {"f:spec": {"f:a": {"f:b": {"f:c": {}}}}}}
+    assert owned_fields(obj) == {("you", "Apply"): {"f:spec": {"f:a": {"f:b": {"f:c": {}}}}}}
     appliers.apply("me", CAVES, spec={"a": {}})
     assert appliers.apply("you", CAVES)["spec"] == {"a": {}}
     obj = appliers.apply("me", CAVES)
     assert "spec" not in obj
-    assert owned(obj) == {}
+    assert owned_fields(obj) == {}
 
 
 def images(obj: Object) -> dict[str, str]:
-    return {each["name"]: each["image"] for each in obj["spec"]["template"]["spec"]["containers"]}
+    return {part["name"]: part["image"] for part in obj["spec"]["template"]["spec"]["containers"]}
 
 
 def test_removed_fields_have_no_owner(appliers: Appliers) -> None:
@@ -127,7 +130,7 @@ def test_removed_fields_have_no_owner(appliers: Appliers) -> None:
     appliers.update("editor", DEPLOYMENTS, spec=both["spec"])
     obj = appliers.apply("me", DEPLOYMENTS)
     assert images(obj) == {"sidecar": "side:1"}
-    assert list(owned(obj)) == [("you", "Apply")]
+    assert list(owned_fields(obj)) == [("you", "Apply")]
     appliers.apply("me", DEPLOYMENTS, **container("app", "app:3"))
 
 
@@ -138,7 +141,7 @@ def test_a_value_in_place_of_fields_conflicts(appliers: Appliers) -> None:
     with pytest.raises(StatusError, match=r'conflict with "me": \.spec\.c$'):
         appliers.apply("you", CAVES, spec={"c": {"d": 1}})
     obj = appliers.apply("you", CAVES, spec={"a": 1}, force=True)
-    assert owned(obj)["me", "Apply"] == {"f:spec": {"f:c": {}}}
+    assert owned_fields(obj)["me", "Apply"] == {"f:spec": {"f:c": {}}}
 
 
 def test_a_conflict_names_the_owner(appliers: Appliers) -> None:
@@ -152,7 +155,10 @@ def test_a_conflict_names_the_owner(appliers: Appliers) -> None:
     with pytest.raises(StatusError, match=r'2 conflicts: conflicts with "me":\n- \.data\.a\n- \.data\.b'):
         appliers.apply("you", data={"a": "2", "b": "2"})
     obj = appliers.apply("you", data={"a": "2"}, force=True)
-    assert owned(obj) == {("me", "Apply"): {"f:data": {"f:b": {}}}, ("you", "Apply"): {"f:data": {"f:a": {}}}}
+    assert owned_fields(obj) == {
+        ("me", "Apply"): {"f:data": {"f:b": {}}},
+        ("you", "Apply"): {"f:data": {"f:a": {}}},
+    }
 
 
 def test_fields_before_the_first_apply_have_an_owner(appliers: Appliers) -> None:
@@ -160,28 +166,28 @@ def test_fields_before_the_first_apply_have_an_owner(appliers: Appliers) -> None
     with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using v1: \.data\.a'):
         appliers.apply("me", data={"a": "2"})
     obj = appliers.apply("me", data={"a": "1"})
-    assert owned(obj)["before-first-apply", "Update"] == {"f:data": {".": {}, "f:a": {}, "f:b": {}}}
+    assert owned_fields(obj)["before-first-apply", "Update"] == {"f:data": {".": {}, "f:a": {}, "f:b": {}}}
     assert appliers.apply("me", data={"c": "3"})["data"] == {"a": "1", "b": "2", "c": "3"}
 
 
 def test_zeros_of_a_new_status_have_no_owner(appliers: Appliers) -> None:
     appliers.cluster.create(DAEMONS, "default", {"metadata": {"name": "a"}})
     obj = appliers.apply("me", DAEMONS, sub="status", status={"numberReady": 1})
-    assert owned(obj)["me", "Apply"] == {"f:status": {"f:numberReady": {}}}
-    assert "f:status" not in owned(obj)["before-first-apply", "Update"]
+    assert owned_fields(obj)["me", "Apply"] == {"f:status": {"f:numberReady": {}}}
+    assert "f:status" not in owned_fields(obj)["before-first-apply", "Update"]
 
 
 def test_update_owns_the_fields_that_it_changes(appliers: Appliers) -> None:
     appliers.apply("me", data={"a": "1", "b": "2"})
     obj = appliers.update("editor", data={"a": "1", "b": "3", "c": "4"})
-    assert owned(obj) == {
+    assert owned_fields(obj) == {
         ("me", "Apply"): {"f:data": {"f:a": {}}},
         ("editor", "Update"): {"f:data": {"f:b": {}, "f:c": {}}},
     }
     with pytest.raises(StatusError, match=r'conflict with "editor" using v1: \.data\.b'):
         appliers.apply("me", data={"a": "1", "b": "2"})
     assert appliers.update("editor", data={"a": "1", "b": "2", "c": "4"})["data"]["b"] == "2"
-    assert ("me", "Apply") not in owned(appliers.update("editor", data={}))
+    assert ("me", "Apply") not in owned_fields(appliers.update("editor", data={}))
 
 
 def test_owners_are_not_tracked_before_the_first_apply(appliers: Appliers) -> None:
@@ -205,7 +211,7 @@ def test_update_can_reset_the_owners(appliers: Appliers) -> None:
 def test_lists_merge_by_their_keys(appliers: Appliers) -> None:
     appliers.apply("me", DEPLOYMENTS, **container("app", "app:1"))
     obj = appliers.apply("you", DEPLOYMENTS, **container("sidecar", "side:1"))
-    assert [each["name"] for each in obj["spec"]["template"]["spec"]["containers"]] == ["app", "sidecar"]
+    assert [part["name"] for part in obj["spec"]["template"]["spec"]["containers"]] == ["app", "sidecar"]
     with pytest.raises(StatusError) as refused:
         appliers.apply("you", DEPLOYMENTS, **container("app", "app:2"))
     assert '.spec.template.spec.containers[name="app"].image' in refused.value.message
@@ -248,7 +254,7 @@ def test_atomic_fields_have_a_single_owner(appliers: Appliers) -> None:
         appliers.apply("you", SERVICES, spec={"selector": {"c": "d"}})
     obj = appliers.apply("you", SERVICES, spec={"selector": {"c": "d"}}, force=True)
     assert obj["spec"]["selector"] == {"c": "d"}
-    assert owned(obj) == {("you", "Apply"): {"f:spec": {"f:selector": {}}}}
+    assert owned_fields(obj) == {("you", "Apply"): {"f:spec": {"f:selector": {}}}}
     appliers.apply("me", CAVES, spec={"selector": {"a": "b"}})  # which is a field like any other there
     assert appliers.apply("you", CAVES, spec={"selector": {"c": "d"}})["spec"]["selector"] == {
         "a": "b",
@@ -264,7 +270,7 @@ def test_owner_reference_has_a_single_owner(appliers: Appliers, resource: Resour
         appliers.apply("you", resource, metadata={"ownerReferences": [mine | {"controller": True}]})
     obj = appliers.apply("you", resource, metadata={"ownerReferences": [yours]})
     assert obj["metadata"]["ownerReferences"] == [mine, yours]
-    assert owned(obj)["you", "Apply"] == {"f:metadata": {"f:ownerReferences": {'k:{"uid":"u2"}': {}}}}
+    assert owned_fields(obj)["you", "Apply"] == {"f:metadata": {"f:ownerReferences": {'k:{"uid":"u2"}': {}}}}
     obj = appliers.apply("you", resource, metadata={"ownerReferences": [mine | {"name": "new"}]}, force=True)
     assert obj["metadata"]["ownerReferences"] == [mine | {"name": "new"}]
     assert "ownerReferences" not in appliers.apply("you", resource)["metadata"]
@@ -287,7 +293,7 @@ def test_finalizers_are_a_set(appliers: Appliers) -> None:
     appliers.apply("me", metadata={"finalizers": ["x/a"]})
     obj = appliers.apply("you", metadata={"finalizers": ["x/b"]})
     assert obj["metadata"]["finalizers"] == ["x/a", "x/b"]
-    assert owned(obj)["you", "Apply"] == {"f:metadata": {"f:finalizers": {'v:"x/b"': {}}}}
+    assert owned_fields(obj)["you", "Apply"] == {"f:metadata": {"f:finalizers": {'v:"x/b"': {}}}}
     assert appliers.apply("me")["metadata"]["finalizers"] == ["x/b"]
 
 
@@ -307,12 +313,12 @@ def test_empty_applied_fields_have_an_owner(
     appliers: Appliers, empty: Object, filled: Object, path: str
 ) -> None:
     mine = appliers.apply("me", **empty)
-    assert show(next(iter(decode(owned(mine)["me", "Apply"])))) == path
+    assert show(next(iter(decode(owned_fields(mine)["me", "Apply"])))) == path
     for applied in (filled, empty):
         with pytest.raises(StatusError, match=f'1 conflict: conflict with "me": {re.escape(path)}$'):
             appliers.apply("you", **applied)
-    assert ("me", "Apply") in owned(appliers.apply("you", immutable=True))
-    assert ("me", "Apply") not in owned(appliers.apply("you", force=True, **filled))
+    assert ("me", "Apply") in owned_fields(appliers.apply("you", immutable=True))
+    assert ("me", "Apply") not in owned_fields(appliers.apply("you", force=True, **filled))
     appliers.apply("me", **empty)
     appliers.apply("another", **filled)  # existing fields, so that no owner is new
 
@@ -320,7 +326,7 @@ def test_empty_applied_fields_have_an_owner(
 def test_update_owns_a_field_that_was_empty(appliers: Appliers) -> None:
     appliers.apply("me", data={}, immutable=False)
     obj = appliers.update("editor", data={"x": "y"})
-    assert owned(obj) == {
+    assert owned_fields(obj) == {
         ("me", "Apply"): {"f:immutable": {}},
         ("editor", "Update"): {"f:data": {".": {}, "f:x": {}}},
     }
@@ -337,7 +343,7 @@ def test_status_apply_ignores_metadata_that_status_writes_ignore(appliers: Appli
         metadata = {"labels": {"x": "2"}, **others}
         obj = appliers.apply("you", resource, sub="status", status={"replicas": 1}, metadata=metadata)
         assert (obj["metadata"]["labels"], "finalizers" in obj["metadata"]) == ({"x": "1"}, False)
-        assert owned(obj)["you", "Apply"] == {"f:status": {"f:replicas": {}}}
+        assert owned_fields(obj)["you", "Apply"] == {"f:status": {"f:replicas": {}}}
         with pytest.raises(StatusError, match=r"^409 Conflict: "):
             appliers.apply(
                 "you", resource, sub="status", metadata={"resourceVersion": "1"}, status={"replicas": 1}
@@ -376,8 +382,8 @@ def test_fieldsets_round_trip() -> None:
         },
     }
     pod = ("f:spec", "f:template", "f:spec")
-    found = set(paths(DEPLOYMENT, obj))
-    assert found == {
+    fields = set(paths(DEPLOYMENT, obj))
+    assert fields == {
         ("f:metadata", "f:finalizers", 'v:"x"'),
         ("f:metadata", "f:labels"),
         ("f:metadata", "f:finalizers"),
@@ -392,8 +398,8 @@ def test_fieldsets_round_trip() -> None:
         (*pod, "f:imagePullSecrets", 'k:{"name":"a"}'),
         ("f:spec", "f:strategy"),
     }
-    assert decode(encode(found)) == found
-    shown = {show(path) for path in found}
+    assert decode(encode(fields)) == fields
+    shown = {show(path) for path in fields}
     assert '.metadata.finalizers[="x"]' in shown
     assert '.spec.template.spec.hostAliases[ip="A"].hostnames' in shown
     assert paths(DEPLOYMENT, {"metadata": {"name": "a"}}) == {}
@@ -441,7 +447,7 @@ async def test_apply_over_http(api: APIClient, server: APIServer) -> None:
         content_type="application/merge-patch+json",
         headers={"User-Agent": "ed/1"},
     )
-    assert owned(edited.body)["ed", "Update"] == {"f:data": {"f:k": {}}}
+    assert owned_fields(edited.body)["ed", "Update"] == {"f:data": {"f:k": {}}}
     assert server.get("v1", "configmaps", "a")["data"] == {"k": "e"}
 
 
@@ -456,7 +462,7 @@ async def test_a_scale_is_applied(api: APIClient, server: APIServer) -> None:
     assert (applied.status, applied.body["kind"], applied.body["spec"]) == (200, "Scale", {"replicas": 3})
     whole = (await api.get(path)).body
     assert (whole["spec"]["paused"], whole["spec"]["replicas"]) == (True, 3)
-    assert owned(whole)["scaler", "Apply"] == {"f:spec": {"f:replicas": {}}}
+    assert owned_fields(whole)["scaler", "Apply"] == {"f:spec": {"f:replicas": {}}}
     conflict = 'with "scaler" with subresource "scale":'
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
     refused = await api.patch(path, {**deployment, "spec": {"replicas": 4}}, APPLY, fieldManager="me")
@@ -566,8 +572,8 @@ async def test_owners_before_the_first_apply_are_those_who_wrote(api: APIClient)
         'conflicts with "maker" using v1:\n- .data.c'
     )
     force = f"{PATH}?fieldManager=me&force=true"
-    found = (await api.ask("PATCH", force, applied, headers={"Content-Type": APPLY})).body
-    assert owned(found) == {
+    body = (await api.ask("PATCH", force, applied, headers={"Content-Type": APPLY})).body
+    assert owned_fields(body) == {
         ("maker", "Update"): {"f:data": {".": {}, "f:a": {}}},
         ("me", "Apply"): {"f:data": {"f:b": {}, "f:c": {}}},
     }
@@ -578,5 +584,5 @@ def test_dropping_many_fields_takes_linear_time(appliers: Appliers) -> None:
     data = {f"k{number}": "" for number in range(40_000)}
     finalizers = [f"a.b/{name}" for name in data]
     appliers.apply("me", data=data, metadata={"finalizers": finalizers})
-    found = appliers.apply("me", data={"k0": ""}, metadata={"finalizers": finalizers[:1]})
-    assert (found["data"], found["metadata"]["finalizers"]) == ({"k0": ""}, ["a.b/k0"])
+    obj = appliers.apply("me", data={"k0": ""}, metadata={"finalizers": finalizers[:1]})
+    assert (obj["data"], obj["metadata"]["finalizers"]) == ({"k0": ""}, ["a.b/k0"])

@@ -22,9 +22,9 @@ class Kubectl:
 
     def __init__(self) -> None:
         self._cluster = APIServer().cluster
-        found = self._cluster.registry.find(*PATH)
-        assert found is not None
-        self._resource = found
+        resource_type = self._cluster.registry.find(*PATH)
+        assert resource_type is not None
+        self._resource = resource_type
 
     def create(self, data: dict[str, str], manager: str = CLIENT_SIDE) -> Object:
         metadata = {"name": "a", "annotations": {NAME: json.dumps(configuration(data))}}

@@ -44,7 +44,7 @@ async def test_binding_copies_labels_and_annotations(api: APIClient, server: API
     ).status == 201
     pod = server.get("v1", "pods", "a")
     assert (pod["metadata"]["labels"], pod["metadata"]["annotations"]) == ({"a": "1", "b": "2"}, {"c": "3"})
-    assert [(each["type"], each["status"]) for each in pod["status"]["conditions"]] == [
+    assert [(condition["type"], condition["status"]) for condition in pod["status"]["conditions"]] == [
         ("Other", "True"),
         ("PodScheduled", "True"),
     ]

@@ -23,9 +23,9 @@ STATUS = WriteOptions(subresource="status")
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster(seed=1, clock=lambda: 1_700_000_000.0)
-    found.registry.add(CAVES)
-    return found
+    made = Cluster(seed=1, clock=lambda: 1_700_000_000.0)
+    made.registry.add(CAVES)
+    return made
 
 
 def create(

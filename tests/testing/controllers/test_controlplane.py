@@ -153,16 +153,16 @@ def test_a_bound_volume_stays_until_its_claim_is_gone(world: World) -> None:
     assert world.get(VOLUMES, "disk") is None
 
 
-def owned(owner: Object, *others: Object, blocking: bool = False) -> dict[str, Any]:
+def owned_by(owner: Object, *others: Object, blocking: bool = False) -> dict[str, Any]:
     references = [
         {
             **({"blockOwnerDeletion": True} if blocking else {}),
-            "apiVersion": each["apiVersion"],
-            "kind": each["kind"],
-            "name": each["metadata"]["name"],
-            "uid": each["metadata"]["uid"],
+            "apiVersion": other["apiVersion"],
+            "kind": other["kind"],
+            "name": other["metadata"]["name"],
+            "uid": other["metadata"]["uid"],
         }
-        for each in (owner, *others)
+        for other in (owner, *others)
     ]
     return {"ownerReferences": references}
 
@@ -191,7 +191,7 @@ def test_a_definition_brings_its_resource(world: World) -> None:
     world.create(DEFINITIONS, "caves.example.com", spec=definition())
     crd = world.get(DEFINITIONS, "caves.example.com")
     assert crd is not None
-    conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
+    conditions = {condition["type"]: condition["status"] for condition in crd["status"]["conditions"]}
     assert conditions == {"NamesAccepted": "True", "Established": "True"}
     assert crd["spec"]["names"]["listKind"] == "CaveList"
     first, second = (
@@ -234,7 +234,7 @@ def test_versions_come_and_go(world: World) -> None:
         DEFINITIONS, "caves.example.com", metadata={"name": "caves.example.com", "labels": {"a": "b"}}
     )
     assert world.cluster.collection(caves) is collection
-    for kept in (versions[1:], [each | {"served": False} for each in versions]):
+    for kept in (versions[1:], [version | {"served": False} for version in versions]):
         world.patch(DEFINITIONS, "caves.example.com", spec=definition(versions=kept))
         assert find("example.com", "v1beta1", "caves") is None
     assert collection.closed
@@ -264,8 +264,8 @@ def test_a_definition_takes_its_objects_along(world: World) -> None:
 def test_delete_collection_skips_objects_that_are_gone(world: World) -> None:
     for name in "abc":
         world.create(CONFIGMAPS, name)
-    found = list(world.cluster.collection(CONFIGMAPS).objects.values())
-    deleting = delete_collection(world.cluster, CONFIGMAPS, found, DeleteOptions())
+    objects = list(world.cluster.collection(CONFIGMAPS).objects.values())
+    deleting = delete_collection(world.cluster, CONFIGMAPS, objects, DeleteOptions())
     assert next(deleting).name == "a"
     world.delete(CONFIGMAPS, "b")
     assert [stored.name for stored in deleting] == ["c"]
@@ -282,7 +282,7 @@ def test_the_work_is_done_in_small_steps(world: World) -> None:
 
 def test_an_owner_of_an_unknown_kind_keeps_what_it_owns(world: World) -> None:
     cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "x", "uid": "u"}}
-    world.create(CONFIGMAPS, "a", metadata=owned(cave))
+    world.create(CONFIGMAPS, "a", metadata=owned_by(cave))
     assert world.get(CONFIGMAPS, "a") is not None
 
 
@@ -291,7 +291,7 @@ def test_ephemeral_volume_is_deleted_with_its_pod() -> None:
     world = World(["persistentvolumeclaim-protection-controller"])
     spec = {"nodeName": "n", "volumes": [{"name": "v", "ephemeral": {}}]}
     pod = world.create(PODS, "p", spec=spec, metadata={"finalizers": ["x/y"]})
-    world.create(CLAIMS, "p-v", metadata=owned(pod))
+    world.create(CLAIMS, "p-v", metadata=owned_by(pod))
     world.delete(CLAIMS, "p-v")
     world.delete(PODS, "p")
     assert world.get(CLAIMS, "p-v") is not None
@@ -328,7 +328,7 @@ def test_foreground_deletion_reads_each_dependent_a_few_times(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count, owner = 100, world.create(CONFIGMAPS, "owner")
-    metadata = {**owned(owner, blocking=True), "finalizers": ["x/y"]}
+    metadata = {**owned_by(owner, blocking=True), "finalizers": ["x/y"]}
     names = [f"a{number}" for number in range(count)]
     for name in names:
         world.create(CONFIGMAPS, name, metadata=metadata)

@@ -29,7 +29,9 @@ def definition(plural: str = "caves", kind: str = "Cave", **spec: Any) -> dict[s
 
 def conditions(server: APIServer, name: str) -> dict[str, tuple[str, str]]:
     status = server.get(*CRDS, f"{name}.example.com")["status"]
-    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+    return {
+        condition["type"]: (condition["status"], condition["reason"]) for condition in status["conditions"]
+    }
 
 
 def test_versions_that_were_stored_stay() -> None:
@@ -116,7 +118,7 @@ async def test_a_version_that_is_no_longer_served(api: APIClient, server: APISer
     for path in ("/apis/example.com/v1", "/apis/example.com/v1/caves"):
         assert (await api.get(path)).status == 404
     assert (await api.post("/apis/example.com/v1/caves", cave)).status == 404
-    assert [each["version"] for each in (await api.get("/apis/example.com")).body["versions"]] == ["v2"]
+    assert [served["version"] for served in (await api.get("/apis/example.com")).body["versions"]] == ["v2"]
     assert len((await api.get("/apis/example.com/v2/caves")).body["items"]) == 1
     async with api.watch("/apis/example.com/v2/caves", resourceVersion=current) as late:
         assert (await late.next())["object"]["reason"] == "Expired"

@@ -58,14 +58,14 @@ async def test_the_preferred_version_is_the_newest_stable_one(api: APIClient, se
         server.register(ResourceType("example.com", version, "caves", "Cave"))
     ordered = ["v10", "v2", "v1", "v2beta1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo"]
     group = (await api.get("/apis/example.com")).body
-    assert [each["version"] for each in group["versions"]] == ordered
+    assert [version["version"] for version in group["versions"]] == ordered
     assert group["preferredVersion"] == {"groupVersion": "example.com/v10", "version": "v10"}
     (item,) = [
-        each
-        for each in (await api.get("/apis", AGGREGATED)).body["items"]
-        if each["metadata"]["name"] == "example.com"
+        candidate
+        for candidate in (await api.get("/apis", AGGREGATED)).body["items"]
+        if candidate["metadata"]["name"] == "example.com"
     ]
-    assert [each["version"] for each in item["versions"]] == ordered
+    assert [version["version"] for version in item["versions"]] == ordered
 
 
 async def test_aggregated_discovery(api: APIClient) -> None:
@@ -74,9 +74,12 @@ async def test_aggregated_discovery(api: APIClient) -> None:
     assert "apps" in [item["metadata"]["name"] for item in answer.body["items"]]
     (core,) = (await api.get("/api", AGGREGATED)).body["items"]
     (version,) = core["versions"]
-    namespaces = next(each for each in version["resources"] if each["resource"] == "namespaces")
+    namespaces = next(resource for resource in version["resources"] if resource["resource"] == "namespaces")
     assert (namespaces["scope"], namespaces["responseKind"]["kind"]) == ("Cluster", "Namespace")
-    assert [each["subresource"] for each in namespaces["subresources"]] == ["finalize", "status"]
+    assert [subresource["subresource"] for subresource in namespaces["subresources"]] == [
+        "finalize",
+        "status",
+    ]
 
 
 async def test_openapi_says_that_fields_are_validated(api: APIClient) -> None:
@@ -126,7 +129,7 @@ async def test_a_table(api: APIClient, server: APIServer) -> None:
     assert table["metadata"] == {"resourceVersion": str(server.resource_version)}
     assert len((await api.get(f"{PODS}/web", TABLE)).body["rows"]) == 1
     async with api.watch(PODS, TABLE, allowWatchBookmarks="true") as lines:
-        first, second = await lines.dropped(server)
+        first, second = await lines.drop(server)
     assert (first["type"], second["type"]) == ("ADDED", "BOOKMARK")
     assert "columnDefinitions" in first["object"]
     assert second["object"]["columnDefinitions"] is None
@@ -151,7 +154,7 @@ async def test_the_columns_of_a_custom_resource(api: APIClient, server: APIServe
 
 def test_a_custom_resource_without_columns_has_an_age() -> None:
     lease = ResourceType("example.com", "v1", "leases", "Lease")
-    assert [each["name"] for each in columns(lease)] == ["Name", "Age"]
+    assert [column["name"] for column in columns(lease)] == ["Name", "Age"]
     created = {"name": "a", "creationTimestamp": "2000-01-01T00:00:00Z"}
     assert re.fullmatch("[0-9]+y", row(lease, {"metadata": created})[1])
 
@@ -189,7 +192,7 @@ async def test_metadata_only(api: APIClient, server: APIServer) -> None:
     assert set(item) == {"kind", "apiVersion", "metadata"}
     assert (await api.get(f"{PODS}/a", METADATA)).body["kind"] == "PartialObjectMetadata"
     async with api.watch(PODS, METADATA, allowWatchBookmarks="true") as lines:
-        events = await lines.dropped(server)
+        events = await lines.drop(server)
     assert {event["object"]["kind"] for event in events} == {"PartialObjectMetadata"}
     assert events[-1]["type"] == "BOOKMARK"
 
@@ -203,7 +206,7 @@ async def test_component_statuses_are_deprecated_and_read_only(api: APIClient) -
 
 async def test_built_in_resources_have_hashes_of_their_storage_versions(api: APIClient) -> None:
     resources = (await api.get("/apis/apps/v1")).body["resources"]
-    hashes = {each["name"]: each.get("storageVersionHash") for each in resources}
+    hashes = {resource["name"]: resource.get("storageVersionHash") for resource in resources}
     assert hashes["deployments"] == "8aSe+NMegvE="  # as on every real server
     assert hashes["deployments/status"] is None
 

@@ -19,10 +19,10 @@ AS_NONSENSE = ";as=Nonsense;g=meta.k8s.io;v=v1"
 
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
 
-Found = tuple[type[View], Encoding] | None
+Negotiated = tuple[type[View], Encoding] | None
 
 
-def found(accept: str, resource: ResourceType) -> Found:
+def find_encoding(accept: str, resource: ResourceType) -> Negotiated:
     """Return the served type, or None for 406."""
     try:
         view = negotiate(accept, resource)
@@ -70,8 +70,8 @@ def found(accept: str, resource: ResourceType) -> Found:
         (f"{J}{AS_NONSENSE},{P}", (PLAIN, PROTOBUF)),
     ],
 )  # fmt: skip
-def test_negotiation_for_builtin_resources(accept: str, expected: Found) -> None:
-    assert found(accept, APIServer().resource("v1", "pods")) == expected
+def test_negotiation_for_builtin_resources(accept: str, expected: Negotiated) -> None:
+    assert find_encoding(accept, APIServer().resource("v1", "pods")) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_negotiation_for_builtin_resources(accept: str, expected: Found) -> None
         (f"{P}{AS_TABLE}", None),
     ],
 )
-def test_custom_resource_has_protobuf_for_metadata_only(accept: str, expected: Found) -> None:
-    assert found(accept, CAVES) == expected
+def test_custom_resource_has_protobuf_for_metadata_only(accept: str, expected: Negotiated) -> None:
+    assert find_encoding(accept, CAVES) == expected
 
 
 def test_builtin_kind_without_a_schema_has_no_protobuf() -> None:
     """This differs from the real server."""
     definitions = APIServer().resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
-    assert found(P, definitions) is None
-    assert found(f"{P},{J}", definitions) == (PLAIN, JSON)
+    assert find_encoding(P, definitions) is None
+    assert find_encoding(f"{P},{J}", definitions) == (PLAIN, JSON)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_negotiation_for_a_status(accept: str, expected: Encoding) -> None:
 def test_messages_of_refusals() -> None:
     pods = APIServer().resource("v1", "pods")
     types = f"{J}, application/yaml, {P}"
-    told: list[tuple[str, Any]] = []
+    answers: list[tuple[str, Any]] = []
     for accept in ("text/html", f"{P}{AS_TABLE}"):
         with pytest.raises(StatusError) as refused:
             negotiate(accept, pods)
-        told.append((refused.value.message, json.loads(JSON.body(refused.value.status)).get("details")))
-    assert told == [
+        answers.append((refused.value.message, json.loads(JSON.body(refused.value.status)).get("details")))
+    assert answers == [
         (f"406: Not Acceptable\n\nAvailable representations: {types}", {}),
         (f"only the following media types are accepted: {types}", None),
     ]

@@ -43,9 +43,9 @@ async def url_of(api: APIClient, path: str) -> str:
 async def test_a_document_is_found_by_its_hash(api: APIClient) -> None:
     url = await url_of(api, "apis/apps/v1")
     path, _, asked = url.partition("?hash=")
-    found = await api.get(url)
-    assert found.headers["Etag"] == f'"{asked}"'
-    assert found.headers["Cache-Control"] == "public, immutable"
+    document = await api.get(url)
+    assert document.headers["Etag"] == f'"{asked}"'
+    assert document.headers["Cache-Control"] == "public, immutable"
     assert (await api.get(path)).headers["Cache-Control"] == "no-cache, private"
     async with api.session.get(f"{api.url}{path}?hash=OLD", allow_redirects=False) as answer:
         assert (answer.status, answer.headers["Location"]) == (301, url)

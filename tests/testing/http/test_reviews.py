@@ -13,29 +13,29 @@ ACCESS = "/apis/authorization.k8s.io/v1"
 IDENTITY = "/apis/authentication.k8s.io/v1"
 
 
-async def allowed(api: APIClient, kind: str = "selfsubjectaccessreviews", **spec: Any) -> bool:
+async def review_access(api: APIClient, kind: str = "selfsubjectaccessreviews", **spec: Any) -> bool:
     answer = await api.post(f"{ACCESS}/{kind}", {"spec": spec})
     assert answer.status == 201
     assert answer.body["spec"] == spec
-    found: bool = answer.body["status"]["allowed"]
-    return found
+    is_allowed: bool = answer.body["status"]["allowed"]
+    return is_allowed
 
 
 async def test_what_is_forbidden_is_not_allowed(api: APIClient, server: APIServer) -> None:
     reading = {"verb": "list", "resource": "pods", "namespace": "default"}
-    assert await allowed(api, resourceAttributes=reading)
+    assert await review_access(api, resourceAttributes=reading)
     rule = server.forbid("list", "pods")
-    assert not await allowed(api, resourceAttributes=reading)
-    assert await allowed(api, resourceAttributes={**reading, "verb": "watch"})
-    assert await allowed(api, resourceAttributes={**reading, "resource": "secrets"})
+    assert not await review_access(api, resourceAttributes=reading)
+    assert await review_access(api, resourceAttributes={**reading, "verb": "watch"})
+    assert await review_access(api, resourceAttributes={**reading, "resource": "secrets"})
     assert rule.hits == 0
     rule.remove()
     server.forbid(matching=lambda request: request.path == "/version" or request.user == "ada")
-    assert not await allowed(api, nonResourceAttributes={"verb": "get", "path": "/version"})
-    assert await allowed(api, nonResourceAttributes={"verb": "get", "path": "/healthz"})
-    assert not await allowed(api, "subjectaccessreviews", user="ada", resourceAttributes=reading)
+    assert not await review_access(api, nonResourceAttributes={"verb": "get", "path": "/version"})
+    assert await review_access(api, nonResourceAttributes={"verb": "get", "path": "/healthz"})
+    assert not await review_access(api, "subjectaccessreviews", user="ada", resourceAttributes=reading)
     local = "namespaces/default/localsubjectaccessreviews"
-    assert await allowed(api, local, user="bob", resourceAttributes=reading)
+    assert await review_access(api, local, user="bob", resourceAttributes=reading)
 
 
 async def test_self_subject_review_returns_the_user(api: APIClient, server: APIServer) -> None:
@@ -112,9 +112,9 @@ async def test_access_review_says_what_is_invalid(
 
 async def test_reviews_are_not_kept(api: APIClient) -> None:
     path = f"{ACCESS}/selfsubjectaccessreviews"
-    for each in (path, f"{path}?watch=1"):
-        assert (await api.get(each)).status == 405
+    for url in (path, f"{path}?watch=1"):
+        assert (await api.get(url)).status == 405
     assert (await api.delete(path)).status == 405
     assert (await api.get(f"{path}/a")).status == 404
     listed = (await api.get(ACCESS)).body["resources"]
-    assert {tuple(each["verbs"]) for each in listed} == {("create",)}
+    assert {tuple(obj["verbs"]) for obj in listed} == {("create",)}

@@ -17,25 +17,25 @@ Object = dict[str, Any]
 _METADATA, _ITEM = 1 << 3 | 2, 2 << 3 | 2
 
 
-def decoded(body: bytes, begin: int = 0, end: int | None = None) -> Object:
+def decode(body: bytes, begin: int = 0, end: int | None = None) -> Object:
     """The object or list that a body, or a part of it, is."""
     (api_version, kind), begin, end = read_envelope(body, begin, len(body) if end is None else end)
     name = message_of(api_version, kind.removesuffix("List"))
     assert name is not None, (api_version, kind)
-    found: Object = {"kind": kind, "apiVersion": api_version}
+    obj: Object = {"kind": kind, "apiVersion": api_version}
     if not kind.endswith("List"):
-        return found | message(name).read(body, begin, end)
-    found["items"] = []
+        return obj | message(name).read(body, begin, end)
+    obj["items"] = []
     for tag, at, stop in pieces(body, begin, end):
         if tag == _METADATA:
-            found["metadata"] = message("meta/v1.ListMeta").read(body, at, stop)
+            obj["metadata"] = message("meta/v1.ListMeta").read(body, at, stop)
         else:
             assert tag == _ITEM
-            found["items"].append(message(name).read(body, at, stop))
-    return found
+            obj["items"].append(message(name).read(body, at, stop))
+    return obj
 
 
-def framed(stream: bytes) -> list[Object]:
+def read_frames(stream: bytes) -> list[Object]:
     """The events of a watch that has ended between two of them."""
     events: list[Object] = []
     at = 0
@@ -44,5 +44,5 @@ def framed(stream: bytes) -> list[Object]:
         at = begin + int.from_bytes(stream[at:begin], "big")
         assert at <= len(stream), stream[begin:]
         kind, *place = read_event(stream, begin, at)
-        events.append({"type": kind, "object": decoded(stream, *place)})
+        events.append({"type": kind, "object": decode(stream, *place)})
     return events

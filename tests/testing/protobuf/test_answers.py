@@ -13,7 +13,7 @@ from aioinformer.testing.http.encodings import PROTOBUF as ENCODING
 from aioinformer.testing.storage.builtin import PODS
 from tests.testing.client import APIClient
 
-from .reading import AS_PARTIAL, AS_PARTIAL_LIST, PROTOBUF, decoded, framed
+from .reading import AS_PARTIAL, AS_PARTIAL_LIST, PROTOBUF, decode, read_frames
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
@@ -29,14 +29,14 @@ async def get(api: APIClient, path: str, accept: str = PROTOBUF, /, **query: str
     """Return the status and the protobuf answer."""
     answer = await api.get(path, {"Accept": accept}, **query)
     assert answer.headers["Content-Type"] == PROTOBUF, answer.raw
-    return answer.status, decoded(answer.raw)
+    return answer.status, decode(answer.raw)
 
 
 async def watch(api: APIClient, server: APIServer, path: str, accept: str = PROTOBUF, /, **query: str) -> Any:
     """The events that are due, until the server ends the watch."""
     async with api.watch(path, {"Accept": accept}, **query) as lines:
         server.faults.drop_watches()
-        return framed(await lines.rest_raw())
+        return read_frames(await lines.rest_raw())
 
 
 async def until_cut(content: aiohttp.StreamReader) -> bytes:
@@ -100,7 +100,7 @@ async def test_large_list_yields_to_other_tasks(api: APIClient, server: APIServe
 async def test_watches_and_their_bookmarks(api: APIClient, server: APIServer) -> None:
     events = await watch(api, server, CONFIGMAPS, **WATCH_LIST)
     async with api.watch(CONFIGMAPS, **WATCH_LIST) as lines:
-        by_json = await lines.dropped(server)
+        by_json = await lines.drop(server)
     assert events == by_json
     assert [event["type"] for event in events] == ["ADDED", "ADDED", "ADDED", "BOOKMARK"]
     version = str(server.resource_version)
@@ -149,10 +149,10 @@ async def test_answers_to_writes(api: APIClient) -> None:
     headers = {"Accept": PROTOBUF}
     obj = {"metadata": {"name": "new"}}
     created = await api.ask("POST", CONFIGMAPS, obj, headers=headers)
-    assert (created.status, decoded(created.raw)["kind"]) == (201, "ConfigMap")
-    deleted = decoded((await api.ask("DELETE", f"{CONFIGMAPS}/new", headers=headers)).raw)
+    assert (created.status, decode(created.raw)["kind"]) == (201, "ConfigMap")
+    deleted = decode((await api.ask("DELETE", f"{CONFIGMAPS}/new", headers=headers)).raw)
     assert (deleted["status"], deleted["details"]["name"]) == ("Success", "new")
-    rest = decoded((await api.ask("DELETE", CONFIGMAPS, headers=headers)).raw)
+    rest = decode((await api.ask("DELETE", CONFIGMAPS, headers=headers)).raw)
     assert [item["metadata"]["name"] for item in rest["items"]] == ["a", "b", "c"]
 
 
@@ -169,25 +169,25 @@ async def test_scale_and_reviews(api: APIClient, server: APIServer) -> None:
     review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     answer = await api.ask("POST", path, review, headers={"Accept": PROTOBUF})
-    assert decoded(answer.raw)["status"] == {"allowed": True}
+    assert decode(answer.raw)["status"] == {"allowed": True}
 
 
 @pytest.mark.parametrize("accept", [PROTOBUF, PROTOBUF + AS_PARTIAL])
 async def test_errors_in_the_stream(api: APIClient, server: APIServer, accept: str) -> None:
     server.faults.expire_history()
     async with api.watch(CONFIGMAPS, {"Accept": accept}, resourceVersion="1") as lines:
-        (event,) = framed(await lines.rest_raw())
+        (event,) = read_frames(await lines.rest_raw())
     assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
     server.faults.fail(503, in_stream=True)
     async with api.watch(CONFIGMAPS, {"Accept": accept}) as lines:
-        (event,) = framed(await lines.rest_raw())
+        (event,) = read_frames(await lines.rest_raw())
     assert (event["type"], event["object"]["code"]) == ("ERROR", 503)
     async with api.watch(
         CONFIGMAPS, {"Accept": accept}, resourceVersion=str(server.resource_version)
     ) as lines:
         server.faults.watch_error(code=429, retry_after=3, end=False)
         server.faults.watch_error({"code": 500, "odd": True})
-        first, second = framed(await lines.rest_raw())
+        first, second = read_frames(await lines.rest_raw())
     assert (first["object"]["code"], first["object"]["details"]["retryAfterSeconds"]) == (429, 3)
     assert (second["object"]["kind"], second["object"]["code"]) == ("Status", 500)
 

@@ -9,7 +9,7 @@ import pytest
 from aioinformer.testing import APIServer, StatusError
 from aioinformer.testing.http.encodings import PROTOBUF
 from aioinformer.testing.protobuf import read_object
-from aioinformer.testing.rules.values import decoded
+from aioinformer.testing.rules.values import decode_values
 from aioinformer.testing.storage import builtin
 from tests.objects.protobuf.samples import entry, field
 from tests.testing.client import APIClient
@@ -69,7 +69,7 @@ def test_zeros_that_go_always_writes_mean_nothing() -> None:
     }
     deployment = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "a"}, "spec": spec}
     sent = read_object(PROTOBUF.body(deployment), "apps/v1", "Deployment")
-    assert decoded(builtin.DEPLOYMENTS, sent) == decoded(builtin.DEPLOYMENTS, deployment)
+    assert decode_values(builtin.DEPLOYMENTS, sent) == decode_values(builtin.DEPLOYMENTS, deployment)
     service = {
         "kind": "Service",
         "apiVersion": "v1",
@@ -77,7 +77,7 @@ def test_zeros_that_go_always_writes_mean_nothing() -> None:
         "spec": {"ports": [{"port": 80}]},
     }
     sent = read_object(PROTOBUF.body(service), "v1", "Service")
-    assert decoded(builtin.SERVICES, sent) == decoded(builtin.SERVICES, service)
+    assert decode_values(builtin.SERVICES, sent) == decode_values(builtin.SERVICES, service)
 
 
 def test_object_without_a_kind_has_the_expected_kind() -> None:

@@ -225,7 +225,7 @@ def test_schedules(schedule: str, fault: str) -> None:
     assert schedule_fault(schedule) == fault
 
 
-def created(kind: str, content: Object, options: WriteOptions = STRICT) -> Any:
+def create(kind: str, content: Object, options: WriteOptions = STRICT) -> Any:
     resource = KINDS[kind]
     namespace = "default" if resource.namespaced else ""
     stored = Cluster().create(resource, namespace, {"metadata": {"name": "x"}} | content, options)
@@ -233,10 +233,10 @@ def created(kind: str, content: Object, options: WriteOptions = STRICT) -> Any:
 
 
 def test_services_get_addresses_and_ports() -> None:
-    spec = created("Service", {"spec": {"type": "NodePort", "ports": [{"port": 80}]}})["spec"]
+    spec = create("Service", {"spec": {"type": "NodePort", "ports": [{"port": 80}]}})["spec"]
     assert (spec["clusterIP"], spec["clusterIPs"]) == ("10.96.0.10", ["10.96.0.10"])
     assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30000}]
-    headless = created("Service", {"spec": {"clusterIP": "None", "selector": {"a": "b"}}})["spec"]
+    headless = create("Service", {"spec": {"clusterIP": "None", "selector": {"a": "b"}}})["spec"]
     assert (headless["clusterIPs"], headless["ipFamilies"]) == (["None"], ["IPv4"])
 
 
@@ -267,7 +267,7 @@ def test_a_service_loses_what_only_its_old_type_has() -> None:
 
 
 def test_jobs_select_their_own_pods() -> None:
-    job = created("Job", {"spec": {"template": ONCE}})
+    job = create("Job", {"spec": {"template": ONCE}})
     uid = {"batch.kubernetes.io/controller-uid": job["metadata"]["uid"]}
     assert job["spec"]["selector"] == {"matchLabels": uid}
     assert job["spec"]["template"]["metadata"]["labels"].items() >= (uid | {"a": "b"}).items()
@@ -285,13 +285,13 @@ def test_jobs_select_their_own_pods() -> None:
     ],
 )
 def test_pull_policy_depends_on_the_tag(image: str, policy: str) -> None:
-    pod = created("Pod", {"spec": {"containers": [{"name": "a", "image": image}]}})
+    pod = create("Pod", {"spec": {"containers": [{"name": "a", "image": image}]}})
     assert pod["spec"]["containers"][0]["imagePullPolicy"] == policy
 
 
 def test_only_requests_are_admitted() -> None:
-    assert len(created("Pod", {"spec": CONTAINERS})["spec"]["tolerations"]) == 2
-    assert "tolerations" not in created("Pod", {"spec": CONTAINERS}, WriteOptions(whole=True))["spec"]
+    assert len(create("Pod", {"spec": CONTAINERS})["spec"]["tolerations"]) == 2
+    assert "tolerations" not in create("Pod", {"spec": CONTAINERS}, WriteOptions(whole=True))["spec"]
 
 
 @pytest.mark.parametrize(
@@ -338,8 +338,8 @@ def test_keys_of_data_are_checked(kind: str, part: str, field: str) -> None:
         ("a" * 254, "must be no more than 253 characters"),
         ("a/b", "a valid config key must consist of alphanumeric characters"),
     ):
-        (found,) = faults(kind, {part: {key: ""}})
-        assert found.startswith(f'{field}[{key}]: Invalid value: "{key}": {why}')
+        (fault,) = faults(kind, {part: {key: ""}})
+        assert fault.startswith(f'{field}[{key}]: Invalid value: "{key}": {why}')
 
 
 def test_data_has_at_most_a_mebibyte() -> None:

@@ -19,7 +19,7 @@ SPECS: dict[str, Object] = {"Job": {"template": ONCE}, "StatefulSet": SELECTED |
 
 
 def true(*types: str) -> list[Object]:
-    return [{"type": each, "status": "True"} for each in types]
+    return [{"type": kind, "status": "True"} for kind in types]
 
 
 def faults(kind: str, *statuses: Object) -> list[str]:
@@ -100,7 +100,7 @@ def faults(kind: str, *statuses: Object) -> list[str]:
     ],
 )
 def test_status_is_refused_with_causes(kind: str, status: Object, causes: list[str]) -> None:
-    assert faults(kind, status) == [f"status.{each}" for each in causes]
+    assert faults(kind, status) == [f"status.{cause}" for cause in causes]
 
 
 def test_mistakes_that_a_status_had_before_are_not_refused() -> None:

@@ -13,7 +13,7 @@ from aioinformer.testing import APIServer, ResourceType, StatusError
 from aioinformer.testing.cluster.cluster import Cluster
 from aioinformer.testing.cluster.options import WriteOptions
 from aioinformer.testing.objects import Object
-from aioinformer.testing.rules.values import decoded
+from aioinformer.testing.rules.values import decode_values
 from aioinformer.testing.storage.builtin import BUILTIN
 from aioinformer.testing.storage.codec import load
 from tests.testing.client import STRATEGIC, APIClient
@@ -25,7 +25,7 @@ NOON = datetime(2024, 1, 1, 12, 0, 0, 1, UTC)
 
 
 def read(kind: str, **content: Any) -> Object:
-    return decoded(KINDS[kind], content)
+    return decode_values(KINDS[kind], content)
 
 
 @pytest.mark.parametrize(
@@ -109,16 +109,19 @@ def test_a_value_of_python_is_read_as_json_has_it(kind: str, given: Object, take
 def test_the_times_of_conditions_are_whole_seconds_of_utc(kind: str) -> None:
     times = {"lastTransitionTime": f"{DAY}T01:00:00.9+01:00", "lastProbeTime": None}
     obj = {"status": {"conditions": [{"type": "A"}, times]}}
-    (_, changed) = decoded(KINDS[kind], obj)["status"]["conditions"]
+    (_, changed) = decode_values(KINDS[kind], obj)["status"]["conditions"]
     assert changed["lastTransitionTime"] == f"{DAY}T00:00:00Z"
     assert obj["status"]["conditions"][1] is times  # as it was
     with pytest.raises(StatusError, match='cannot parse "" as "Z07:00"'):
-        decoded(KINDS[kind], {"status": {"conditions": [{"lastTransitionTime": f"{DAY}T00:00:00"}]}})
+        decode_values(KINDS[kind], {"status": {"conditions": [{"lastTransitionTime": f"{DAY}T00:00:00"}]}})
 
 
 def test_custom_resource_without_a_schema_keeps_its_values() -> None:
     odd = {"data": {"k": 5}, "status": {"conditions": [{"lastTransitionTime": "soon"}]}}
-    assert decoded(ResourceType("example.com", "v1", "secrets", "Secret"), odd) == {**odd, "metadata": {}}
+    assert decode_values(ResourceType("example.com", "v1", "secrets", "Secret"), odd) == {
+        **odd,
+        "metadata": {},
+    }
 
 
 async def test_a_time_in_yaml_is_a_text(api: APIClient) -> None:

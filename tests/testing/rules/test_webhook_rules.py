@@ -120,7 +120,7 @@ FORM = "; desired format: https://host[/path]"
     ],
 )
 def test_webhook_is_refused_with_causes(kind: str, change: Object, causes: list[str]) -> None:
-    assert faults(kind, {"webhooks": [HOOK | change]}) == [f"webhooks[0].{each}" for each in causes]
+    assert faults(kind, {"webhooks": [HOOK | change]}) == [f"webhooks[0].{cause}" for cause in causes]
 
 
 def test_match_condition_that_does_not_compile_is_refused() -> None:
@@ -195,5 +195,5 @@ def test_conversion_of_a_definition_is_refused_with_causes(conversion: Object, c
         "versions": [version],
         "conversion": conversion,
     }
-    found = faults("CustomResourceDefinition", {"metadata": {"name": "caves.b.c"}, "spec": spec})
-    assert found == [f"spec.conversion.{each}" for each in causes]
+    faults_found = faults("CustomResourceDefinition", {"metadata": {"name": "caves.b.c"}, "spec": spec})
+    assert faults_found == [f"spec.conversion.{cause}" for cause in causes]

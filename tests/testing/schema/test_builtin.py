@@ -159,7 +159,11 @@ async def test_real_server_fills_in_the_defaults_and_zeros(
     sent = MINIMAL[plural]
     version, kind = sent["apiVersion"], sent["kind"]
     prefix = f"apis/{version}" if "/" in version else f"api/{version}"
-    resource = next(each for each in BUILTIN if each.kind == kind and version.endswith(each.version))
+    resource = next(
+        resource_type
+        for resource_type in BUILTIN
+        if resource_type.kind == kind and version.endswith(resource_type.version)
+    )
     scope = f"namespaces/{kubernetes_namespace}/" if resource.namespaced else ""
     url = f"{control_plane.url}/{prefix}/{scope}{plural}?dryRun=All"
     headers = {"Authorization": f"Bearer {control_plane.token}"}

@@ -62,7 +62,7 @@ def test_invalid_rules_do_not_compile(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["[1].all(i, v, v > i)", "format.dns1123Label().validate('a').hasValue()"])
-def test_rules_that_the_runtime_cannot_evaluate_are_told_from_invalid_ones(rule: str) -> None:
+def test_rules_that_the_runtime_cannot_evaluate_differ_from_invalid_ones(rule: str) -> None:
     with pytest.raises(NotEnforcedError):
         compile_expression(rule, OBJECT)
 

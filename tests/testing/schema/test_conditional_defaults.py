@@ -20,7 +20,7 @@ ELSEWHERE = {
 """Types whose defaults other modules set."""
 
 
-def completed(api_version: str, kind: str, **obj: Any) -> Object:
+def with_defaults(api_version: str, kind: str, **obj: Any) -> Object:
     node = node_of(api_version, kind)
     assert node is not None
     read, _ = read_object(node, obj)
@@ -29,25 +29,25 @@ def completed(api_version: str, kind: str, **obj: Any) -> Object:
 
 
 def deployment(**strategy: Any) -> Object:
-    return completed("apps/v1", "Deployment", spec={"strategy": strategy})["spec"]["strategy"]  # type: ignore[no-any-return]
+    return with_defaults("apps/v1", "Deployment", spec={"strategy": strategy})["spec"]["strategy"]  # type: ignore[no-any-return]
 
 
 def daemon_set(**strategy: Any) -> Object:
     spec = {"updateStrategy": strategy}
-    return completed("apps/v1", "DaemonSet", spec=spec)["spec"]["updateStrategy"]  # type: ignore[no-any-return]
+    return with_defaults("apps/v1", "DaemonSet", spec=spec)["spec"]["updateStrategy"]  # type: ignore[no-any-return]
 
 
 def stateful_set(**strategy: Any) -> Object:
     spec = {"updateStrategy": strategy}
-    return completed("apps/v1", "StatefulSet", spec=spec)["spec"]["updateStrategy"]  # type: ignore[no-any-return]
+    return with_defaults("apps/v1", "StatefulSet", spec=spec)["spec"]["updateStrategy"]  # type: ignore[no-any-return]
 
 
 def job(**spec: Any) -> Object:
-    return completed("batch/v1", "Job", spec=spec)["spec"]  # type: ignore[no-any-return]
+    return with_defaults("batch/v1", "Job", spec=spec)["spec"]  # type: ignore[no-any-return]
 
 
 def pod_spec(**spec: Any) -> Object:
-    return completed("v1", "Pod", spec=spec)["spec"]  # type: ignore[no-any-return]
+    return with_defaults("v1", "Pod", spec=spec)["spec"]  # type: ignore[no-any-return]
 
 
 def container(**fields: Any) -> Object:
@@ -57,18 +57,18 @@ def container(**fields: Any) -> Object:
 def service(type_: str = "LoadBalancer", **spec: Any) -> Object:
     spec |= {"type": type_, "ports": [{"port": 80}]}
     status = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
-    return completed("v1", "Service", spec=spec, status=status)
+    return with_defaults("v1", "Service", spec=spec, status=status)
 
 
 def limit_range(**limit: Any) -> Object:
     spec = {"limits": [{"type": "Container", **limit}]}
-    return completed("v1", "LimitRange", spec=spec)["spec"]["limits"][0]  # type: ignore[no-any-return]
+    return with_defaults("v1", "LimitRange", spec=spec)["spec"]["limits"][0]  # type: ignore[no-any-return]
 
 
 def device_request(kind: str = "exactly", **fields: Any) -> Object:
     asked = {"exactly": fields} if kind == "exactly" else {"firstAvailable": [{"name": "a", **fields}]}
     spec = {"devices": {"requests": [{"name": "a", **asked}]}}
-    read = completed("resource.k8s.io/v1", "ResourceClaim", spec=spec)
+    read = with_defaults("resource.k8s.io/v1", "ResourceClaim", spec=spec)
     request = read["spec"]["devices"]["requests"][0]
     return request["exactly"] if kind == "exactly" else request["firstAvailable"][0]  # type: ignore[no-any-return]
 
@@ -89,16 +89,18 @@ EXAMPLES: dict[str, Object] = {
     ]["image"],
     "core/v1.LimitRangeItem": limit_range(max={"a": "1"}),
     "core/v1.LoadBalancerIngress": service()["status"]["loadBalancer"]["ingress"][0],
-    "core/v1.NodeStatus": completed("v1", "Node", status={"capacity": {"a": "1"}})["status"],
-    "core/v1.ReplicationControllerSpec": completed(
+    "core/v1.NodeStatus": with_defaults("v1", "Node", status={"capacity": {"a": "1"}})["status"],
+    "core/v1.ReplicationControllerSpec": with_defaults(
         "v1", "ReplicationController", spec={"template": {"metadata": {"labels": {"a": "c:1"}}}}
     )["spec"],
     "core/v1.ResourceRequirements": container(resources={"limits": {"a": "1"}})["resources"],
     "core/v1.ServicePort": service()["spec"]["ports"][0],
     "core/v1.ServiceSpec": service(sessionAffinity="ClientIP")["spec"],
     "core/v1.Volume": pod_spec(volumes=[{"name": "a"}])["volumes"][0],
-    "networking/v1.NetworkPolicySpec": completed("networking.k8s.io/v1", "NetworkPolicy", spec={})["spec"],
-    "rbac/v1.Subject": completed(
+    "networking/v1.NetworkPolicySpec": with_defaults("networking.k8s.io/v1", "NetworkPolicy", spec={})[
+        "spec"
+    ],
+    "rbac/v1.Subject": with_defaults(
         "rbac.authorization.k8s.io/v1", "RoleBinding", subjects=[{"kind": "User", "name": "a"}]
     )["subjects"][0],
     "resource/v1.DeviceSubRequest": device_request("firstAvailable"),
@@ -173,4 +175,4 @@ def test_the_latest_image_is_pulled_always(image: str, policy: str) -> None:
 
 
 def test_an_empty_list_is_null_where_go_writes_one() -> None:
-    assert completed("rbac.authorization.k8s.io/v1", "Role", rules=[])["rules"] is None
+    assert with_defaults("rbac.authorization.k8s.io/v1", "Role", rules=[])["rules"] is None

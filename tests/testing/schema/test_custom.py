@@ -27,7 +27,7 @@ def definition(schema: dict[str, Any], **version: Any) -> dict[str, Any]:
     return {"metadata": {"name": "caves.example.com"}, "spec": spec}
 
 
-def defined(spec: dict[str, Any], **version: Any) -> APIServer:
+def define(spec: dict[str, Any], **version: Any) -> APIServer:
     server = APIServer()
     server.create(*CRDS, definition(struct(spec=spec, status=struct(phase=TEXT)), **version))
     return server
@@ -39,7 +39,7 @@ def cave(spec: Any, name: str = "a") -> dict[str, Any]:
 
 def test_unknown_fields_are_dropped_and_defaults_set() -> None:
     inner = struct(count=NUMBER | {"default": 7}, label=TEXT)
-    server = defined(struct(size=NUMBER | {"default": 1}, inner=inner | {"default": {}}))
+    server = define(struct(size=NUMBER | {"default": 1}, inner=inner | {"default": {}}))
     assert server.create(*CAVES, cave({"odd": 1, "size": None}))["spec"] == {"size": 1, "inner": {"count": 7}}
     assert server.update(*CAVES, cave({"inner": {"label": "x"}}))["spec"] == {
         "size": 1,
@@ -48,13 +48,13 @@ def test_unknown_fields_are_dropped_and_defaults_set() -> None:
 
 
 def test_the_given_object_is_not_modified() -> None:
-    server, given = defined(struct(size=NUMBER | {"default": 1})), cave({"odd": 1})
+    server, given = define(struct(size=NUMBER | {"default": 1})), cave({"odd": 1})
     server.create(*CAVES, given)
     assert given == cave({"odd": 1})
 
 
 def test_preserved_fields_are_kept() -> None:
-    server = defined({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    server = define({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     assert server.create(*CAVES, cave({"any": {"thing": [1]}}))["spec"] == {"any": {"thing": [1]}}
 
 
@@ -65,7 +65,7 @@ def test_a_resource_without_a_schema_keeps_all_fields() -> None:
 
 
 def test_faults_of_unchanged_values_are_tolerated() -> None:
-    server = defined(struct(a=TEXT, b=TEXT))
+    server = define(struct(a=TEXT, b=TEXT))
     server.create(*CAVES, cave({"a": "long", "b": "x"}))
     changed = definition(struct(spec=struct(a=TEXT | {"maxLength": 2}, b=TEXT)))
     server.update(*CRDS, changed)
@@ -75,7 +75,7 @@ def test_faults_of_unchanged_values_are_tolerated() -> None:
 
 
 def test_stored_objects_show_the_defaults_of_a_changed_definition() -> None:
-    server = defined(struct(a=TEXT))
+    server = define(struct(a=TEXT))
     before = server.create(*CAVES, cave({"a": "x"}))
     server.update(*CRDS, definition(struct(spec=struct(a=TEXT, b=TEXT | {"default": "new"}))))
     after = server.get(*CAVES, "a")
@@ -83,26 +83,32 @@ def test_stored_objects_show_the_defaults_of_a_changed_definition() -> None:
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
-def ruled(schema: dict[str, Any], **rule: Any) -> dict[str, Any]:
+def with_rule(schema: dict[str, Any], **rule: Any) -> dict[str, Any]:
     return schema | {"x-kubernetes-validations": [rule]}
 
 
-UNSUPPORTED = ruled({"type": "array", "items": NUMBER}, rule="self.all(i, v, v > i)")
+UNSUPPORTED = with_rule({"type": "array", "items": NUMBER}, rule="self.all(i, v, v > i)")
 
 
 def test_a_definition_says_which_rules_are_not_enforced() -> None:
     server = APIServer()
     server.create(*CRDS, definition(struct(a=UNSUPPORTED)))
     conditions = server.get(*CRDS, "caves.example.com")["status"]["conditions"]
-    (found,) = [each for each in conditions if each["type"] == "ValidationRulesNotEnforced"]
-    assert (found["status"], found["reason"]) == ("True", "NotSupported")
-    assert "x-kubernetes-validations[0].rule: the embedded server cannot evaluate all" in found["message"]
+    (not_enforced,) = [
+        condition for condition in conditions if condition["type"] == "ValidationRulesNotEnforced"
+    ]
+    assert (not_enforced["status"], not_enforced["reason"]) == ("True", "NotSupported")
+    assert (
+        "x-kubernetes-validations[0].rule: the embedded server cannot evaluate all" in not_enforced["message"]
+    )
     changed = server.get(*CRDS, "caves.example.com")
     changed["spec"]["versions"] = definition(struct(a=TEXT))["spec"]["versions"]
     server.update(*CRDS, changed)
     conditions = server.get(*CRDS, "caves.example.com")["status"]["conditions"]
-    (found,) = [each for each in conditions if each["type"] == "ValidationRulesNotEnforced"]
-    assert found["status"] == "False"
+    (not_enforced,) = [
+        condition for condition in conditions if condition["type"] == "ValidationRulesNotEnforced"
+    ]
+    assert not_enforced["status"] == "False"
 
 
 async def test_clients_are_warned_of_rules_that_are_not_enforced(api: APIClient) -> None:
@@ -111,7 +117,7 @@ async def test_clients_are_warned_of_rules_that_are_not_enforced(api: APIClient)
     assert "the embedded server cannot evaluate all" in answer.headers["Warning"]
 
 
-async def test_unknown_fields_are_refused_told_or_ignored(api: APIClient) -> None:
+async def test_unknown_fields_are_refused_reported_or_ignored(api: APIClient) -> None:
     await api.post(PATH, definition(struct(spec=struct(a=TEXT))))
     strict = await api.post(f"{CAVES_PATH}?fieldValidation=Strict", cave({"odd": 1}))
     assert strict.status == 400
@@ -122,8 +128,8 @@ async def test_unknown_fields_are_refused_told_or_ignored(api: APIClient) -> Non
     assert (ignored.status, ignored.headers.get("Warning"), ignored.body["spec"]) == (201, None, {})
 
 
-def test_faults_of_metadata_and_schema_are_told_together() -> None:
-    server = defined(struct(size=NUMBER | {"maximum": 1}))
+def test_faults_of_metadata_and_schema_are_reported_together() -> None:
+    server = define(struct(size=NUMBER | {"maximum": 1}))
     with pytest.raises(StatusError) as refused:
         server.create(*CAVES, cave({"size": 2}, name="not valid!"))
     causes = refused.value.status["details"]["causes"]
@@ -163,8 +169,8 @@ async def test_metadata_of_the_wrong_type_is_refused(api: APIClient, metadata: A
     await api.post(PATH, definition(struct(spec=struct())))
     wrong = {**cave({}), "metadata": {"name": "a", **metadata}}
     answer = await api.post(CAVES_PATH, wrong)
-    told = 'Cave in version "v1" cannot be handled as a Cave: ' + why
-    assert (answer.status, answer.body["message"]) == (400, told)
+    message = 'Cave in version "v1" cannot be handled as a Cave: ' + why
+    assert (answer.status, answer.body["message"]) == (400, message)
     await api.post(CAVES_PATH, cave({}))
     answer = await api.patch(f"{CAVES_PATH}/a", {"metadata": metadata}, MERGE)
     assert (answer.status, answer.body["message"].endswith(why)) == (422, True), answer.body
@@ -172,7 +178,7 @@ async def test_metadata_of_the_wrong_type_is_refused(api: APIClient, metadata: A
 
 def test_counts_of_the_scale_are_checked() -> None:
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
-    server = defined(struct(size=NUMBER), subresources={"scale": scale})
+    server = define(struct(size=NUMBER), subresources={"scale": scale})
     with pytest.raises(
         StatusError, match=r"\.spec\.size: Invalid value: -1: should be a non-negative integer"
     ):
@@ -195,9 +201,9 @@ def test_counts_of_the_scale_are_checked() -> None:
 )
 def test_defaults_that_do_not_fit_their_schema_are_refused(schema: Any, where: str) -> None:
     with pytest.raises(StatusError, match=rf"{where}\.default: Invalid value: "):
-        defined(schema)
+        define(schema)
 
 
 @pytest.mark.parametrize("values", [NUMBER | {"default": "x"}, struct(size=NUMBER | {"default": "x"})])
 def test_defaults_in_the_values_of_maps_are_not_checked(values: Any) -> None:
-    defined(struct(a={"type": "object", "additionalProperties": values}))
+    define(struct(a={"type": "object", "additionalProperties": values}))

@@ -30,14 +30,14 @@ def test_every_name_is_that_of_one_resource() -> None:
 def test_file_equals_the_real_servers_discovery(control_plane: ControlPlane) -> None:
     listed = json.loads(FILE.read_bytes())
     groups = {resource["group"] for resource in listed}
-    found = [resource for resource in resources_of(control_plane) if resource["group"] in groups]
-    assert sorted(listed, key=str) == sorted(found, key=str), "run `make schema`"
+    served = [resource for resource in resources_of(control_plane) if resource["group"] in groups]
+    assert sorted(listed, key=str) == sorted(served, key=str), "run `make schema`"
 
 
 def test_verbs_equal_the_real_servers() -> None:
     verbs = {
-        (each["group"], each["version"], each["plural"]): each["verbs"]
-        for each in json.loads(FILE.read_bytes())
+        (resource["group"], resource["version"], resource["plural"]): resource["verbs"]
+        for resource in json.loads(FILE.read_bytes())
     }
     for resource in BUILTIN:
         assert list(resource.verbs) == verbs[resource.group, resource.version, resource.plural]

@@ -61,17 +61,17 @@ def quiet() -> None:
     gc.freeze()
 
 
-def campaign(seeds: Iterable[range], jobs: int, told: Callable[[Tally], bool]) -> None:
+def campaign(seeds: Iterable[range], jobs: int, report: Callable[[Tally], bool]) -> None:
     """Run histories and report each portion in the order of its seeds, until the report says to stop."""
     if jobs == 1:
         quiet()
         for portion in seeds:
-            if not told(explore(portion)):
+            if not report(explore(portion)):
                 return
         return
     with ProcessPoolExecutor(jobs, initializer=quiet) as pool:
-        for found in pool.map(explore, seeds):
-            if not told(found):
+        for tally in pool.map(explore, seeds):
+            if not report(tally):
                 pool.shutdown(cancel_futures=True)
                 return
 
@@ -113,14 +113,14 @@ class Progress:
         self._tally = tally
         self._end = end
         self._first = tally.next
-        self._began = self._told = perf_counter()
+        self._began = self._reported_at = perf_counter()
 
     def tell(self) -> None:
         """Print a line, unless the last one is too recent."""
         now = perf_counter()
-        if now - self._told < TELL_EVERY:
+        if now - self._reported_at < TELL_EVERY:
             return
-        self._told = now
+        self._reported_at = now
         tally = self._tally
         rate = (tally.next - self._first) / (now - self._began)
         say(
@@ -154,16 +154,16 @@ def main() -> int:
     end = given.first + given.histories
     progress = Progress(tally, end)
 
-    def told(found: Tally) -> bool:
-        tally.add(found)
-        for failure in found.failures:
+    def report(new: Tally) -> bool:
+        tally.add(new)
+        for failure in new.failures:
             say(f"seed {failure.seed}: {failure.error}")
         if given.state is not None:
             tally.write(given.state)
         progress.tell()
-        return not (given.stop and found.failures)
+        return not (given.stop and new.failures)
 
-    campaign(portions(range(tally.next, end), 5 if given.stop else PORTION), given.jobs, told)
+    campaign(portions(range(tally.next, end), 5 if given.stop else PORTION), given.jobs, report)
     for line in tally.lines():
         say(line)
     return 1 if tally.failures else 0

@@ -43,8 +43,8 @@ class InformerHistory:
         self.version_checked = ""
         self.client = Client.from_url(world.server.url) if setting.sockets else world.client
         self.informer = self._informer()
-        for each in setting.handlers:
-            self._add_handler(each)
+        for options in setting.handlers:
+            self._add_handler(options)
         self.from_the_beginning = list(self.witnesses)
 
     async def run(self) -> None:
@@ -53,7 +53,7 @@ class InformerHistory:
         for _ in range(setting.objects):
             self._write()
         world.server.faults.expire_history()  # no replica lies further behind than this
-        self.first = {key: state.uid for key, state in self.wanted().items()}
+        self.first = {key: state.uid for key, state in self.list_wanted().items()}
         self.first_version = world.server.resource_version
         world.always(self._watch_syncs)
         world.always(self._watch_version)
@@ -97,7 +97,7 @@ class InformerHistory:
         # Where there is nothing, a first list that is not answered yet is not missed.
         await world.eventually(lambda: self.synced, patience, "everything is there, and it says so")
         await world.eventually(
-            lambda: all(each.synced or each.removed for each in self.witnesses),
+            lambda: all(witness.synced or witness.removed for witness in self.witnesses),
             patience,
             "every handler got the initial objects and has synced",
         )
@@ -109,7 +109,7 @@ class InformerHistory:
         for read in self.reads:
             read.result()
 
-    def wanted(self) -> dict[str, State]:
+    def list_wanted(self) -> dict[str, State]:
         """The collection as it is on the server."""
         collection = self.world.server.cluster.collection(self.world.server.resource("v1", "configmaps"))
         return {
@@ -180,15 +180,15 @@ class InformerHistory:
         obj = {"metadata": {"name": name, "namespace": namespace}, "data": data}
         resource = server.resource("v1", "configmaps")
         if server.cluster.find(resource, namespace, name) is None:
-            self._written(server.create("v1", "configmaps", obj))
+            self._wait_written(server.create("v1", "configmaps", obj))
         elif dice < 0.6:
-            self._written(server.update("v1", "configmaps", obj))
+            self._wait_written(server.update("v1", "configmaps", obj))
         else:
             server.delete("v1", "configmaps", name, namespace)
             if dice > 0.8:
-                self._written(server.create("v1", "configmaps", obj))
+                self._wait_written(server.create("v1", "configmaps", obj))
 
-    def _written(self, obj: dict[str, Any]) -> None:
+    def _wait_written(self, obj: dict[str, Any]) -> None:
         """Sometimes wait until the cache shows a write."""
         ours = not self.setting.namespaces or obj["metadata"]["namespace"] in self.setting.namespaces
         if self.informer._controllers and ours and self.random.random() < 0.2:
@@ -212,8 +212,8 @@ class InformerHistory:
         """After every step: has_synced must not be True too early."""
         if len(self.listed_at) < len(self.informer._controllers):
             namespaces = self.setting.namespaces or ("",)
-            for namespace, each in zip(namespaces, self.informer._controllers, strict=True):
-                if version := each.last_sync_resource_version:
+            for namespace, controller in zip(namespaces, self.informer._controllers, strict=True):
+                if version := controller.last_sync_resource_version:
                     self.listed_at.setdefault(namespace, int(version))
         if not self.synced and self.informer.has_synced():
             self.synced = True
@@ -233,19 +233,23 @@ class InformerHistory:
                     witness.synced = True
                     assert self.synced, f"{witness.name} has synced before the informer"
                     for key, uid in self.first.items():
-                        told = key in witness.shadow or key in witness.unfit or uid in self.truth.deleted
-                        assert told or not witness.is_aware, f"{witness.name} has synced without {key}"
+                        is_reported = (
+                            key in witness.shadow or key in witness.unfit or uid in self.truth.deleted
+                        )
+                        assert is_reported or not witness.is_aware, f"{witness.name} has synced without {key}"
 
     def _watch_version(self) -> None:
         """After every step: the version must not be ahead of the store and the queue."""
         version = self.informer.last_sync_resource_version
-        if version == self.version_checked or any(each.unfinished for each in self.informer._controllers):
+        if version == self.version_checked or any(
+            controller.unfinished for controller in self.informer._controllers
+        ):
             return
         self.version_checked = version
         assert self.informer.has_synced(), f"everything up to {version} was processed, and it has not synced"
         reached = int(version)
-        stored = self.stored()
-        for key, state in self.wanted().items():
+        stored = self.list_stored()
+        for key, state in self.list_wanted().items():
             assert int(state.version) > reached or stored.get(key) == state, f"{version} without {key}"
         for key, state in stored.items():
             gone = self.truth.deleted.get(state.uid, reached + 1) <= reached
@@ -253,22 +257,22 @@ class InformerHistory:
 
     def _is_equal(self) -> bool:
         self._check_legal()
-        wanted, fitting = self.wanted(), self.fitting()
+        wanted, fitting = self.list_wanted(), self.list_fitting()
         known = {key: state for key, state in wanted.items() if key in fitting}
-        return wanted == self.stored() and all(
+        return wanted == self.list_stored() and all(
             witness.view(fitting) == (wanted if witness.is_aware else known)
             for witness in self.witnesses
             if not witness.removed
         )
 
-    def stored(self) -> dict[str, State]:
+    def list_stored(self) -> dict[str, State]:
         """What the cache has, undecodable objects included."""
         store = self.informer.store
         return {
             obj.key: State(obj.uid, obj.resource_version) for obj in (*store.list(), *store.undecodable())
         }
 
-    def fitting(self) -> set[str]:
+    def list_fitting(self) -> set[str]:
         """The keys of the cached objects that fit their type."""
         return {obj.key for obj in self.informer.store.list()}
 
@@ -280,11 +284,11 @@ class InformerHistory:
         """The informer must send no unnecessary requests and handle every answer."""
         reflectors = self.informer.state.reflectors
         troubles = [entry for entry in self.world.history if entry.who == "storm"]
-        lists_and_watches = sum(each.lists + each.watches for each in reflectors)
+        lists_and_watches = sum(reflector.lists + reflector.watches for reflector in reflectors)
         allowed = (0.25 * self.world.now + 4 * len(troubles)) * len(reflectors) + 30
         assert lists_and_watches < allowed, f"{lists_and_watches} requests in {self.world.now:.0f} s"
         if not any("garbage" in str(trouble.what) for trouble in troubles):
-            assert not any(each.rejected for each in reflectors), "objects were rejected"
+            assert not any(reflector.rejected for reflector in reflectors), "objects were rejected"
 
     def _check_initial(self) -> None:
         for witness in self.from_the_beginning:
@@ -300,7 +304,7 @@ class InformerHistory:
         listed = {
             key for name in index.list_index_func_values("upper") for key in index.index_keys("upper", name)
         }
-        assert listed == self.fitting(), "the index is not the store's"
+        assert listed == self.list_fitting(), "the index is not the store's"
         for obj in self.informer.store.undecodable():
             assert "unfit" in obj["data"], f"{obj.key} fits"
 

@@ -84,14 +84,15 @@ def _function(tree: ast.Module, qualified: str) -> Function | None:
     """Return the function of a qualified name, or None."""
     node: ast.AST = tree
     for name in qualified.split("."):
-        found = [
-            each
-            for each in getattr(node, "body", [])
-            if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name
+        definitions = [
+            statement
+            for statement in getattr(node, "body", [])
+            if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and statement.name == name
         ]
-        if not found:
+        if not definitions:
             return None
-        node = found[-1]
+        node = definitions[-1]
     return node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
 
 
@@ -150,7 +151,7 @@ QUEUE = [
         "a change replaces what is queued for its key (delta)",
         "fifo.delta_fifo",
         "DeltaState.enqueue",
-        ReplaceCall("_appended", by="(delta,)"),
+        ReplaceCall("_with_delta", by="(delta,)"),
     ),
     Mutant(
         "a deletion of a stored object is dropped (delta)",
@@ -621,19 +622,19 @@ PROCESSOR = [
     Mutant(
         "a handler never syncs after an initial add was merged",
         "processor.backlog",
-        "merged",
+        "merge",
         ReplaceArgument("AddNotification", position=1, by="False", nth=1),
     ),
     Mutant(
         "a merged deletion is lost",
         "processor.backlog",
-        "merged",
+        "merge",
         ReplaceReturn(nth=8, by="(first,)"),
     ),
     Mutant(
         "a merged update keeps the first state",
         "processor.backlog",
-        "merged",
+        "merge",
         ReplaceReturn(nth=10, by="(first,)"),
     ),
     Mutant(

@@ -53,17 +53,17 @@ def places_in(parent: ast.AST) -> Iterator[Place]:
 
 def mentions(node: ast.AST, name: str) -> bool:
     """Whether a variable or an attribute of this name is in a node."""
-    return any(_name_of(each) == name for each in ast.walk(node))
+    return any(_name_of(part) == name for part in ast.walk(node))
 
 
-def called(node: ast.AST | None) -> str:
+def called_name(node: ast.AST | None) -> str:
     """Return the name of the function or method that a node calls or awaits; ``""`` if it calls none."""
     while isinstance(node, ast.Await | ast.YieldFrom):
         node = node.value
     return _name_of(node.func) if isinstance(node, ast.Call) else ""
 
 
-def assigned(node: ast.AST) -> list[str]:
+def assigned_names(node: ast.AST) -> list[str]:
     """Return the names of the variables, attributes and containers that a statement assigns to."""
     if isinstance(node, ast.Assign):
         targets = node.targets
@@ -71,7 +71,7 @@ def assigned(node: ast.AST) -> list[str]:
         targets = [node.target]
     else:
         return []
-    return [_name_of(each.value if isinstance(each, ast.Subscript) else each) for each in targets]
+    return [_name_of(target.value if isinstance(target, ast.Subscript) else target) for target in targets]
 
 
 def _name_of(node: ast.AST) -> str:
@@ -116,12 +116,12 @@ class AtPlace(Operator):
         return f"{self.what} {self.name!r}" if self.name else self.what
 
     def apply(self, function: Function) -> None:
-        found = [place for place in places_in(function) if self.is_place(place)]
-        if self.nth is None and len(found) > 1:
-            raise PlaceError(f"{len(found)} places, and nth does not say which: {self}")
-        if len(found) <= (self.nth or 0):
-            raise PlaceError(f"only {len(found)}, not number {self.nth}: {self}" if found else f"no {self}")
-        self.change(found[self.nth or 0])
+        places = [place for place in places_in(function) if self.is_place(place)]
+        if self.nth is None and len(places) > 1:
+            raise PlaceError(f"{len(places)} places, and nth does not say which: {self}")
+        if len(places) <= (self.nth or 0):
+            raise PlaceError(f"only {len(places)}, not number {self.nth}: {self}" if places else f"no {self}")
+        self.change(places[self.nth or 0])
 
     @abstractmethod
     def is_place(self, place: Place) -> bool:
@@ -182,7 +182,7 @@ class DropCall(AtPlace):
     what: ClassVar[str] = "statement that calls"
 
     def is_place(self, place: Place) -> bool:
-        return isinstance(place.node, ast.Expr) and called(place.node.value) == self.name
+        return isinstance(place.node, ast.Expr) and called_name(place.node.value) == self.name
 
     def change(self, place: Place) -> None:
         place.replace(*ast.parse(self.instead).body)
@@ -195,7 +195,7 @@ class DropAssignment(AtPlace):
     what: ClassVar[str] = "assignment to"
 
     def is_place(self, place: Place) -> bool:
-        return self.name in assigned(place.node)
+        return self.name in assigned_names(place.node)
 
     def change(self, place: Place) -> None:
         place.replace(ast.Pass())
@@ -235,7 +235,7 @@ class OnCall(AtPlace):
     what: ClassVar[str] = "call of"
 
     def is_place(self, place: Place) -> bool:
-        return isinstance(place.node, ast.Call) and called(place.node) == self.name
+        return isinstance(place.node, ast.Call) and called_name(place.node) == self.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,10 +296,10 @@ class ReplaceExcept(AtPlace):
 
 def _one(body: Sequence[ast.stmt], what: str, is_it: Callable[[ast.AST], bool]) -> int:
     """Return which of the statements has the node in it."""
-    found = [index for index, statement in enumerate(body) if any(map(is_it, ast.walk(statement)))]
-    if len(found) != 1:
-        raise PlaceError(f"{len(found) or 'no'} statement of its own block with a {what}")
-    return found[0]
+    indexes = [index for index, statement in enumerate(body) if any(map(is_it, ast.walk(statement)))]
+    if len(indexes) != 1:
+        raise PlaceError(f"{len(indexes) or 'no'} statement of its own block with a {what}")
+    return indexes[0]
 
 
 @dataclass(frozen=True)
@@ -316,8 +316,10 @@ class MoveBehind(Operator):
 
     def apply(self, function: Function) -> None:
         body = function.body
-        moved = _one(body, f"call of {self.name!r}", lambda each: called(each) == self.name)
-        target = _one(body, f"assignment to {self.behind!r}", lambda each: self.behind in assigned(each))
+        moved = _one(body, f"call of {self.name!r}", lambda node: called_name(node) == self.name)
+        target = _one(
+            body, f"assignment to {self.behind!r}", lambda node: self.behind in assigned_names(node)
+        )
         if moved >= target:
             raise PlaceError(f"no call of {self.name!r} before the assignment to {self.behind!r}")
         body.insert(target, body.pop(moved))

@@ -72,7 +72,7 @@ class Tally(msgspec.Struct):
     def lines(self) -> Iterator[str]:
         """A table."""
         yield f"{self.histories:12,} histories, of the seeds {self.first} to {self.next - 1}"
-        yield f"{len(self.failures):12,} failed {[each.seed for each in self.failures] or ''}".rstrip()
+        yield f"{len(self.failures):12,} failed {[failure.seed for failure in self.failures] or ''}".rstrip()
         yield f"{self.rate:12,.0f} a second of CPU"
         yield f"{self.memory:12,.0f} MB of memory at most"
         for name, count in sorted(self.happened.items(), key=lambda item: (TROUBLE in item[0], -item[1])):
@@ -92,17 +92,17 @@ class Tally(msgspec.Struct):
 
 def happenings(outcome: Outcome) -> Counter[str]:
     """Count what happened in a history, for `Tally.happened`."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for _, who, what in outcome.history:
         first = who.partition(" ")[0]
         if who == "setting":
-            found[f"with a {getattr(what, 'queue', None)} queue"] += 1
+            counts[f"with a {getattr(what, 'queue', None)} queue"] += 1
         elif first == "storm":
             _, numbered, trouble = str(what).partition("] ")
-            found[f"{TROUBLE}{trouble}"] += bool(numbered)
+            counts[f"{TROUBLE}{trouble}"] += bool(numbered)
         elif first in _NAMES:
-            found[_NAMES[first]] += 1
+            counts[_NAMES[first]] += 1
     entries = outcome.history.entries
     hours: dict[str, Any] = {HOURS: entries[-1].time / 3600 if entries else 0.0}
-    found.update(hours)
-    return +found
+    counts.update(hours)
+    return +counts

@@ -28,7 +28,7 @@ async def nothing(*args: Any, **options: Any) -> None:
     """Do nothing, in place of the real function."""
 
 
-def told_all(processor: Any, notifications: Any, listeners: Any = None) -> None:
+def notify_all(processor: Any, notifications: Any, listeners: Any = None) -> None:
     for listener in processor.listeners:
         listener.add_all(notifications)
 
@@ -50,12 +50,12 @@ BUGS: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     "synced too early, real": (RealState, "has_synced", lambda self: self.populated, "has_synced without"),
     "synced before the informer": (ProcessorListener, "has_synced", lambda self: True, "before the informer"),
     "never synced": (SharedIndexInformer, "has_synced", lambda self: False, "it has not synced"),
-    "resyncs for all": (Processor, "distribute_all", told_all, "that is none"),
+    "resyncs for all": (Processor, "distribute_all", notify_all, "that is none"),
     "no back-off": (Reflector, "_back_off", at_once, "requests in"),
     "handlers come too late": (
         ProcessorListener,
         "add_all",
-        lambda self, each: None,
+        lambda self, request: None,
         "without|does not know|was None",
     ),
 }
@@ -68,6 +68,6 @@ def test_checks_find_a_planted_bug(bug: str, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr("aioinformer.informer.shared_informer.finish", instead)
     else:
         monkeypatch.setattr(place, name, instead)
-    found = next(error for seed in range(SEEDS) if (error := history_of(seed).error) is not None)
-    with pytest.raises(type(found), match=message):
-        raise found
+    first = next(error for seed in range(SEEDS) if (error := history_of(seed).error) is not None)
+    with pytest.raises(type(first), match=message):
+        raise first

@@ -28,18 +28,18 @@ def _quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("seeds", PORTIONS, ids=lambda seeds: str(seeds.start))
 def test_informer_histories_are_correct(seeds: range) -> None:
-    found = explore(seeds)
-    assert not found.failures, "replay one by: make simulate SEED=…"
+    tally = explore(seeds)
+    assert not tally.failures, "replay one by: make simulate SEED=…"
 
 
 def test_settings_cover_all_options() -> None:
     settings = [setting(seed) for seed in range(500)]
-    assert {each.queue for each in settings} == set(QUEUES)
-    assert {each.options["use_watch_list"] for each in settings} == {None, True, False}
-    assert {len(each.namespaces) for each in settings} == {0, 1, 2}
-    assert {bool(each.resync) for each in settings} == {True, False}
-    assert {len(each.handlers) for each in settings} == {1, 2, 3}
-    assert {each.cancelled is None for each in settings} == {True, False}
+    assert {drawn.queue for drawn in settings} == set(QUEUES)
+    assert {drawn.options["use_watch_list"] for drawn in settings} == {None, True, False}
+    assert {len(drawn.namespaces) for drawn in settings} == {0, 1, 2}
+    assert {bool(drawn.resync) for drawn in settings} == {True, False}
+    assert {len(drawn.handlers) for drawn in settings} == {1, 2, 3}
+    assert {drawn.cancelled is None for drawn in settings} == {True, False}
 
 
 def test_history_is_reproducible() -> None:
@@ -48,11 +48,11 @@ def test_history_is_reproducible() -> None:
 
 
 def test_history_is_reproducible_in_another_process() -> None:
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.testing.simulation.campaign", "--seed", "11"],
         env={**os.environ, "PYTHONHASHSEED": "12345"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.rstrip("\n") == history_of(11).history.text()
+    assert process.stdout.rstrip("\n") == history_of(11).history.text()

@@ -58,7 +58,7 @@ def test_without_a_seed_tasks_run_as_they_became_ready() -> None:
 def test_seed_determines_the_order_of_tasks() -> None:
     orders = {seed: run(order(), seed) for seed in range(200)}
     assert orders == {seed: run(order(), seed) for seed in range(200)}
-    assert len({tuple(each) for each in orders.values()}) > 60  # of 120
+    assert len({tuple(names) for names in orders.values()}) > 60  # of 120
 
 
 def test_timers_of_one_moment_are_shuffled_too() -> None:

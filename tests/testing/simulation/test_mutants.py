@@ -65,7 +65,7 @@ def test_survivors_are_explained() -> None:
 def test_operator_changes_its_place_only(before: str, operator: Operator, after: str, tmp_path: Path) -> None:
     def function(code: str) -> str:
         return "class A:\n\n    async def f(self):\n" + "\n".join(
-            f"        {each}" for each in code.splitlines()
+            f"        {line}" for line in code.splitlines()
         )
 
     (tmp_path / "module.py").write_text(function(before))

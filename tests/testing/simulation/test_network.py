@@ -8,12 +8,12 @@ from aioinformer import ApiError, ListOptions, ListWatch, TransportError
 from aioinformer.client.transport import ByteStream
 from aioinformer.errors import ClientClosedError, IdleTimeoutError
 from aioinformer.testing import Simulation, simulate
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 MAPS = "/api/v1/configmaps"
 
 
-async def watched(world: Simulation, **query: str) -> ByteStream:
+async def open_watch(world: Simulation, **query: str) -> ByteStream:
     return await world.client.stream(MAPS, [("watch", "true"), *query.items()])
 
 
@@ -29,19 +29,19 @@ async def read_lines(stream: ByteStream, count: int) -> list[bytes]:
     return data.splitlines()
 
 
-@simulated
+@simulate_scenario
 async def test_list_is_complete_despite_split_chunks(world: Simulation) -> None:
     create(world, *"abcdefgh")
     world.network.torn = 1.0
-    found = await ListWatch.for_resource(world.client, "v1", "configmaps").list(ListOptions(limit=3))
-    assert len(found.items) == 3
-    assert found.continue_token
+    page = await ListWatch.for_resource(world.client, "v1", "configmaps").list(ListOptions(limit=3))
+    assert len(page.items) == 3
+    assert page.continue_token
 
 
-@simulated
+@simulate_scenario
 async def test_data_on_a_connection_arrives_in_order(world: Simulation) -> None:
     world.network.latency = (0.001, 10.0)
-    stream = await watched(world)
+    stream = await open_watch(world)
     names = [f"n{number:02}" for number in range(50)]
     for name in names:
         create(world, name)
@@ -51,7 +51,7 @@ async def test_data_on_a_connection_arrives_in_order(world: Simulation) -> None:
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_refused_request_is_an_api_error(world: Simulation) -> None:
     with pytest.raises(ApiError, match="404"):
         await world.client.get("/api/v1/nothings")
@@ -61,7 +61,7 @@ async def test_refused_request_is_an_api_error(world: Simulation) -> None:
     assert raised.value.retry_after == 7
 
 
-@simulated
+@simulate_scenario
 async def test_a_refused_connection_is_a_transport_error(world: Simulation) -> None:
     world.server.faults.refuse()
     with pytest.raises(TransportError, match="refused"):
@@ -70,26 +70,26 @@ async def test_a_refused_connection_is_a_transport_error(world: Simulation) -> N
     assert b"items" in await world.client.get(MAPS)
 
 
-@simulated
+@simulate_scenario
 async def test_a_cut_connection_ends_its_stream_with_an_error(world: Simulation) -> None:
-    stream = await watched(world)
+    stream = await open_watch(world)
     assert world.server.faults.cut_connections() == 1
     with pytest.raises(TransportError, match="broke off"):
         await anext(stream)
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_clean_end_is_no_error(world: Simulation) -> None:
-    stream = await watched(world)
+    stream = await open_watch(world)
     world.server.faults.drop_watches()
     with pytest.raises(StopAsyncIteration):
         await anext(stream)
 
 
-@simulated
+@simulate_scenario
 async def test_cut_in_mid_line_raises_after_half_a_line(world: Simulation) -> None:
-    stream = await watched(world)
+    stream = await open_watch(world)
     create(world, "a")
     world.server.faults.drop_watches(mid_line=True)
     data = b""
@@ -101,9 +101,9 @@ async def test_cut_in_mid_line_raises_after_half_a_line(world: Simulation) -> No
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_silent_connection_never_ends(world: Simulation) -> None:
-    stream = await watched(world)
+    stream = await open_watch(world)
     assert world.network.silence() == 1
     create(world, "a")
     with pytest.raises(TimeoutError):
@@ -112,7 +112,7 @@ async def test_silent_connection_never_ends(world: Simulation) -> None:
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_idle_timeout_detects_silence(world: Simulation) -> None:
     stream = await world.client.stream(MAPS, [("watch", "true")], idle_timeout=30)
     began = world.now
@@ -123,7 +123,7 @@ async def test_idle_timeout_detects_silence(world: Simulation) -> None:
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_missing_answer_times_out(world: Simulation) -> None:
     world.server.faults.freeze()
     with pytest.raises(TransportError, match="timed out"):
@@ -131,9 +131,9 @@ async def test_missing_answer_times_out(world: Simulation) -> None:
     world.server.faults.thaw()
 
 
-@simulated
+@simulate_scenario
 async def test_a_stall_delays_and_loses_nothing(world: Simulation) -> None:
-    stream = await watched(world)
+    stream = await open_watch(world)
     began = world.now
     world.network.stall(20)
     create(world, "a", "b")
@@ -142,11 +142,11 @@ async def test_a_stall_delays_and_loses_nothing(world: Simulation) -> None:
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_late_closing_bookmark_comes_after_meanwhile_changes(world: Simulation) -> None:
     create(world, "a", "b")
     world.network.late_closing = 8.0
-    stream = await watched(
+    stream = await open_watch(
         world, sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
     )
     await read_lines(stream, 2)
@@ -162,19 +162,19 @@ async def test_late_closing_bookmark_comes_after_meanwhile_changes(world: Simula
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_a_duplicate_is_the_same_line_again(world: Simulation) -> None:
     world.network.duplicates = 1
-    stream = await watched(world)
+    stream = await open_watch(world)
     create(world, "a")
     first, second = await read_lines(stream, 2)
     assert first == second
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_a_cancelled_read_loses_nothing(world: Simulation) -> None:
-    stream = await watched(world)
+    stream = await open_watch(world)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
             await anext(stream)
@@ -183,9 +183,9 @@ async def test_a_cancelled_read_loses_nothing(world: Simulation) -> None:
     await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_closing_the_client_ends_its_streams(world: Simulation) -> None:
-    stream = await watched(world)
+    stream = await open_watch(world)
     await world.client.close()
     with pytest.raises((TransportError, StopAsyncIteration)):
         await anext(stream)
@@ -194,10 +194,10 @@ async def test_closing_the_client_ends_its_streams(world: Simulation) -> None:
     assert world.server.open_watches == 0 or world.network.unclosed == []
 
 
-@simulated
+@simulate_scenario
 async def test_a_restart_keeps_the_objects_and_cuts_connections(world: Simulation) -> None:
     create(world, "a")
-    stream = await watched(world, resourceVersion=str(world.server.resource_version))
+    stream = await open_watch(world, resourceVersion=str(world.server.resource_version))
     await world.server.restart()
     with pytest.raises(TransportError):
         await anext(stream)

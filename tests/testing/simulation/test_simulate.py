@@ -25,7 +25,7 @@ from aioinformer import (
 from aioinformer.reflector import reflector
 from aioinformer.testing import TROUBLES, APIServer, Simulation, SimulationError, simulate
 from aioinformer.testing.simulation import DeadlockError, History, LeakError, VirtualTimeoutError, shrink
-from tests.informer.subject import cached
+from tests.informer.subject import versions_in_cache
 
 
 def informer_of(world: Simulation, **options: Any) -> SharedIndexInformer[KubeObject]:
@@ -59,7 +59,9 @@ async def stormy(world: Simulation) -> None:
             if world.happens("writer", number):
                 put(world, world.random.choice("abc"), number)
         await storm
-        await world.eventually(lambda: cached(informer) == world.server.snapshot("v1", "configmaps"))
+        await world.eventually(
+            lambda: versions_in_cache(informer) == world.server.snapshot("v1", "configmaps")
+        )
 
 
 def test_the_same_seed_gives_the_same_history() -> None:
@@ -82,7 +84,9 @@ def test_an_informer_survives_each_trouble(trouble: str) -> None:
                 await asyncio.sleep(3)
                 put(world, world.random.choice("abc"), number)
             await storm
-            await world.eventually(lambda: cached(informer) == world.server.snapshot("v1", "configmaps"))
+            await world.eventually(
+                lambda: versions_in_cache(informer) == world.server.snapshot("v1", "configmaps")
+            )
 
     struck = 0
     for seed in range(10):
@@ -168,9 +172,9 @@ def test_incomplete_shrinking_is_reported(monkeypatch: pytest.MonkeyPatch) -> No
             simulate(scenario, skip=skip)
         return str(raised.value.__notes__[0])
 
-    told = note(range(50, 100))
-    assert "; shrinking stopped after " in told
-    assert ", and continues from this skip\n" in told
+    noted = note(range(50, 100))
+    assert "; shrinking stopped after " in noted
+    assert ", and continues from this skip\n" in noted
     monkeypatch.setattr(shrink, "RUNS", 500)
     assert "of which 2 suffice\n" in note(range(50, 100))
 
@@ -397,8 +401,8 @@ def test_the_servers_clock_is_virtual() -> None:
         await asyncio.sleep(3600)
         put(world, "b", 1)
         stamps = [
-            time.strptime(each["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")
-            for each in world.server.list("v1", "configmaps")
+            time.strptime(config_map["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")
+            for config_map in world.server.list("v1", "configmaps")
         ]
         assert time.mktime(stamps[1]) - time.mktime(stamps[0]) == 3600
         assert calendar.timegm(stamps[1]) == int(world.wall())
@@ -431,8 +435,8 @@ def test_logged_error_shows_its_traceback() -> None:
             await asyncio.sleep(1)
 
     line = fails.__code__.co_firstlineno + 1
-    (told,) = (str(entry.what) for entry in simulate(scenario) if entry.who == "log")
-    assert told.endswith(f" > {fails.__qualname__} (test_simulate.py:{line})")
+    (message,) = (str(entry.what) for entry in simulate(scenario) if entry.who == "log")
+    assert message.endswith(f" > {fails.__qualname__} (test_simulate.py:{line})")
 
 
 def test_it_cannot_run_inside_an_event_loop() -> None:

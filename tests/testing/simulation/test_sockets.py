@@ -21,7 +21,7 @@ from aioinformer import (
 )
 from aioinformer.testing import Simulation, SimulationError, simulate
 from aioinformer.testing.simulation import LeakError
-from tests.virtual_time import simulated
+from tests.virtual_time import simulate_scenario
 
 MAPS = "/api/v1/configmaps"
 
@@ -36,7 +36,7 @@ def config_map(name: str, **data: str) -> Any:
     return kubernetes.V1ConfigMap(metadata=kubernetes.V1ObjectMeta(name=name), data=data)
 
 
-@simulated
+@simulate_scenario
 async def test_kubernetes_asyncio_reads_and_writes(world: Simulation) -> None:
     async with api_of(world) as api_client:
         core = kubernetes.CoreV1Api(api_client)
@@ -48,13 +48,13 @@ async def test_kubernetes_asyncio_reads_and_writes(world: Simulation) -> None:
         assert (await core.list_namespaced_config_map("default")).items == []
 
 
-@simulated
+@simulate_scenario
 async def test_httpx_reads(world: Simulation) -> None:
     async with httpx.AsyncClient() as client:
         assert (await client.get(world.server.url + MAPS)).json()["items"] == []
 
 
-@simulated
+@simulate_scenario
 async def test_client_from_url_uses_the_simulated_sockets(world: Simulation) -> None:
     world.server.create("v1", "configmaps", {"metadata": {"name": "a"}})
     async with Client.from_url(world.server.url) as client, SharedInformerFactory(client) as factory:
@@ -66,7 +66,7 @@ async def test_client_from_url_uses_the_simulated_sockets(world: Simulation) -> 
         await world.eventually(lambda: len(maps.store) == 2, within=1)
 
 
-@simulated
+@simulate_scenario
 async def test_refused(world: Simulation) -> None:
     world.server.faults.refuse()
     async with aiohttp.ClientSession() as session:
@@ -74,7 +74,7 @@ async def test_refused(world: Simulation) -> None:
             await session.get(world.server.url + MAPS)
 
 
-@simulated
+@simulate_scenario
 async def test_a_cut_connection_ends_its_answer(world: Simulation) -> None:
     async with Client.from_url(world.server.url) as client:
         stream = await client.stream(MAPS, [("watch", "true")])
@@ -84,7 +84,7 @@ async def test_a_cut_connection_ends_its_answer(world: Simulation) -> None:
         await stream.aclose()
 
 
-@simulated
+@simulate_scenario
 async def test_an_answer_cut_off_in_the_middle_is_an_error(world: Simulation) -> None:
     for name in "abcdef":
         world.server.create("v1", "configmaps", {"metadata": {"name": name}})
@@ -95,7 +95,7 @@ async def test_an_answer_cut_off_in_the_middle_is_an_error(world: Simulation) ->
         assert (await client.get_json(MAPS))["items"]
 
 
-@simulated
+@simulate_scenario
 async def test_silent_connection_never_ends(world: Simulation) -> None:
     patience = aiohttp.ClientTimeout(total=None, sock_read=100)
     async with (
@@ -110,7 +110,7 @@ async def test_silent_connection_never_ends(world: Simulation) -> None:
         assert world.now - began == pytest.approx(100, abs=2)
 
 
-@simulated
+@simulate_scenario
 async def test_a_stall_delays_and_loses_nothing(world: Simulation) -> None:
     async with Client.from_url(world.server.url) as client:
         stream = await client.stream(MAPS, [("watch", "true")])
@@ -131,7 +131,7 @@ async def _rest(stream: Any) -> bytes:
         return b""
 
 
-@simulated
+@simulate_scenario
 async def test_closing_one_end_closes_the_other(world: Simulation) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", world.server.port)
     writer.write(b"GET /api/v1/configmaps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -142,7 +142,7 @@ async def test_closing_one_end_closes_the_other(world: Simulation) -> None:
     await writer.wait_closed()
 
 
-@simulated
+@simulate_scenario
 async def test_paused_reading_delays_data(world: Simulation) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", world.server.port, limit=100)
     for name in "abcdefgh":
@@ -189,7 +189,7 @@ def test_operator_run_is_reproducible() -> None:
                 try:
                     names = {obj.metadata.name for obj in source.store.list()}
                     there = await core.list_namespaced_config_map("target", _request_timeout=10)
-                    for name in sorted(names - {each.metadata.name for each in there.items}):
+                    for name in sorted(names - {item.metadata.name for item in there.items}):
                         await core.create_namespaced_config_map(
                             "target", config_map(name), _request_timeout=10
                         )

@@ -82,9 +82,9 @@ def test_an_event_is_one_object_in_both_groups() -> None:
     core = server.get("v1", "events", "new", "team")
     assert (core["apiVersion"], core["involvedObject"], core["reportingComponent"]) == ("v1", about, "a/b")
     for group in ("v1", "events.k8s.io/v1"):
-        assert [each["metadata"]["name"] for each in server.list(group, "events")] == ["new", "old"]
+        assert [event["metadata"]["name"] for event in server.list(group, "events")] == ["new", "old"]
     selected = server.list("events.k8s.io/v1", "events", field_selector="regarding.name=a,type=Normal")
-    assert [each["metadata"]["name"] for each in selected] == ["new"]
+    assert [event["metadata"]["name"] for event in selected] == ["new"]
     server.delete("events.k8s.io/v1", "events", "old", "team")
     assert len(server.snapshot("v1", "events")) == 1
 

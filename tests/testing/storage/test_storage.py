@@ -7,32 +7,32 @@ from aioinformer.testing.http.views import plain_view
 from aioinformer.testing.objects import Object
 from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.storage.builtin import BUILTIN
-from aioinformer.testing.storage.codec import load, reversioned, store
-from aioinformer.testing.storage.storage import Collection, EventLog, Storage, StoredEvent, StoredObject
+from aioinformer.testing.storage.codec import load, store, with_version
+from aioinformer.testing.storage.storage import EventLog, Storage, StoredCollection, StoredEvent, StoredObject
 
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
 
 
-def stored(name: str, version: int, namespace: str = "ns", **content: object) -> StoredObject:
+def make_stored(name: str, version: int, namespace: str = "ns", **content: object) -> StoredObject:
     metadata = {"name": name, "namespace": namespace, "uid": name, "resourceVersion": str(version)}
     return store(CONFIGMAPS, {"metadata": metadata, **content})
 
 
 def event(version: int, current: StoredObject | None, previous: StoredObject | None) -> StoredEvent:
-    return StoredEvent(version, current, previous, lambda old, new: reversioned(CONFIGMAPS, old, new))
+    return StoredEvent(version, current, previous, lambda old, new: with_version(CONFIGMAPS, old, new))
 
 
 class Objects:
     """Changes a collection in the shortest way."""
 
     def __init__(self, history: int = 100, buffer: int = 100) -> None:
-        self.collection = Collection(history, buffer)
+        self.collection = StoredCollection(history, buffer)
         self.version = 0
 
     def put(self, name: str, namespace: str = "ns") -> None:
         self.version += 1
-        new = stored(name, self.version, namespace)
+        new = make_stored(name, self.version, namespace)
         self.collection.apply(event(self.version, new, self.collection.objects.get(new.key)))
 
     def drop(self, name: str) -> None:
@@ -40,8 +40,8 @@ class Objects:
         self.collection.apply(event(self.version, None, self.collection.objects[f"ns/{name}"]))
 
     def at(self, version: int, namespace: str = "", start: str = "") -> list[tuple[str, int]]:
-        found = self.collection.at(version, namespace, start)
-        return [(each.key, each.resource_version) for each in found]
+        objects = self.collection.at(version, namespace, start)
+        return [(listed.key, listed.resource_version) for listed in objects]
 
 
 def test_a_builtin_is_written_in_the_order_of_the_real_server() -> None:
@@ -117,7 +117,7 @@ def test_the_log_is_read_by_position_and_by_version() -> None:
     position = log.after(2)
     events = log.since(position, 10)
     assert events is not None
-    assert [(each.type, each.key) for each in events] == [("ADDED", "ns/c"), ("ADDED", "ns/d")]
+    assert [(logged.type, logged.key) for logged in events] == [("ADDED", "ns/c"), ("ADDED", "ns/d")]
     assert log.since(log.end, 10) == []
     assert log.since(0, 1) == log.since(0, 4)[:1]  # type: ignore[index]
 
@@ -126,7 +126,7 @@ def test_history_is_limited() -> None:
     log = EventLog(history=3, buffer=5)
     assert log.floor == 0
     for version in range(1, 30):
-        log.append(event(version, stored("a", version), None))
+        log.append(event(version, make_stored("a", version), None))
     assert log.floor == 26
     assert log.since(log.end - 5, 9) is not None
     assert log.since(log.end - 6, 9) is None
@@ -135,12 +135,12 @@ def test_history_is_limited() -> None:
 
 def test_no_history_at_all() -> None:
     log = EventLog(history=0, buffer=5)
-    log.append(event(7, stored("a", 7), None))
+    log.append(event(7, make_stored("a", 7), None))
     assert log.floor == 7
 
 
 def test_an_event_is_encoded_once() -> None:
-    change = event(2, stored("a", 2), stored("a", 1))
+    change = event(2, make_stored("a", 2), make_stored("a", 1))
     view = plain_view(CONFIGMAPS, JSON)
     line, frame = change.line(view), change.line(plain_view(CONFIGMAPS, PROTOBUF))
     assert line.startswith(b'{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{')
@@ -152,7 +152,7 @@ def test_an_event_is_encoded_once() -> None:
 
 
 def test_a_deletion_shows_the_last_state_with_its_own_version() -> None:
-    gone = event(9, None, stored("a", 1, data={"k": "v"}))
+    gone = event(9, None, make_stored("a", 1, data={"k": "v"}))
     assert gone.type == "DELETED"
     line = gone.line(plain_view(CONFIGMAPS, JSON))
     assert b'"resourceVersion":"9"' in line
@@ -183,7 +183,7 @@ def test_restarted_history_keeps_the_objects() -> None:
     storage = Storage()
     storage.begin("example.com", "caves")
     first = storage.collection("example.com", "caves")
-    entry = stored("a", storage.next_version())
+    entry = make_stored("a", storage.next_version())
     first.apply(event(1, entry, None))
     storage.begin("example.com", "caves")
     second = storage.collection("example.com", "caves")

@@ -40,8 +40,8 @@ async def test_rollout_status_ends(kubectl: Kubectl, plural: str, manifest: str)
         await kubectl("apply", "-f", "-", stdin=manifest.replace("app:1", image))
         await kubectl("rollout", "status", f"{plural}/web", "--timeout=20s")
         pods = kubectl.server.list("v1", "pods")
-        assert {each["spec"]["containers"][0]["image"] for each in pods} == {image}
-        assert {each["status"]["phase"] for each in pods} == {"Running"}
+        assert {pod["spec"]["containers"][0]["image"] for pod in pods} == {image}
+        assert {pod["status"]["phase"] for pod in pods} == {"Running"}
     if plural != "daemonset":
         await kubectl("scale", f"{plural}/web", "--replicas=1")
         await kubectl("rollout", "status", f"{plural}/web", "--timeout=20s")
@@ -56,7 +56,7 @@ async def test_rollout_is_undone(kubectl: Kubectl) -> None:
         await kubectl("rollout", "status", "deployment/web", "--timeout=20s")
     await kubectl("rollout", "undo", "deployment/web")
     await kubectl("rollout", "status", "deployment/web", "--timeout=20s")
-    images = {each["spec"]["containers"][0]["image"] for each in kubectl.server.list("v1", "pods")}
+    images = {pod["spec"]["containers"][0]["image"] for pod in kubectl.server.list("v1", "pods")}
     assert images == {"app:1"}
     history = await kubectl("rollout", "history", "deployment/web")
     assert [line.split()[0] for line in history.strip().splitlines()[2:]] == ["2", "3"]

@@ -37,16 +37,16 @@ def workload(name: str, replicas: int | None = 2, image: str = "web:1", **spec: 
 
 
 def phases(server: APIServer) -> list[str]:
-    return [each["status"]["phase"] for each in server.list("v1", "pods")]
+    return [pod["status"]["phase"] for pod in server.list("v1", "pods")]
 
 
 def images(server: APIServer) -> set[str]:
-    return {each["spec"]["containers"][0]["image"] for each in server.list("v1", "pods")}
+    return {pod["spec"]["containers"][0]["image"] for pod in server.list("v1", "pods")}
 
 
 def status(server: APIServer, plural: str, name: str = "web", group: str = "apps/v1") -> Object:
-    found: Object = server.get(group, plural, name)["status"]
-    return found
+    content: Object = server.get(group, plural, name)["status"]
+    return content
 
 
 def update_image(server: APIServer, plural: str, image: str) -> None:
@@ -56,11 +56,11 @@ def update_image(server: APIServer, plural: str, image: str) -> None:
 
 async def test_deployment_makes_a_replica_set_makes_pods(server: APIServer) -> None:
     server.create("apps/v1", "deployments", workload("web", 3))
-    assert [each["spec"]["replicas"] for each in server.list("apps/v1", "replicasets")] == [3]
+    assert [replica_set["spec"]["replicas"] for replica_set in server.list("apps/v1", "replicasets")] == [3]
     assert phases(server) == ["Running"] * 3
-    found = status(server, "deployments")
-    assert found["availableReplicas"] == found["updatedReplicas"] == 3
-    assert {each["type"]: each["status"] for each in found["conditions"]} == {
+    deployment_status = status(server, "deployments")
+    assert deployment_status["availableReplicas"] == deployment_status["updatedReplicas"] == 3
+    assert {condition["type"]: condition["status"] for condition in deployment_status["conditions"]} == {
         "Available": "True",
         "Progressing": "True",
     }
@@ -80,7 +80,9 @@ async def test_deployment_rolls_out(server: APIServer, strategy: str) -> None:
     server.create("apps/v1", "deployments", workload("web", 4, strategy={"type": strategy}))
     update_image(server, "deployments", "web:2")
     assert images(server) == {"web:2"}
-    assert sorted(each["spec"]["replicas"] for each in server.list("apps/v1", "replicasets")) == [0, 4]
+    assert sorted(
+        replica_set["spec"]["replicas"] for replica_set in server.list("apps/v1", "replicasets")
+    ) == [0, 4]
     assert status(server, "deployments")["updatedReplicas"] == 4
 
 
@@ -108,7 +110,7 @@ async def test_deleted_pod_is_replaced(server: APIServer) -> None:
     server.create("apps/v1", "deployments", workload("web", 2))
     first = server.list("v1", "pods")[0]["metadata"]["name"]
     server.delete("v1", "pods", first)
-    names = [each["metadata"]["name"] for each in server.list("v1", "pods")]
+    names = [pod["metadata"]["name"] for pod in server.list("v1", "pods")]
     assert len(names) == 2
     assert first not in names
 
@@ -123,28 +125,28 @@ async def test_start_takes_its_delay(server: APIServer) -> None:
 async def test_stateful_set_is_ordered(server: APIServer) -> None:
     failure = server.workloads.fail("default/web-1")
     server.create("apps/v1", "statefulsets", workload("web", 3, serviceName="web"))
-    assert [each["metadata"]["name"] for each in server.list("v1", "pods")] == ["web-0", "web-1"]
+    assert [pod["metadata"]["name"] for pod in server.list("v1", "pods")] == ["web-0", "web-1"]
     failure.remove()
     await eventually(lambda: status(server, "statefulsets").get("readyReplicas") == 3)
     update_image(server, "statefulsets", "web:2")
     assert images(server) == {"web:2"}
-    found = status(server, "statefulsets")
-    assert found["currentRevision"] == found["updateRevision"]
+    set_status = status(server, "statefulsets")
+    assert set_status["currentRevision"] == set_status["updateRevision"]
     server.patch("apps/v1", "statefulsets", "web", {"spec": {"replicas": 1}})
-    assert [each["metadata"]["name"] for each in server.list("v1", "pods")] == ["web-0"]
+    assert [pod["metadata"]["name"] for pod in server.list("v1", "pods")] == ["web-0"]
 
 
 async def test_daemon_set_follows_nodes(server: APIServer) -> None:
     server.create("v1", "nodes", {"metadata": {"name": "a"}})
     server.create("apps/v1", "daemonsets", workload("web", None))
     server.create("v1", "nodes", {"metadata": {"name": "b"}})
-    assert sorted(each["spec"]["nodeName"] for each in server.list("v1", "pods")) == ["a", "b"]
+    assert sorted(pod["spec"]["nodeName"] for pod in server.list("v1", "pods")) == ["a", "b"]
     update_image(server, "daemonsets", "web:2")
     assert images(server) == {"web:2"}
     assert status(server, "daemonsets")["numberReady"] == 2
 
 
-async def test_name_in_use_is_told_in_the_status(server: APIServer) -> None:
+async def test_name_in_use_is_reported_in_the_status(server: APIServer) -> None:
     server.create("v1", "pods", {"metadata": {"name": "web-0"}, "spec": {"containers": []}})
     server.create("apps/v1", "statefulsets", workload("web", 1, serviceName="web"))
     (failure,) = status(server, "statefulsets")["conditions"]
@@ -161,7 +163,7 @@ async def test_namespace_is_emptied(server: APIServer) -> None:
     server.create("batch/v1", "jobs", JOB, namespace="shop")
     server.delete("v1", "namespaces", "shop")
     assert phases(server) == []
-    assert all(each["metadata"]["name"] != "shop" for each in server.list("v1", "namespaces"))
+    assert all(namespace["metadata"]["name"] != "shop" for namespace in server.list("v1", "namespaces"))
 
 
 JOB: Object = {
@@ -179,18 +181,18 @@ JOB: Object = {
 
 async def test_job_completes(server: APIServer) -> None:
     server.create("batch/v1", "jobs", JOB)
-    found = status(server, "jobs", "once", "batch/v1")
-    assert found["succeeded"] == 3
-    assert found["conditions"][-1]["type"] == "Complete"
+    job_status = status(server, "jobs", "once", "batch/v1")
+    assert job_status["succeeded"] == 3
+    assert job_status["conditions"][-1]["type"] == "Complete"
     assert phases(server) == ["Succeeded"] * 3
 
 
 async def test_job_fails_after_its_backoff_limit(server: APIServer) -> None:
     server.workloads.fail("default/once-*")
     server.create("batch/v1", "jobs", JOB)
-    found = status(server, "jobs", "once", "batch/v1")
-    assert found["failed"] >= 2
-    assert found["conditions"][-1]["type"] == "Failed"
+    job_status = status(server, "jobs", "once", "batch/v1")
+    assert job_status["failed"] >= 2
+    assert job_status["conditions"][-1]["type"] == "Failed"
 
 
 CRON_JOB: Object = {
@@ -208,7 +210,7 @@ async def test_cron_job_makes_a_job_on_command(server: APIServer) -> None:
 
     def succeeded() -> list[str]:
         jobs = server.list("batch/v1", "jobs")
-        return [each["metadata"]["name"] for each in jobs if (each["status"] or {}).get("succeeded")]
+        return [job["metadata"]["name"] for job in jobs if (job["status"] or {}).get("succeeded")]
 
     names = [server.workloads.fire("default/nightly") for _ in range(3)]
     assert len(set(names)) == 3
@@ -225,7 +227,7 @@ async def test_cron_job_follows_its_concurrency_policy(server: APIServer, policy
     first, second = (server.workloads.fire("default/nightly") for _ in range(2))
     assert (second == "") == (policy == "Forbid")
     await eventually(lambda: len(status(server, "cronjobs", "nightly", "batch/v1").get("active", ())) == made)
-    remaining = {each["metadata"]["name"] for each in server.list("batch/v1", "jobs")}
+    remaining = {job["metadata"]["name"] for job in server.list("batch/v1", "jobs")}
     assert remaining == {"Allow": {first, second}, "Forbid": {first}, "Replace": {second}}[policy]
 
 
@@ -250,8 +252,8 @@ async def test_stateful_set_keeps_its_claims(server: APIServer) -> None:
     made = workload("web", 2, serviceName="web", volumeClaimTemplates=[CLAIM])
     server.create("apps/v1", "statefulsets", made)
     claims = server.list("v1", "persistentvolumeclaims")
-    assert [each["metadata"]["name"] for each in claims] == ["data-web-0", "data-web-1"]
-    assert [each["status"]["phase"] for each in claims] == ["Bound"] * 2
+    assert [claim["metadata"]["name"] for claim in claims] == ["data-web-0", "data-web-1"]
+    assert [claim["status"]["phase"] for claim in claims] == ["Bound"] * 2
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-web-1"}}
     assert volume in server.get("v1", "pods", "web-1")["spec"]["volumes"]
     server.patch("apps/v1", "statefulsets", "web", {"spec": {"replicas": 1}})
@@ -264,7 +266,7 @@ async def test_partition_holds_an_update_back(server: APIServer) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     server.create("apps/v1", "statefulsets", workload("web", 3, serviceName="web", updateStrategy=strategy))
     update_image(server, "statefulsets", "web:2")
-    used = [each["spec"]["containers"][0]["image"] for each in server.list("v1", "pods")]
+    used = [pod["spec"]["containers"][0]["image"] for pod in server.list("v1", "pods")]
     assert used == ["web:1", "web:1", "web:2"]
 
 
@@ -274,14 +276,14 @@ async def test_pod_waits_for_its_claim(server: APIServer) -> None:
     )
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {"containers": [], "volumes": volumes}})
-    found = server.get("v1", "pods", "web")
-    assert found["status"]["conditions"][0]["reason"] == "Unschedulable"
+    pod = server.get("v1", "pods", "web")
+    assert pod["status"]["conditions"][0]["reason"] == "Unschedulable"
     for name, size in (("small", "500Mi"), ("large", "5Gi"), ("fitting", "1Gi")):
         volume = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/"}}
         server.create("v1", "persistentvolumes", {"metadata": {"name": name}, "spec": volume})
         assert phases(server) == (["Pending"] if name == "small" else ["Running"])
     assert server.get("v1", "persistentvolumeclaims", "data")["spec"]["volumeName"] == "large"
-    available = [each["status"]["phase"] for each in server.list("v1", "persistentvolumes")]
+    available = [obj["status"]["phase"] for obj in server.list("v1", "persistentvolumes")]
     assert sorted(available) == ["Available", "Available", "Bound"]
 
 
@@ -303,13 +305,13 @@ async def test_service_has_the_addresses_of_its_ready_pods(server: APIServer) ->
 
     def slices() -> list[Object]:
         labels = "kubernetes.io/service-name=web"
-        found: list[Object] = server.list("discovery.k8s.io/v1", "endpointslices", label_selector=labels)
-        return found
+        listed: list[Object] = server.list("discovery.k8s.io/v1", "endpointslices", label_selector=labels)
+        return listed
 
     def ready() -> list[bool]:
-        (found,) = slices()
-        assert [each["port"] for each in found["ports"]] == [8080]
-        return [each["conditions"]["ready"] for each in found["endpoints"]]
+        (endpoint_slice,) = slices()
+        assert [listed["port"] for listed in endpoint_slice["ports"]] == [8080]
+        return [endpoint["conditions"]["ready"] for endpoint in endpoint_slice["endpoints"]]
 
     assert ready() == [True, True]
     failure = server.workloads.fail("default/web-*")
