@@ -123,7 +123,7 @@ class _Process:
                 if self._host and options.metrics_port:
                     logger.info("the debug page: http://%s:%d/debug", self._host, options.metrics_port)
                 try:
-                    async with self._keeping_installed(reached):
+                    async with self._keep_installed(reached):
                         await manager.run()
                 finally:
                     if served:
@@ -148,7 +148,7 @@ class _Process:
             )
 
     @asynccontextmanager
-    async def _keeping_installed(self, reached: Reached) -> AsyncIterator[None]:
+    async def _keep_installed(self, reached: Reached) -> AsyncIterator[None]:
         """Install the operator's CustomResourceDefinitions again when they are deleted, if they are to be installed."""
         if self._operator is None or not self._options.installs:
             yield
