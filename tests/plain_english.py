@@ -20,7 +20,7 @@ WORDS = re.compile(
     r"\b(nobody|whoever|somebody|anew|(?:is|are|was|were|be) told|worked off|holds? the (?:event )?loop)\b",
     re.IGNORECASE,
 )
-NAMES = re.compile(r"_(nobody|whoever|somebody|anybody|everybody|anew|told|worked_off|holding_others)_")
+NAMES = re.compile(r"_(nobody|whoever|somebody|anybody|everybody|anew|told|holding_others)_")
 """Words that no name has. A name is compared in lower case, with an underscore on both sides."""
 BARE_NAMES = {"each", "found"}
 """Names that say nothing of what a variable holds, or of what a function does."""

@@ -203,6 +203,8 @@ class Controller(Running):
         """How many items were processed so far, counting each put back one again; 0 if the queue does not count."""
         return int(getattr(self._config.queue, "processed", 0))
 
+    worked_off = processed  # its former name
+
     @property
     def unfinished(self) -> int:
         """How many items are not processed yet. 0 if the queue does not count."""

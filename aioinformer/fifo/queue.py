@@ -324,6 +324,8 @@ class FIFO:
         """How many items were processed so far; items that were put back count each time."""
         return self._processed
 
+    worked_off = processed  # its former name
+
     @property
     def unfinished(self) -> int:
         """How many items wait, or belong to a pop that has not returned."""
