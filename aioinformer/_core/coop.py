@@ -63,6 +63,7 @@ class _Loop(threading.local):
             loop.call_soon(self._count, loop)
             return
         waiting, self._waiting = self._waiting, []
+        self._loop = None  # it may be closed soon, and must not be kept
         for future in waiting:
             if not future.done():
                 future.set_result(None)
