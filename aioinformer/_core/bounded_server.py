@@ -148,10 +148,9 @@ class BoundedServer(HTTPServer):
         task.add_done_callback(self._tasks.discard)
 
     async def _accept(self, listening: socket.socket, tls: Callable[[], ssl.SSLContext] | None) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             try:
-                sock, _ = await loop.sock_accept(listening)
+                sock = await _accept(listening)
             except OSError as error:  # such as no file descriptors
                 self._log.log(error, "%s: a connection cannot be accepted: %s", self._name, error)
                 self._make_room()
@@ -297,24 +296,39 @@ class BoundedServer(HTTPServer):
         return largest
 
 
+async def _accept(listening: socket.socket) -> socket.socket:
+    """Accept a connection. Cancelled, it loses none, as ``loop.sock_accept`` may, which then closes no socket."""
+    while True:
+        try:
+            return listening.accept()[0]
+        except BlockingIOError:
+            if not await _wait_for_bytes(listening):
+                return (await asyncio.get_running_loop().sock_accept(listening))[0]
+
+
 async def _until_readable(sock: socket.socket) -> None:
     """Wait until a socket has bytes. On an event loop that watches no sockets it returns at once.
 
     Raises:
         OSError: The connection has ended.
     """
+    if await _wait_for_bytes(sock) and not sock.recv(1, socket.MSG_PEEK):
+        raise ConnectionResetError
+
+
+async def _wait_for_bytes(sock: socket.socket) -> bool:
+    """Wait until a socket has bytes or a connection; return False at once if the event loop watches no sockets."""
     loop = asyncio.get_running_loop()
     is_readable = asyncio.Event()
     try:
         loop.add_reader(sock.fileno(), is_readable.set)
     except NotImplementedError:
-        return
+        return False
     try:
         await is_readable.wait()
     finally:
         loop.remove_reader(sock.fileno())
-    if not sock.recv(1, socket.MSG_PEEK):
-        raise ConnectionResetError
+    return True
 
 
 class _Body:
