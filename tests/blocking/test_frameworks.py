@@ -85,7 +85,14 @@ def run_program(
     log = tmp_path / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [str(part) for part in command], env=environment, cwd=ROOT, stdout=output, stderr=output
+            [str(part) for part in command],
+            env=environment,
+            cwd=ROOT,
+            stdout=output,
+            stderr=output,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a job in the background ignores it
         )
     program = Program(process, f"http://127.0.0.1:{port}", log)
     try:
