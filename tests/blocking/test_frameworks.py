@@ -90,9 +90,7 @@ def run_program(
             cwd=ROOT,
             stdout=output,
             stderr=output,
-            preexec_fn=lambda: signal.signal(
-                signal.SIGINT, signal.SIG_DFL
-            ),  # a job in the background ignores it
+            preexec_fn=_heed_interrupts,  # noqa: PLW1509 -- starts no thread
         )
     program = Program(process, f"http://127.0.0.1:{port}", log)
     try:
@@ -101,6 +99,10 @@ def run_program(
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a background job ignores it
 
 
 def follow(server: Server, program: Program) -> None:
