@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import TemporaryDirectory
 from typing import IO
 
 import anyio
 import typer
 
+from .._core.files import replace_file
 from ..client import Client
 from ..errors import ConfigError
 from ..testing import APIServer
@@ -111,7 +112,7 @@ async def run_serve(options: ServeOptions) -> None:
         finally:
             await server.stop()
             if options.save is not None:
-                _replace_file(options.save, server.save_state())
+                _save(options.save, server.save_state())
 
 
 def _read_all(paths: Iterable[Path]) -> tuple[list[tuple[Path, bytes]], list[Manifest]]:
@@ -220,11 +221,8 @@ async def _run(command: Sequence[str], kubeconfig: Path) -> int:
                 await child.wait()
 
 
-def _replace_file(path: Path, data: bytes) -> None:
-    """Write a file in one step: a reader sees the old one or the new one."""
+def _save(path: Path, state: bytes) -> None:
     try:
-        with NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-            file.write(data)
-        os.replace(file.name, path)
+        replace_file(path, state)
     except OSError as error:
         raise ConfigError(f"--save {path}: {error.strerror or error}") from error

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from .._core.files import replace_file
 from .._core.own_code import is_own, shown_path
 from ..errors import ConfigError
 
@@ -139,9 +140,7 @@ def report_sources(report: Path, *, is_loaded: bool) -> None:
 
 
 def _write(report: Path, paths: Iterable[str], *, is_loaded: bool) -> None:
-    new = report.with_suffix(".new")
-    new.write_bytes(msgspec.json.encode(Report(times_of(paths), is_loaded)))
-    new.replace(report)
+    replace_file(report, msgspec.json.encode(Report(times_of(paths), is_loaded)))
 
 
 def project_files() -> set[str]:

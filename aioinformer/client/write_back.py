@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .._core.files import replace_file
 from ..errors import ConfigError
 from .sections import decode, without_tabs
 
@@ -37,7 +36,7 @@ def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str
         raise ConfigError(f"its format is not supported ({type(error).__name__})") from None
     content = mark + text.encode(encoding)
     try:
-        _replace(path, content)
+        replace_file(path, content, like=os.stat(path))
     except OSError:  # the file is a mount of its own, or its directory is not writable
         Path(path).write_bytes(content)
 
@@ -106,19 +105,3 @@ def _items(node: Any) -> list[Any]:
 
 def _is_mapping(node: Any) -> bool:
     return node is not None and node.id == "mapping"
-
-
-def _replace(path: str, content: bytes) -> None:
-    """Replace a file atomically, and keep its owner and mode. Blocks."""
-    old = os.stat(path)
-    descriptor, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}-")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        if hasattr(os, "chown"):
-            os.chown(new, old.st_uid, old.st_gid)
-        os.chmod(new, stat.S_IMODE(old.st_mode))
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise
