@@ -25,14 +25,14 @@ class NamedFault:
     """A fault that can be injected by its name.
 
     Attributes:
-        help: What it does.
-        parameters: The parameters, with the conversion from text.
         inject: Injects it. Returns the Fault, or what was affected at once.
+        parameters: The parameters, with the conversion from text.
+        needs: The parameter that it cannot do without, if any.
     """
 
-    help: str
-    parameters: Mapping[str, Callable[[str], Any]]
     inject: Callable[..., Fault | int]
+    parameters: Mapping[str, Callable[[str], Any]]
+    needs: str = ""
 
 
 def _cut(faults: Faults, resource: str | None = None) -> int:
@@ -47,29 +47,17 @@ def _expire(faults: Faults, resource: str | None = None) -> int:
 _SELECTED = {"times": int, "verb": str, "resource": str}
 
 NAMED: dict[str, NamedFault] = {
-    "cut": NamedFault("reset all connections, or the watches of a resource", {"resource": str}, _cut),
-    "410": NamedFault(
-        "expire all resourceVersions, and end the open watches with 410", {"resource": str}, _expire
-    ),
-    "half-open": NamedFault(
-        "the open watches get no more bytes; new requests are answered", {"resource": str}, Faults.half_open
-    ),
-    "delay": NamedFault("delay answers", {"seconds": float, **_SELECTED}, Faults.delay),
-    "freeze": NamedFault("connections stay open but silent", {"verb": str, "resource": str}, Faults.freeze),
-    "truncate": NamedFault(
-        "reset lists in the middle", {"times": int, "fraction": float, "resource": str}, Faults.truncate
-    ),
-    "lag": NamedFault(
-        "answer lists from a stale replica", {"changes": int, "times": int, "resource": str}, Faults.lag
-    ),
+    "cut": NamedFault(_cut, {"resource": str}),
+    "410": NamedFault(_expire, {"resource": str}),
+    "half-open": NamedFault(Faults.half_open, {"resource": str}),
+    "delay": NamedFault(Faults.delay, {"seconds": float, **_SELECTED}, needs="seconds"),
+    "freeze": NamedFault(Faults.freeze, {"verb": str, "resource": str}),
+    "truncate": NamedFault(Faults.truncate, {"times": int, "fraction": float, "resource": str}),
+    "lag": NamedFault(Faults.lag, {"changes": int, "times": int, "resource": str}, needs="changes"),
 }
 """The faults by name, besides HTTP statuses from 400 on."""
 
-_STATUS = NamedFault(
-    "answer with this HTTP status",
-    {"retry_after": int, "reason": str, "message": str, **_SELECTED},
-    Faults.fail,
-)
+_STATUS = NamedFault(Faults.fail, {"retry_after": int, "reason": str, "message": str, **_SELECTED})
 
 
 def parse_fault(text: str) -> Callable[[Faults], Fault | int]:
@@ -100,9 +88,8 @@ def parse_fault(text: str) -> Callable[[Faults], Fault | int]:
         except ValueError as error:
             kind = fault.parameters[key].__name__
             raise TestingError(f"fault {name}: {key} is no {kind}: {value!r}") from error
-    for needed in {"delay": ("seconds",), "lag": ("changes",)}.get(name, ()):
-        if needed not in options:
-            raise TestingError(f"fault {name} needs {needed}: {name}?{needed}=2")
+    if fault.needs and fault.needs not in options:
+        raise TestingError(f"fault {name} needs {fault.needs}: {name}?{fault.needs}=2")
     return lambda faults: fault.inject(faults, *positional, **options)
 
 

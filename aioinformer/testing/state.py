@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,8 +10,7 @@ import msgspec
 from aioinformer.testing.errors import TestingError
 from aioinformer.testing.objects import Object
 from aioinformer.testing.storage.builtin import DEFINITIONS
-from aioinformer.testing.storage.codec import load, store, with_version
-from aioinformer.testing.storage.storage import StoredEvent
+from aioinformer.testing.storage.codec import load, store
 
 if TYPE_CHECKING:
     from aioinformer.testing.cluster.cluster import Cluster
@@ -61,13 +59,12 @@ def restore_state(cluster: Cluster, data: bytes) -> int:
         state = msgspec.json.decode(data, type=_State)
         if state.kind != KIND:
             raise TestingError(f"its kind is {state.kind!r}, not {KIND!r}")
-        groups = _in_order(state.objects)
-        _check_kinds(cluster, *groups)
-        _remove_others(cluster, {_place(obj) for group in groups for obj in group})
-        for group in groups:  # a definition comes before its objects
-            for obj in group:
-                _put(cluster, _resource_of(cluster, obj), obj)
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        objects = sorted(state.objects, key=_rank)
+        _check_kinds(cluster, objects)
+        _remove_others(cluster, set(map(_place, objects)))
+        for obj in objects:
+            _put(cluster, _resource_of(cluster, obj), obj)
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise TestingError(f"not the state of an embedded API server: {error}") from error
     cluster.storage.resource_version = max(cluster.resource_version, state.resource_version)
     cluster.storage.expire_history(step=False)
@@ -82,28 +79,22 @@ def _stored_types(cluster: Cluster) -> dict[tuple[str, str], ResourceType]:
     }
 
 
-def _in_order(objects: Iterable[Object]) -> tuple[list[Object], list[Object]]:
-    """Return the definitions, and the other objects, each in the order of their versions."""
-    ordered = sorted(objects, key=lambda obj: int(obj["metadata"]["resourceVersion"]))
-    is_definition = [obj["kind"] == DEFINITIONS.kind for obj in ordered]
-    return (
-        [obj for obj, is_one in zip(ordered, is_definition, strict=True) if is_one],
-        [obj for obj, is_one in zip(ordered, is_definition, strict=True) if not is_one],
-    )
+def _rank(obj: Object) -> tuple[bool, int]:
+    """Return a sort key: definitions first, which the others need, then by version."""
+    return obj["kind"] != DEFINITIONS.kind, int(obj["metadata"]["resourceVersion"])
 
 
-def _check_kinds(cluster: Cluster, definitions: Iterable[Object], others: Iterable[Object]) -> None:
-    """Check that the server knows each kind, or has its definition in the state."""
+def _check_kinds(cluster: Cluster, objects: Iterable[Object]) -> None:
+    """Check that the server knows each kind, or has its definition in the state; definitions come first."""
     known = {(resource.group, resource.kind) for resource in cluster.registry}
-    known |= {
-        (definition["spec"]["group"], definition["spec"]["names"]["kind"]) for definition in definitions
-    }
-    for obj in others:
+    for obj in objects:
         group, kind, key = _place(obj)
         if (group, kind) not in known:
             raise TestingError(
                 f"{kind} {key.strip('/')}: the server does not know the kind in {obj['apiVersion']}"
             )
+        if kind == DEFINITIONS.kind:
+            known.add((obj["spec"]["group"], obj["spec"]["names"]["kind"]))
 
 
 def _place(obj: Object) -> tuple[str, str, str]:
@@ -133,7 +124,4 @@ def _put(cluster: Cluster, resource: ResourceType, obj: Object) -> None:
     """Store an object as it is, with its version."""
     new = store(resource, obj)
     old = cluster.find(resource, new.namespace, new.name)
-    event = StoredEvent(new.resource_version, new, old, partial(with_version, resource))
-    cluster.collection(resource).apply(event)
-    for observer in cluster.observers:
-        observer(resource, event)
+    cluster.record(resource, new.resource_version, new, old)

@@ -342,6 +342,20 @@ class Cluster:
         (converted,) = await self.conversions.show(resource, [stored])
         return converted
 
+    def record(
+        self,
+        resource: ResourceType,
+        version: int,
+        current: StoredObject | None,
+        previous: StoredObject | None,
+    ) -> StoredEvent:
+        """Store a change under a version, and tell the observers. It applies no rules."""
+        event = StoredEvent(version, current, previous, partial(with_version, resource))
+        self.collection(resource).apply(event)
+        for observer in self.observers:
+            observer(resource, event)
+        return event
+
     # Private
 
     async def _convert(self, resource: ResourceType, obj: Object) -> Object | None:
@@ -378,8 +392,7 @@ class Cluster:
             for obj in objects:
                 version = self.storage.next_version() if resource is NAMESPACES else self.resource_version
                 obj["metadata"] |= {"uid": self._new_uid(), "resourceVersion": str(version)}
-                event = StoredEvent(version, store(resource, obj), None, partial(with_version, resource))
-                self.collection(resource).apply(event)
+                self.record(resource, version, store(resource, obj), None)
 
     def _limit_ranges(self, namespace: str) -> list[Object]:
         return [
@@ -494,11 +507,7 @@ class Cluster:
     def _emit(
         self, resource: ResourceType, current: StoredObject | None, previous: StoredObject | None
     ) -> StoredEvent:
-        event = StoredEvent(self.storage.next_version(), current, previous, partial(with_version, resource))
-        self.collection(resource).apply(event)
-        for observer in self.observers:
-            observer(resource, event)
-        return event
+        return self.record(resource, self.storage.next_version(), current, previous)
 
     def _check_version(
         self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
