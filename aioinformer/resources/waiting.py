@@ -14,6 +14,7 @@ from ..client.error_mapping import status_error
 from ..client.transport import READ_TIMEOUT
 from ..errors import ApiError, DecodeError, RefusedError, TransportError, UntilTimeout
 from ..listwatch.list_watch import ResourceListWatch
+from ..listwatch.pager import Listed, Pager
 from ..objects.keys import resource_version_of, split_meta_namespace_key, uid_of
 from ..objects.meta import DELETED, ERROR, ListResult
 from ..objects.undecodable import UndecodableObject, undecodable
@@ -54,6 +55,7 @@ class _States:
         collection = endpoint.addresses.collection
         one = replace(collection, namespace=namespace or None, field_selector=f"metadata.name={name}")
         self._list_watch = ResourceListWatch(endpoint.client, one)
+        self._pager = Pager(self._list_watch, self._decode, READ_TIMEOUT)
         self._codec = endpoint.codec
         self._object_type = object_type
         self._last: Any = None
@@ -84,7 +86,7 @@ class _States:
                 await anyio.sleep(MIN_RESTART_DELAY)
                 continue
             may_fail, self._failure = True, None
-            for state in self._states(self._decode(listed)):
+            for state in self._states(next(iter(listed.objects), None)):
                 yield state
             async with RetryWatcher(self._list_watch, listed.resource_version, self._object_type) as events:
                 async for event in events:
@@ -96,19 +98,18 @@ class _States:
                     for state in self._states(None if event.type == DELETED else event.object):
                         yield state
 
-    async def _list(self) -> ListResult:
+    async def _list(self) -> Listed:
         with raise_refusals("list", self._list_watch.description):
-            with anyio.move_on_after(READ_TIMEOUT):
-                return await self._list_watch.list()
-            raise TransportError(f"no answer within {READ_TIMEOUT:g} s")
+            return await self._pager.list("", 0)
 
-    def _decode(self, listed: ListResult) -> Any:
-        for item in listed.items:
+    async def _decode(self, piece: ListResult) -> list[Any]:
+        objects = []
+        for item in piece.items:
             try:
-                return self._codec.decode(item, listed.type_meta)
+                objects.append(self._codec.decode(item, piece.type_meta))
             except DecodeError as error:
-                return undecodable(item, listed.type_meta, str(error))
-        return None
+                objects.append(undecodable(item, piece.type_meta, str(error)))
+        return objects
 
     def _states(self, obj: Any) -> Iterator[Any]:
         last, self._last = self._last, obj

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
-from aiohttp import ClientConnectionResetError, WSCloseCode, WSMsgType, web
+from aiohttp import ClientConnectionResetError, WSCloseCode, web
 
 from .._core.tasks import run_until_first
 from ..errors import AioInformerError, SelectorError
@@ -84,12 +84,7 @@ async def _send_messages(
                 await socket.send_str(text)
 
     async def wait_closed() -> None:
-        while (await socket.receive()).type not in (
-            WSMsgType.CLOSE,
-            WSMsgType.CLOSING,
-            WSMsgType.CLOSED,
-            WSMsgType.ERROR,
-        ):
+        async for _ in socket:
             pass  # a message that the browser sends
 
     with suppress(ClientConnectionResetError):
