@@ -27,7 +27,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 YAML = "application/yaml"
 
-INITIALIZING = "storage is (re)initializing"
+INITIALIZING = b"storage is (re)initializing"
 """What a kube-apiserver answers with 429 while the watch cache of a changed definition starts."""
 
 START_PAUSE = 0.2
@@ -112,16 +112,21 @@ class API:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         sent = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
         sent |= headers or {}
+        response, said = await self._read(method, path, data, params=query or {}, headers=sent)
+        kind = response.headers.get("Content-Type", "").partition(";")[0]
+        warnings = tuple(response.headers.getall("Warning", ()))
+        return Answer(response.status, _parse(said, kind), kind, said, warnings)
+
+    async def _read(
+        self, method: str, path: str, data: bytes | None = None, **options: Any
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """Send a request, again while its collection still starts, and read the answer to its end."""
         while True:
             large = io.BytesIO(data) if data is not None and len(data) > LARGE else None
-            async with self._session.request(
-                method, path, data=large or data, params=query or {}, headers=sent
-            ) as response:
+            async with self._session.request(method, path, data=large or data, **options) as response:
                 said = await response.read()
-            if not _initializing(response.status, said):
-                kind = response.headers.get("Content-Type", "").partition(";")[0]
-                warnings = tuple(response.headers.getall("Warning", ()))
-                return Answer(response.status, _parse(said, kind), kind, said, warnings)
+            if not (response.status == 429 and INITIALIZING in said):
+                return response, said
             await asyncio.sleep(START_PAUSE)
 
     async def do(
@@ -144,19 +149,12 @@ class API:
     async def events(self, path: str, query: dict[str, str], accept: str = JSON) -> Answer:
         """Return all events of a watch until the server ends it, or its refusal."""
         params, headers = {"watch": "true", **query}, {"Accept": accept}
-        while True:
-            async with self._session.get(path, params=params, headers=headers) as response:
-                kind = response.headers.get("Content-Type", "").partition(";")[0]
-                said = await response.read()
-            if _initializing(response.status, said):
-                await asyncio.sleep(START_PAUSE)
-                continue
-            if response.status != 200:
-                return Answer(response.status, _parse(said, kind), kind)
-            events = (
-                read_frames(said) if kind == PROTOBUF else [json.loads(line) for line in said.splitlines()]
-            )
-            return Answer(200, events, kind)
+        response, said = await self._read("GET", path, params=params, headers=headers)
+        kind = response.headers.get("Content-Type", "").partition(";")[0]
+        if response.status != 200:
+            return Answer(response.status, _parse(said, kind), kind)
+        events = read_frames(said) if kind == PROTOBUF else [json.loads(line) for line in said.splitlines()]
+        return Answer(200, events, kind)
 
     @asynccontextmanager
     async def watch(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Object]]:
@@ -176,10 +174,6 @@ class API:
         """A watch over a WebSocket."""
         query = {"watch": "true", "resourceVersion": resource_version}
         return self._session.ws_connect(path, params=query, origin=self.url)  # Go refuses one without
-
-
-def _initializing(status: int, said: bytes) -> bool:
-    return status == 429 and INITIALIZING.encode() in said
 
 
 def _parse(said: bytes, kind: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import tempfile
@@ -17,12 +16,10 @@ from airflow.providers.cncf.kubernetes.executors.kubernetes_executor_utils impor
 )
 from airflow.providers.cncf.kubernetes.kube_config import KubeConfig
 
+from examples.migrations.telling import tell
+
 JOB = "1"
 """The scheduler's job, whose pods have it as a label."""
-
-
-def tell(name: str, version: str | None) -> None:
-    print(json.dumps({"name": name, "version": version}), flush=True)
 
 
 def watch(watcher_class: type[KubernetesJobWatcher]) -> None:

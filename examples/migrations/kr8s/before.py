@@ -1,14 +1,11 @@
 """A script on kr8s: watch the ConfigMaps of a namespace."""
 
 import asyncio
-import json
 import os
 
 import kr8s.asyncio
 
-
-def tell(name: str, version: str | None) -> None:
-    print(json.dumps({"name": name, "version": version}), flush=True)
+from examples.migrations.telling import tell
 
 
 async def main() -> None:

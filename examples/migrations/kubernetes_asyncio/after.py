@@ -1,14 +1,10 @@
 """The same script on an informer."""
 
 import asyncio
-import json
 import os
 
 from aioinformer import Client, SharedInformerFactory
-
-
-def tell(name: str, version: str | None) -> None:
-    print(json.dumps({"name": name, "version": version}), flush=True)
+from examples.migrations.telling import tell
 
 
 async def main() -> None:
@@ -23,4 +19,5 @@ async def main() -> None:
             await asyncio.Event().wait()
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,14 +1,11 @@
 """A script on kubernetes_asyncio's Watch, as its examples show it: list, then stream from the list's version."""
 
 import asyncio
-import json
 import os
 
 from kubernetes_asyncio import client, config, watch
 
-
-def tell(name: str, version: str | None) -> None:
-    print(json.dumps({"name": name, "version": version}), flush=True)
+from examples.migrations.telling import tell
 
 
 async def main() -> None:

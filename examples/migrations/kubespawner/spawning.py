@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 
 from kubespawner import KubeSpawner
 from traitlets.config import Config
 
+from examples.migrations.telling import tell
+
 POLL = 0.05
 """Seconds. KubeSpawner's own poll reads the same dict every thirty seconds."""
-
-
-def tell(name: str, version: str | None) -> None:
-    print(json.dumps({"name": name, "version": version}), flush=True)
 
 
 async def main() -> None:

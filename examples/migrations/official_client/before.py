@@ -1,16 +1,12 @@
 """A blocking script on the official client's SharedInformer, which watches in a thread."""
 
-import json
 import os
 import threading
 
 from kubernetes import client, config
 from kubernetes.informer import SharedInformer
 
-
-def tell(name: str, version: str | None) -> None:
-    print(json.dumps({"name": name, "version": version}), flush=True)
-
+from examples.migrations.telling import tell
 
 config.load_kube_config()
 informer = SharedInformer(client.CoreV1Api().list_namespaced_config_map, os.environ["NAMESPACE"])
