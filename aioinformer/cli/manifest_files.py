@@ -53,6 +53,8 @@ def _read(file: Path) -> Iterator[Manifest]:
         documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{file}: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{file}: nested too deeply") from error
     for number, document in enumerate(documents, 1):
         source = f"{file}, document {number}"
         if document is not None:

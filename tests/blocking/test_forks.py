@@ -103,7 +103,7 @@ def test_a_child_starts_a_factory_of_its_own(server: Server) -> None:
         f"""
         with blocking.Factory(Client.from_url({server.url!r})) as own:
             mine = own.for_resource("v1", "configmaps")
-            print(mine.wait_synced(30), [each.name for each in mine.lister.list()])
+            print(mine.wait_synced(30), [obj.name for obj in mine.lister.list()])
         """,
         "print('parent', bool(factory.ready()))",
     )

@@ -226,7 +226,7 @@ def test_notebook(server: Server, environment: dict[str, str], monkeypatch: pyte
         "import asyncio; asyncio.get_running_loop().is_running()",
         "from aioinformer import blocking; factory = blocking.Factory(); factory.start()",
         "maps = factory.for_resource('v1', 'configmaps'); maps.wait_synced(30)",
-        "[each.key for each in maps.lister.list()]",
+        "[obj.key for obj in maps.lister.list()]",
         "[event.type for event in maps.events(timeout=0.5)]",
         "await asyncio.sleep(0, bool(factory.ready()))",
         "factory.shutdown(); maps.is_stopped",

@@ -120,6 +120,7 @@ async def test_mistake_is_one_line() -> None:
         ("bad.yaml", "a: [", "bad.yaml: "),
         ("none.yaml", None, "No such file or directory"),
         ("nameless.yaml", "apiVersion: v1\nkind: Pod\n", "document 1: the object has no metadata.name"),
+        ("deep.yaml", "[" * 9000, "deep.yaml: nested too deeply"),
         ("text.yaml", "hello", "document 1: not an object: 'hello'"),
         ("empty.yaml", "---\n", "no objects in files that end with .yaml"),
         ("odd.yaml", "apiVersion: example.com/v1\nkind: Odd\nmetadata: {name: x}\n", "document 1: Odd x: "),
