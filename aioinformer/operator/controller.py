@@ -126,6 +126,7 @@ class Controller(Generic[T]):
             options.get("timeout", TIMEOUT),
             self._is_gone,
         )
+        self._own = own
         own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False
         self._trigger_tasks: list[asyncio.Task[None]] = []
@@ -198,9 +199,8 @@ class Controller(Generic[T]):
         yield from self._workers.counts.samples(self.name)
         yield Sample("aioinformer_failing_keys", "gauge", labels, len(self._workers.failing))
         yield Sample("controller_runtime_active_workers", "gauge", labels, len(self._workers.runs))
-        yield Sample(
-            "controller_runtime_max_concurrent_reconciles", "gauge", labels, self._workers.concurrency
-        )
+        if (limit := self._workers.concurrency) is not None:
+            yield Sample("controller_runtime_max_concurrent_reconciles", "gauge", labels, limit)
         yield from labelled(self._metrics.samples(self.name), **labels)
 
     # -- called by the manager -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from .._core.callables import callable_name, require_callback
 from .._core.checks import require_list, require_options
@@ -134,6 +134,36 @@ class DeclaredOptions(ControllerOptions[T], total=False):
     uses: Sequence[Uses]
     cleanup: Handler[T] | None
     rate_limiter: Callable[[], RateLimiter[str]] | None
+
+
+class TaskOptions(TypedDict, Generic[T], total=False):
+    """Options of ``Operator.task`` and ``Operator.timer``.
+
+    Attributes:
+        name: Its name in logs, states and metrics; the function's if not given.
+        when: ``when(obj)`` returns whether it is for an object; a plain function. None, the default, for all objects.
+        uses: Resources that it uses.
+        status_verbs: As for a controller.
+        rate_limiter: As for a controller: how long to wait after an error.
+    """
+
+    name: str | None
+    when: Callable[[T], bool] | None
+    uses: Sequence[Uses]
+    status_verbs: Sequence[str] | None
+    rate_limiter: Callable[[], RateLimiter[str]] | None
+
+
+class TimerOptions(TaskOptions[T], total=False):
+    """Options of ``Operator.timer`` beside those of a task.
+
+    Attributes:
+        concurrency: How many objects it is called for at the same time. 1.
+        timeout: Seconds after which a call is cancelled and counts as failed; None for no limit. 300.
+    """
+
+    concurrency: int
+    timeout: float | None
 
 
 def with_context(function: Callable[..., Any], context: Context) -> Callable[[Any], Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from .._core.callables import require_arguments, require_plain
 from .._core.checks import require_list
 from ..objects.api_resources import APIResource
+from ..workqueue import RateLimiter
 from .context import Context
 from .controller import Controller
 from .controller_options import check_options, shared_options
@@ -199,14 +200,19 @@ class DeclaredController:
             )
             for owned_kind in self.owned
         )
-        rate_limiter, cleanup = self.options.get("rate_limiter"), self.options.get("cleanup")
+        cleanup = self.options.get("cleanup")
         return Controller(
             self.title,
             with_context(self.reconcile, context),
             context.resource(self.resource),
             owns=owns,
             watches=watches,
-            rate_limiter=None if rate_limiter is None else rate_limiter(),
+            rate_limiter=self.make_rate_limiter(),
             cleanup=None if cleanup is None else with_context(cleanup, context),
             **shared_options(self.options),
         )
+
+    def make_rate_limiter(self) -> RateLimiter[str] | None:
+        """Return a new rate limiter, for one run; None for the default one."""
+        make = self.options.get("rate_limiter")
+        return None if make is None else make()

@@ -213,6 +213,8 @@ class Primary(InformerTrigger):
         self._awaits_all = False
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.is_standing_by: Callable[[], bool] = lambda: False
+        self.on_queued: Callable[[str], object] | None = None
+        """Called with the key of each object that has changed, after it was queued."""
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
         self._note_new(obj)
@@ -235,22 +237,23 @@ class Primary(InformerTrigger):
     def on_lost(self, key: str) -> None:
         self.seen += 1
         self.passed += 1
-        self.queue.add(key)
-        self._record_gone(key)
+        self._add(key, 0, is_gone=True)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
         key = self._key_of(change.old if change.new is None else change.new)
-        self.queue.add(key, priority)
-        if change.new is None:
-            self._record_gone(key)
+        self._add(key, priority, is_gone=change.new is None)
 
     def enqueue_undecodable(self, obj: UndecodableObject, last: Any, *, is_gone: bool) -> None:
         if not is_gone:
             self._note_new(obj)
-        key = self._key_of(obj)
-        self.queue.add(key)
+        self._add(self._key_of(obj), 0, is_gone=is_gone)
+
+    def _add(self, key: str, priority: int, *, is_gone: bool) -> None:
+        self.queue.add(key, priority)
         if is_gone:
             self._record_gone(key)
+        if self.on_queued is not None:
+            self.on_queued(key)
 
     def _record_gone(self, key: str) -> None:
         """On standby, keep only the newest deletions in the queue, since no worker removes them."""

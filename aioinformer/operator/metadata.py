@@ -40,6 +40,7 @@ LABELS = MetadataField("labels", "labels", "dict[str, str] = {}")
 ANNOTATIONS = MetadataField("annotations", "annotations", "dict[str, str] = {}")
 FINALIZERS = MetadataField("finalizers", "finalizers", "list[str] = []")
 GENERATION = MetadataField("generation", "generation", "int = 0")
+CREATION_TIMESTAMP = MetadataField("creationTimestamp", "creation_timestamp", "datetime | None = None")
 DELETION_TIMESTAMP = MetadataField("deletionTimestamp", "deletion_timestamp", "str | None = None")
 OWNER_REFERENCES = MetadataField("ownerReferences", "owner_references", "list[dict[str, Any]] = []")
 

@@ -6,8 +6,9 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, Unpack, overload
+from typing import Any, Protocol, TypeVar, Unpack, cast, overload
 
 from .._core.callables import require_arguments
 from .._core.checks import require_object_name
@@ -18,8 +19,18 @@ from ..events import EventRecorder
 from ..objects.kube_object import KubeObject
 from ..typed import CustomResource
 from .context import Context, Lifespan
-from .declarations import DeclaredOptions, Outcome, Uses, require_declared, require_items, unique
+from .declarations import (
+    DeclaredOptions,
+    Outcome,
+    TaskOptions,
+    TimerOptions,
+    Uses,
+    require_declared,
+    require_items,
+    unique,
+)
 from .declared_controller import DeclaredController
+from .declared_tasks import DeclaredTask, DeclaredTimer
 from .kinds import Kind, ResourceReference, base_of, custom_class, is_discovered, key_of, require_distinct
 from .manager import Manager, ManagerOptions
 from .mistakes import Mistakes
@@ -34,6 +45,9 @@ from .webhooks.trying import try_review
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Outcome)
+
+Opens = Callable[[Context], AsyncIterator[T]]
+"""An async generator function that opens a dependency, yields it once, and closes it."""
 
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
@@ -96,6 +110,7 @@ class Operator(DeclaresWebhooks):
         self.settings = settings
         self._declared: list[DeclaredController] = []
         self._lifespans: list[Lifespan] = []
+        self._leading_lifespans: list[Lifespan] = []
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
@@ -127,17 +142,95 @@ class Operator(DeclaresWebhooks):
         require_declared(self.name, "controller", resource, options, DeclaredOptions)
 
         def register(reconcile: Any) -> Any:
-            declared = DeclaredController(resource, reconcile, options)
-            used = [use.named for use in self.uses]
-            declared.check(self.name, self._declared, [*used, *self._webhook_classes])
-            self._declared.append(declared)
+            self._declare(DeclaredController(resource, reconcile, options))
             return reconcile
 
         return register
 
-    def lifespan(
-        self, function: Callable[[Context], AsyncIterator[T]]
-    ) -> Callable[[Context], AsyncIterator[T]]:
+    def _declare(self, declared: DeclaredController) -> None:
+        used = [use.named for use in self.uses]
+        declared.check(self.name, self._declared, [*used, *self._webhook_classes])
+        self._declared.append(declared)
+
+    @overload
+    def task(self, resource: str, **options: Unpack[TaskOptions[KubeObject]]) -> _Registers[KubeObject]: ...
+
+    @overload
+    def task(self, resource: type[T] | Kind[T], **options: Unpack[TaskOptions[T]]) -> _Registers[T]: ...
+
+    def task(self, resource: ResourceReference, **options: Unpack[TaskOptions[Any]]) -> _Registers[Any]:
+        """Register a coroutine function that runs for each object, as a decorator.
+
+        ::
+
+            @operator.task(Database, when=lambda database: database.spec.monitored)
+            async def watch_health(request: Request[Database], context: Context) -> None:
+                while True:
+                    ...
+
+        It runs while the object exists, matches and is not marked for deletion, and while this process leads. Then it
+        is cancelled, and before it has ended, the object has no other run. ``request.object`` is the object when it
+        started; ``context.resource`` has the newest. If it returns, it is not called again for this object in this
+        process. An error starts it again after a back-off, and a run of a minute makes up for earlier errors.
+
+        Args:
+            resource: The resource: a class, a name, or a Kind.
+            **options: See TaskOptions.
+
+        Raises:
+            ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
+        """
+        require_declared(self.name, "task", resource, options, TaskOptions)
+        when = options.pop("when", None)
+
+        def register(function: Any) -> Any:
+            self._declare(DeclaredTask(resource, function, cast(Any, options), when))
+            return function
+
+        return register
+
+    @overload
+    def timer(
+        self, resource: str, *, every: float, **options: Unpack[TimerOptions[KubeObject]]
+    ) -> _Registers[KubeObject]: ...
+
+    @overload
+    def timer(
+        self, resource: type[T] | Kind[T], *, every: float, **options: Unpack[TimerOptions[T]]
+    ) -> _Registers[T]: ...
+
+    def timer(
+        self, resource: ResourceReference, *, every: float, **options: Unpack[TimerOptions[Any]]
+    ) -> _Registers[Any]:
+        """Register a function that is called for each object every so many seconds, as a decorator.
+
+        The first call is due when the object is created, and the others count from there, so a restart changes no
+        times. A call that fails is repeated after a back-off. Calls that are due while another runs are left out.
+
+        Args:
+            resource: The resource: a class, a name, or a Kind.
+            every: Seconds between calls for one object.
+            **options: See TimerOptions.
+
+        Raises:
+            ConfigError: The declaration is invalid; the message has all mistakes. It is raised by the decorator.
+        """
+        require_declared(self.name, "timer", resource, options, TimerOptions)
+        when = options.pop("when", None)
+
+        def register(function: Any) -> Any:
+            self._declare(DeclaredTimer(resource, function, cast(Any, options), when, every))
+            return function
+
+        return register
+
+    @overload
+    def lifespan(self, function: Opens[T], /) -> Opens[T]: ...
+
+    @overload
+    def lifespan(self, *, leading: bool) -> Callable[[Opens[T]], Opens[T]]: ...
+
+    def lifespan(self, function: Any = None, *, leading: bool = False) -> Any:
         """Register a dependency, as a decorator of an async generator that opens it, yields it and closes it.
 
         ::
@@ -150,15 +243,22 @@ class Operator(DeclaresWebhooks):
         ``context.get(Store)`` returns it. It is open once in each run, from before the caches are filled until all
         reconciles have ended, also on standby. Several are opened in the order of registration.
 
+        Args:
+            function: The async generator function.
+            leading: Whether it is open only while this process leads: from before the first reconcile until all have
+                ended, each time. Webhooks and other lifespans must not use it.
+
         Raises:
             ConfigError: It is not an async generator function of a context.
         """
+        if function is None:
+            return partial(self.lifespan, leading=leading)
         require_arguments("lifespan", function, ("context",))
         if not inspect.isasyncgenfunction(function):
             raise ConfigError(
                 f"{self.name}: lifespan takes an async function that yields once, not {function!r}"
             )
-        self._lifespans.append(function)
+        (self._leading_lifespans if leading else self._lifespans).append(function)
         return function
 
     @property
@@ -263,7 +363,9 @@ class Operator(DeclaresWebhooks):
         """Return a manager without controllers, which reads the declared resources, and its context."""
         settings = self._settings(settings)
         recorder = EventRecorder(client, self.name) if self.events else None
-        manager = _OperatorManager(client, recorder, self._lifespans, namespace=namespace, **options)
+        manager = _OperatorManager(
+            client, recorder, self._lifespans, self._leading_lifespans, namespace=namespace, **options
+        )
         cached = [*self._triggers, *(use.named for use in self._uses if use.is_cached)]
         keys = {key_of(declared) for declared in cached}
         direct = [use.named for use in self._uses if key_of(use.named) not in keys]
@@ -383,11 +485,13 @@ class _OperatorManager(Manager):
         client: Any,
         recorder: EventRecorder | None,
         lifespans: Iterable[Lifespan],
+        leading_lifespans: Iterable[Lifespan],
         **options: Any,
     ) -> None:
         super().__init__(Client.of(client), **options)
         self._recorder = recorder
         self._lifespans = tuple(lifespans)
+        self._leading_lifespans = tuple(leading_lifespans)
         self.context: Context | None = None
 
     async def run(self) -> None:
@@ -397,6 +501,11 @@ class _OperatorManager(Manager):
             self.context.provide(self._lifespans),
         ):
             await super().run()
+
+    async def _work(self) -> None:
+        assert self.context is not None
+        async with self.context.provide(self._leading_lifespans):
+            await super()._work()
 
 
 def _age(kind: type[CustomResource]) -> tuple[int, int, int, str]:

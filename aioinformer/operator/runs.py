@@ -24,6 +24,7 @@ class Run(msgspec.Struct, eq=False):
         started: Loop time when it started.
         due: Loop time of its deadline.
         is_overdue: Whether it was cancelled because of its timeout.
+        is_withdrawn: Whether it was cancelled because its object does not need it any more.
         is_stuck: Whether it was cancelled, for any reason, and has not ended in time.
     """
 
@@ -32,6 +33,7 @@ class Run(msgspec.Struct, eq=False):
     started: float
     due: float = math.inf
     is_overdue: bool = False
+    is_withdrawn: bool = False
     is_stuck: bool = False
 
 
@@ -44,18 +46,20 @@ class RunState:
         seconds: Seconds since it started.
         overdue: Whether it was cancelled because of its timeout.
         stuck: Whether it ignores its cancellation.
+        withdrawn: Whether it was cancelled because its object does not need it any more.
     """
 
     key: str
     seconds: float
     overdue: bool
     stuck: bool
+    withdrawn: bool = False
 
     def __str__(self) -> str:
         text = f"{self.key} for {self.seconds:.1f} s"
         if self.stuck:
             return f"{text}, ignores its cancellation"
-        return f"{text}, was cancelled" if self.overdue else text
+        return f"{text}, was cancelled" if self.overdue or self.withdrawn else text
 
 
 class Runs:
@@ -70,12 +74,12 @@ class Runs:
         self._timeout = timeout
         self._on_stuck = on_stuck
         self._running: dict[str, Run] = {}  # in the order of their start
-        self._overdue: dict[str, Run] = {}
+        self._cancelled: dict[str, Run] = {}  # likewise, in the order of their cancellation
         self._timer = DeadlineTimer(self._check_deadlines)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
-        return len(self._running) + len(self._overdue)
+        return len(self._running) + len(self._cancelled)
 
     def begin(self, run: Run) -> None:
         """Record that a reconcile starts."""
@@ -89,20 +93,38 @@ class Runs:
 
     def end(self, run: Run) -> None:
         """Record that a reconcile has ended."""
-        (self._overdue if run.is_overdue else self._running).pop(run.key, None)
+        (self._running if run.key in self._running else self._cancelled).pop(run.key, None)
+
+    def withdraw(self, key: str) -> None:
+        """Cancel the reconcile of a key, if there is one that was not cancelled before."""
+        if (run := self._running.get(key)) is not None:
+            run.is_withdrawn = True
+            self._cancel(run, asyncio.get_running_loop().time() + CANCEL_GRACE)
+            self._timer.fire_by(run.due)
+
+    def interrupt(self) -> None:
+        """Cancel all reconciles that were not cancelled before, because their workers end."""
+        for run in list(self._running.values()):
+            self._cancel(run, math.inf)
 
     @property
     def state(self) -> tuple[RunState, ...]:
         """The running reconciles, the oldest first. May be read in any thread."""
         now = self._loop.time() if self._loop is not None else 0.0
         return tuple(
-            RunState(key=run.key, seconds=now - run.started, overdue=run.is_overdue, stuck=run.is_stuck)
+            RunState(
+                key=run.key,
+                seconds=now - run.started,
+                overdue=run.is_overdue,
+                stuck=run.is_stuck,
+                withdrawn=run.is_withdrawn,
+            )
             for run in self._all
         )
 
     @property
     def _all(self) -> tuple[Run, ...]:
-        return (*self._overdue.values(), *self._running.values())
+        return (*self._cancelled.values(), *self._running.values())
 
     @property
     def workers(self) -> set[asyncio.Task[None]]:
@@ -126,7 +148,7 @@ class Runs:
         self._timer.cancel()
 
     def _check_deadlines(self, now: float) -> None:
-        for run in list(self._overdue.values()):
+        for run in list(self._cancelled.values()):
             if not run.is_stuck and run.due <= now:
                 run.is_stuck = True
                 self._on_stuck(run)
@@ -134,11 +156,14 @@ class Runs:
             if run.due > now:
                 self._timer.fire_by(run.due)  # the others are due later
                 break
-            del self._running[run.key]
             run.is_overdue = True
-            run.due = now + CANCEL_GRACE
-            self._overdue[run.key] = run
-            run.task.cancel()
-        for run in self._overdue.values():
-            if not run.is_stuck:
+            self._cancel(run, now + CANCEL_GRACE)
+        for run in self._cancelled.values():
+            if not run.is_stuck and run.due < math.inf:
                 self._timer.fire_by(run.due)
+
+    def _cancel(self, run: Run, due: float) -> None:
+        """Cancel a reconcile once. It is stuck if it has not ended when due."""
+        self._cancelled[run.key] = self._running.pop(run.key)
+        run.due = due
+        run.task.cancel()

@@ -35,6 +35,7 @@ class Counts:
         error: Reconciles that failed, including terminal failures and timeouts.
         terminal: Reconciles that failed and are not retried.
         timeout: Reconciles that took too long.
+        withdrawn: Runs of ``Operator.task`` that were cancelled because their objects are gone or do not match.
         interrupted: Reconciles that were cancelled because the controller stopped or lost leadership.
         given_up: Keys that are not retried any more, because their objects are gone and they kept failing.
         seconds: Durations.
@@ -46,6 +47,7 @@ class Counts:
     error: int = 0
     terminal: int = 0
     timeout: int = 0
+    withdrawn: int = 0
     interrupted: int = 0
     given_up: int = 0
     seconds: Histogram = field(default_factory=lambda: Histogram(SECONDS))
@@ -97,7 +99,7 @@ class ControllerState:
         name: The controller's name.
         working: Whether its workers run. They wait for the caches and for leadership.
         workers: Workers that run.
-        concurrency: The configured number of workers.
+        concurrency: The configured number of workers; None for one for each object.
         running: Running reconciles.
         queue: The work queue.
         reconciles: Reconciles that have ended, including failed ones.
@@ -118,7 +120,7 @@ class ControllerState:
     name: str
     working: bool
     workers: int
-    concurrency: int
+    concurrency: int | None
     running: tuple[RunState, ...]
     queue: WorkQueueState
     reconciles: int
@@ -240,7 +242,7 @@ def _informer_row(state: InformerState) -> tuple[str, ...]:
 def _controller_row(state: ControllerState) -> tuple[str, ...]:
     return (
         state.name,
-        f"{state.workers}/{state.concurrency}",
+        str(state.workers) if state.concurrency is None else f"{state.workers}/{state.concurrency}",
         str(state.queue.depth),
         str(state.queue.delayed),
         str(len(state.running)),

@@ -17,7 +17,7 @@ from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.own_code import own_frame, shown_path
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from .._core.tasks import finish
+from .._core.tasks import wait_ended
 from ..errors import (
     ApiError,
     ForbiddenError,
@@ -79,13 +79,13 @@ class Workers:
         name: The controller's name.
         queue: The keys to reconcile.
         reconcile: Reconciles the object of a key. Returns a Result, None, or an awaitable of either.
-        concurrency: The number of workers.
+        concurrency: The number of workers; None for one more whenever all are busy.
         timeout: Seconds that a reconcile may take; None for no limit.
         is_gone: Returns whether a key's object is gone: terminal failures of such keys are forgotten, and others after
             ``TRIES_WITHOUT_OBJECT``.
 
     Attributes:
-        concurrency: The configured number of workers.
+        concurrency: The configured number of workers; None for no limit.
         counts: Results of reconciles.
         failing: Keys whose last reconcile failed, with the error, the oldest failure first.
         last_error: The last error of a reconcile.
@@ -100,7 +100,7 @@ class Workers:
         name: str,
         queue: WorkQueue[str],
         reconcile: Callable[[str], object],
-        concurrency: int,
+        concurrency: int | None,
         timeout: float | None,
         is_gone: Callable[[str], bool] = lambda key: False,
     ) -> None:
@@ -117,6 +117,7 @@ class Workers:
         self._changed = asyncio.Event()  # a worker ended, or ``failure`` was set
         self._failed_on_standby = asyncio.Event()
         self._is_stopping = False
+        self._spare = 0  # workers without a key
         self.concurrency = concurrency
         self.counts = Counts()
         self.failing: dict[str, Failure] = {}
@@ -160,7 +161,8 @@ class Workers:
         self.is_working = True
         self._may_work = may_work
         try:
-            for _ in range(self.concurrency):
+            self._spare = 0
+            for _ in range(self.concurrency or 1):
                 self._start()
             while self._tasks and self.failure is None:
                 self._changed.clear()
@@ -203,6 +205,15 @@ class Workers:
         elif not self._is_stopping:  # an error while stopping no longer matters
             self._failed_on_standby.set()
 
+    def withdraw(self, key: str) -> None:
+        """Cancel the reconcile of a key, if there is one. It has not failed then, whatever it raises."""
+        self.runs.withdraw(key)
+
+    def recover(self, key: str) -> None:
+        """Forget the failures of a key, as a reconcile that succeeds does."""
+        self.failing.pop(key, None)
+        self._queue.forget(key)
+
     async def raise_failure(self) -> None:
         """Wait until a source fails while no worker runs, and raise its error."""
         await self._failed_on_standby.wait()
@@ -210,11 +221,17 @@ class Workers:
         raise self.failure
 
     async def _end_all(self) -> None:
-        """Cancel all workers and wait until they have ended, at most ten seconds for those that ignore it."""
+        """Cancel all workers and wait until they have ended, at most ten seconds for those that ignore it.
+
+        Reconciles that were cancelled before are not cancelled again: that would interrupt their clean-up.
+        """
         workers = list(self._tasks)
         self._ending.update(workers)
+        for worker in self._tasks - self.runs.workers:
+            worker.cancel()
+        self.runs.interrupt()
         try:
-            await finish(*workers, grace=CANCEL_GRACE)
+            await wait_ended(*workers, grace=CANCEL_GRACE)
         finally:
             if running := [worker for worker in workers if not worker.done()]:
                 keys = ", ".join(run.key for run in self.runs.mark_stuck(running))
@@ -230,6 +247,7 @@ class Workers:
     def _start(self) -> None:
         worker = asyncio.create_task(self._work_on(), name=f"<Controller {self._name}> worker")
         self._tasks.add(worker)
+        self._spare += 1
         worker.add_done_callback(self._record_end)
 
     def _record_end(self, worker: asyncio.Task[None]) -> None:
@@ -245,8 +263,8 @@ class Workers:
     def _replace(self, run: Run) -> None:
         is_replaced = run.task in self._tasks and run.task not in self._ending and not self._is_stopping
         logger.error(
-            "%s: the reconcile of %s ignores its cancellation after %g s%s",
-            self._name, run.key, self._timeout, "; another worker takes its place" if is_replaced else "",
+            "%s: the reconcile of %s ignores its cancellation for %g s%s",
+            self._name, run.key, CANCEL_GRACE, "; another worker takes its place" if is_replaced else "",
         )  # fmt: skip
         if is_replaced:
             self._start()
@@ -258,10 +276,16 @@ class Workers:
         loop = asyncio.get_running_loop()
         budget = Budget()
         while not self._is_stopping:
-            key = await queue.get()
+            try:
+                key = await queue.get()
+            finally:
+                self._spare -= 1
+            if self.concurrency is None and not self._spare:
+                self._start()
             if self._may_work is not None and not self._may_work():
                 queue.add(key, queue.priority_of(key))
                 queue.done(key)
+                self._spare += 1
                 await asyncio.sleep(NOT_LEADING_DELAY)
                 continue
             run = Run(key, task, loop.time())
@@ -280,6 +304,9 @@ class Workers:
                 await forget_own_cancellation(task, lambda: task in self._ending)
             if run.is_stuck or task in self._ending:
                 return  # a new worker has replaced this one, or the workers end
+            if self.concurrency is None and self._spare:
+                return
+            self._spare += 1
             if queue.waiting and budget.is_spent():
                 await budget.pause()
 
@@ -295,7 +322,7 @@ class Workers:
                 if self._slow.times_steps:
                     call = StepTimer(call)
                 result = await call
-                if run.is_overdue or run.task in self._ending:
+                if run.is_overdue or run.is_withdrawn or run.task in self._ending:
                     raise asyncio.CancelledError  # the reconcile swallowed it
             self._handle_result(key, result)
             if logger.isEnabledFor(logging.DEBUG):
@@ -303,6 +330,8 @@ class Workers:
         except CALL_ERRORS as error:
             if run.is_overdue:
                 self._time_out(key, error)
+            elif run.is_withdrawn:
+                self._end_withdrawn(key, error)
             elif run.task in self._ending:
                 self._interrupt(key, error)
             else:  # including a CancelledError that the reconciler raised itself
@@ -354,6 +383,13 @@ class Workers:
             )
         self.counts.interrupted += 1
         self._queue.add(key, self._queue.priority_of(key))
+
+    def _end_withdrawn(self, key: str, raised: BaseException) -> None:
+        if isinstance(raised, Exception):
+            line = "%s: %s was cancelled because its object does not need it any more, and raised %s"
+            self._log.log(raised, line, self._name, key, message_of(raised), level=logging.WARNING)
+        self.counts.withdrawn += 1
+        self._forget(key)
 
     def _fail(self, key: str, raised: BaseException) -> None:
         """Decide whether and when to retry. A group of errors is terminal if all errors in it are."""
