@@ -25,6 +25,7 @@ MEANINGS = {
     "aioinformer_watches_total": "Watches requested.",
     "aioinformer_failed_lists_total": "Lists that failed, by reason.",
     "aioinformer_failed_watches_total": "Watches that could not be opened or ended with an error, by reason.",
+    "aioinformer_absent": "Whether the server does not have the collection, which is optional.",
     "aioinformer_polling": "Whether the collection cannot be watched and is listed repeatedly.",
     "aioinformer_events_total": "Watch events received, including bookmarks.",
     "aioinformer_rejected_total": "Objects, events and lines that were dropped.",

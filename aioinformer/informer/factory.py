@@ -56,6 +56,7 @@ class Selected(TypedDict, total=False):
     metadata_only: bool
     protobuf: bool
     compress: bool | Compression
+    optional: bool
 
 
 class InformerOptions(Selected, total=False):
@@ -167,6 +168,7 @@ class SharedInformerFactory(InOneLoop):
         metadata_only: bool = False,
         protobuf: bool = False,
         compress: bool | Compression = False,
+        optional: bool | None = None,
     ) -> SharedIndexInformer[Any]:
         """Return the informer of a collection, with an index named ``"namespace"``.
 
@@ -187,6 +189,7 @@ class SharedInformerFactory(InOneLoop):
             metadata_only: Read only the objects' metadata, as PartialObjectMetadata.
             protobuf: Read KubeObjects of built-in kinds, or metadata only, as protobuf: see ``ListWatch.for_resource``.
             compress: Whether KubeObjects are stored compressed, and how.
+            optional: Whether the server may lack the collection: see ReflectorOptions. None for the factory's.
 
         Raises:
             ConfigError: The arguments do not name a collection.
@@ -202,7 +205,7 @@ class SharedInformerFactory(InOneLoop):
             raise ConfigError(f"protobuf works with KubeObjects only: {kind!r} is read from JSON")
         asked = (
             api_version, plural, kind, frozenset(chosen), label_selector, field_selector,
-            metadata_only, protobuf, compress,
+            metadata_only, protobuf, compress, optional,
         )  # fmt: skip
         informer = self._informers.get(asked)
         if informer is not None:
@@ -233,6 +236,8 @@ class SharedInformerFactory(InOneLoop):
         name = name_of(list_watches)
         if (distinct := apart(name, {other.name for other in self.informers})) != name:
             options["name"] = distinct
+        if optional is not None:
+            options["optional"] = optional
         informer = SharedIndexInformer(
             list_watches,
             kind,

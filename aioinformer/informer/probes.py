@@ -78,6 +78,8 @@ def readiness_problems(informer: InformerState, stalled_after: float) -> Iterato
     if not informer.synced:
         yield f"{informer.name} has not synced: {informer}"
     for reflector in informer.reflectors:
+        if reflector.absent:
+            continue
         idle = reflector.idle_seconds
         is_watching, error = reflector.phase is Phase.WATCHING, reflector.last_error
         if not is_watching and idle is not None and idle > stalled_after:

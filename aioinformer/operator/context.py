@@ -16,7 +16,7 @@ from ..objects.keys import namespace_of
 from ..objects.kube_object import KubeObject
 from ..objects.labels import LabelSelector
 from ..resources import CachedResource, Resource
-from .kinds import CacheKey, Kind, ResourceReference, arguments_of, base_of, key_of, show
+from .kinds import CacheKey, Kind, ResourceReference, arguments_of, base_of, is_optional, key_of, show
 from .manager import Manager
 from .metadata import NAME, read_metadata
 from .owning import apply_as_owner, require_possible_owner
@@ -68,13 +68,16 @@ class Context:
         self._recorder = recorder
         self._provided = [] if settings is None else [settings]
         self._cached: dict[CacheKey, CachedResource[Any]] = {}
-        for resource in dict.fromkeys(cached):
+        declared = [*dict.fromkeys(cached)]
+        optional = {key_of(resource) for resource in declared if is_optional(resource)}
+        for resource in declared:
             if (key := key_of(resource)) not in self._cached:
                 self._cached[key] = manager.resource(
                     *arguments_of(resource),
                     field_manager=name,
                     label_selector=key.label_selector,
                     field_selector=key.field_selector,
+                    optional=key in optional,
                 )
             if isinstance(resource, Kind):
                 self._cached[key].informer.add_indexers(resource.indexers)

@@ -26,7 +26,7 @@ class DeclaredTask(DeclaredController):
     @property
     def title(self) -> str:
         """The name of its controller."""
-        return self.options.get("name") or callable_name(self.reconcile)
+        return self.options.get("name") or callable_name(self.reconcile).rpartition(".")[2]
 
     def _check_options(self, mistakes: Mistakes) -> None:
         super()._check_options(mistakes)

@@ -38,6 +38,9 @@ class Kind(Generic[T]):
         indexers: The indexes of its cache: functions of an object, or paths, by name.
         label_selector: As kubectl's ``-l``: the cache has only these objects, and only they trigger reconciles.
         field_selector: As kubectl's ``--field-selector``, likewise.
+        optional: Whether the server may lack it, because others install its definition: for a class. It counts as empty
+            until its definition comes, and again when that is gone; the operator is ready meanwhile. ``Operator`` does
+            not install the definition.
         namespaced: Whether objects live in namespaces. It counts for a custom resource that is named by its plural and
             group; the scope of others is known.
     """
@@ -47,6 +50,7 @@ class Kind(Generic[T]):
     indexers: Mapping[str, IndexFunc[T] | str] = field(default_factory=dict)
     label_selector: str = ""
     field_selector: str = ""
+    optional: bool = False
     namespaced: bool = True
 
     @overload
@@ -57,6 +61,7 @@ class Kind(Generic[T]):
         indexers: Mapping[str, IndexFunc[KubeObject] | str] = ...,
         label_selector: str = ...,
         field_selector: str = ...,
+        optional: bool = ...,
         namespaced: bool = ...,
     ) -> None: ...
 
@@ -69,6 +74,7 @@ class Kind(Generic[T]):
         indexers: Mapping[str, IndexFunc[T] | str] = ...,
         label_selector: str = ...,
         field_selector: str = ...,
+        optional: bool = ...,
         namespaced: bool = ...,
     ) -> None: ...
 
@@ -80,6 +86,7 @@ class Kind(Generic[T]):
         indexers: Mapping[str, IndexFunc[T] | str] = ...,
         label_selector: str = ...,
         field_selector: str = ...,
+        optional: bool = ...,
     ) -> None: ...
 
     def __init__(
@@ -90,6 +97,7 @@ class Kind(Generic[T]):
         indexers: Mapping[str, IndexFunc[Any] | str] | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        optional: bool = False,
         namespaced: bool = True,
     ) -> None:
         object.__setattr__(self, "resource", resource)
@@ -97,13 +105,14 @@ class Kind(Generic[T]):
         object.__setattr__(self, "indexers", indexers or {})
         object.__setattr__(self, "label_selector", label_selector)
         object.__setattr__(self, "field_selector", field_selector)
+        object.__setattr__(self, "optional", optional)
         object.__setattr__(self, "namespaced", namespaced)
 
     def __repr__(self) -> str:
         """Return how a program makes it, without the defaults."""
         named = [part for part in (self.resource, self.object_type) if part is not None]
         shown = [kind.__name__ if isinstance(kind, type) else repr(kind) for kind in named]
-        options = ("indexers", "label_selector", "field_selector")
+        options = ("indexers", "label_selector", "field_selector", "optional")
         shown += [f"{option}={value!r}" for option in options if (value := getattr(self, option))]
         return f"Kind({', '.join(shown)}{'' if self.namespaced else ', namespaced=False'})"
 
@@ -124,6 +133,11 @@ def resource_named(named: ResourceReference) -> APIResource:
     """
     if isinstance(named, Kind):
         _require_selectors(named)
+        if named.optional and is_discovered(named):
+            raise ConfigError(
+                f"{show(named)} is optional, so its version cannot be looked up at the server: pass its class in place "
+                "of its name"
+            )
     if (kind := custom_class(named)) is not None:
         crd(kind)  # raises all mistakes of the class
     resource = resource_of(named)
@@ -190,6 +204,11 @@ def custom_class(named: ResourceReference) -> type[CustomResource] | None:
     """Return the CustomResource class that is named; None for other resources."""
     base = base_of(named)
     return base if isinstance(base, type) and issubclass(base, CustomResource) else None
+
+
+def is_optional(named: ResourceReference) -> bool:
+    """Return whether the server may lack the resource."""
+    return isinstance(named, Kind) and named.optional
 
 
 def is_discovered(named: ResourceReference) -> bool:

@@ -31,7 +31,16 @@ from .declarations import (
 )
 from .declared_controller import DeclaredController
 from .declared_tasks import DeclaredTask, DeclaredTimer
-from .kinds import Kind, ResourceReference, base_of, custom_class, is_discovered, key_of, require_distinct
+from .kinds import (
+    Kind,
+    ResourceReference,
+    base_of,
+    custom_class,
+    is_discovered,
+    is_optional,
+    key_of,
+    require_distinct,
+)
 from .manager import Manager, ManagerOptions
 from .mistakes import Mistakes
 from .protocols import LeaderElection
@@ -282,11 +291,12 @@ class Operator(DeclaresWebhooks):
     def custom_resources(self) -> list[tuple[type[CustomResource], ...]]:
         """Return the CustomResource classes that it names; classes that are versions of one kind together.
 
-        The versions of a kind are in the order of Kubernetes: alpha, beta, then stable ones.
+        Those that are optional are not among them: others install their definitions. The versions of a kind are in the
+        order of Kubernetes: alpha, beta, then stable ones.
         """
         versions: dict[tuple[str, str], list[type[CustomResource]]] = {}
         for declared in dict.fromkeys([*self.resources, *self._webhook_classes]):
-            if (kind := custom_class(declared)) is not None:
+            if (kind := custom_class(declared)) is not None and not is_optional(declared):
                 resource = resource_of_class(kind)
                 versions.setdefault((resource.group, resource.plural), []).append(kind)
         return [tuple(sorted(dict.fromkeys(kinds), key=_age)) for kinds in versions.values()]

@@ -52,6 +52,8 @@ class ReflectorOptions(TypedDict, total=False):
         watch_error_handler: Called for every failed list or watch instead of logging it; None logs. Dropped objects
             and outages are logged anyway.
         drop_managed_fields: Read objects without metadata.managedFields, often a third of an object. False.
+        optional: Whether the server may lack the collection, such as a custom resource before its definition comes.
+            It counts as empty then, and is tried again within 30 s. False.
         name: The reflector's name in logs.
         random: Source of jitter and watch timeouts.
     """
@@ -65,6 +67,7 @@ class ReflectorOptions(TypedDict, total=False):
     initial_events_timeout: float
     watch_error_handler: WatchErrorHandler | None
     drop_managed_fields: bool
+    optional: bool
     name: str
     random: Random
 
@@ -97,6 +100,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "initial_events_timeout": require_seconds,
     "watch_error_handler": require_watch_error_handler,
     "drop_managed_fields": require_flag,
+    "optional": require_flag,
     "name": require_text,
     "random": _require_random,
 }

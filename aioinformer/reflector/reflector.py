@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import SystemRandom
-from typing import Any, Generic, TypeVar, Unpack, assert_never
+from typing import Any, Generic, TypeGuard, TypeVar, Unpack, assert_never
 
 from .._core.cancellation import CALL_ERRORS, failure_of, maybe_await
 from .._core.checks import require_seconds
@@ -120,6 +120,8 @@ class Reflector(Running, Generic[T]):
         self._pager = Pager(self._lister_watcher, self._decode_piece, self._answer_timeout, codec.read_item)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._short_watches = ShortWatchBudget()
+        self._is_optional = options.get("optional") or False
+        self._absences = 0  # answers in a row that the server does not have the collection
         self._pulse = Pulse(options.get("max_silence") or max_silence(self._random))
         self._internal_error_duration = options.get("max_internal_error_retry_duration") or 0.0
         self._retry = Retry(self._random, getattr(list_watch, "health", None))
@@ -170,7 +172,10 @@ class Reflector(Running, Generic[T]):
                         await self._record_error(error)
                         raise
                     except CALL_ERRORS as error:  # users' stores and list functions raise anything
-                        await self._record_error(failure_of(error))
+                        if self._stats.is_absent and self._is_absence(error):
+                            self._retry.record_failure(error)
+                        else:
+                            await self._record_error(failure_of(error))
                         if not self._relists.has_listed and is_hopeless(error):
                             self._refused.set()
                     if not self._relists.take_at_once():
@@ -223,6 +228,9 @@ class Reflector(Running, Generic[T]):
         try:
             listed = await self._list_at(version)
         except ApiError as error:
+            if self._is_absence(error):
+                await self._record_absence()
+                raise
             if not refuses_version(error, version):
                 raise
             # The server refused the version, not the list: ask for the most recent state at once.
@@ -231,7 +239,27 @@ class Reflector(Running, Generic[T]):
             listed = await self._list_at(version)
         self._versions.record_success(version, listed.paginated)
         self._streaming.list_succeeded()
+        self._record_served()
         await self._replace(listed)
+
+    def _is_absence(self, error: BaseException) -> TypeGuard[ApiError]:
+        return self._is_optional and isinstance(error, ApiError) and error.is_missing_resource
+
+    async def _record_absence(self) -> None:
+        """Empty the store, because the server does not have the collection.
+
+        After a list has succeeded it takes two such answers in a row: a server that has just started may not know all
+        definitions yet.
+        """
+        self._absences += 1
+        if self._absences > 1 or not self._relists.has_listed:
+            if not self._stats.is_absent:
+                await self._replace(Listed([], ""))
+            self._stats.record_absent()
+
+    def _record_served(self) -> None:
+        self._absences = 0
+        self._stats.record_served()
 
     async def _list_at(self, version: str) -> Listed:
         return await self._pager.list(
@@ -246,6 +274,9 @@ class Reflector(Running, Generic[T]):
             try:
                 return await self._watch_list()
             except Exception as error:
+                if self._is_absence(error):
+                    await self._record_absence()
+                    raise
                 step = self._streaming.after(error, _now())
                 if step is AfterStream.FAIL:
                     raise
@@ -294,6 +325,7 @@ class Reflector(Running, Generic[T]):
             )  # fmt: skip
             self._streaming.record_success()
             self._versions.record_success(version, paginated=False)
+            self._record_served()
             await self._replace(Listed(initial.take_all(), initial.resource_version))
         except BaseException:
             initial.take_all()  # the error keeps this frame alive

@@ -11,6 +11,8 @@ from ..metrics import Sample
 
 POLLING = "cannot watch: polling by list"
 
+ABSENT = "not served, which is allowed"
+
 NO_WATCHES = frozenset({405, 501})
 """HTTP statuses of a collection that has no watches."""
 
@@ -52,6 +54,7 @@ class ReflectorState:
         watches: Watches requested.
         events: Events received, including bookmarks.
         rejected: Objects, events and lines that were dropped. The log has the first 20 since the last list.
+        absent: Whether the server does not have this collection, which is optional: it counts as empty.
         undecodable: Objects of lists and events that did not fit the object type. They were not dropped: they are
             passed on as UndecodableObjects. The log has the first 20 since the last list.
         watch_refusal: Why it cannot watch and lists repeatedly; None while it can watch, and while lists fail.
@@ -78,6 +81,7 @@ class ReflectorState:
     failed_lists: Mapping[str, int] = field(default_factory=dict)
     failed_watches: Mapping[str, int] = field(default_factory=dict)
     undecodable: int = 0
+    absent: bool = False
 
     @property
     def polling(self) -> bool:
@@ -95,6 +99,7 @@ class ReflectorState:
         yield Sample("aioinformer_events_total", "counter", labels, self.events)
         yield Sample("aioinformer_rejected_total", "counter", labels, self.rejected)
         yield Sample("aioinformer_undecodable_total", "counter", labels, self.undecodable)
+        yield Sample("aioinformer_absent", "gauge", labels, self.absent)
         yield Sample("aioinformer_polling", "gauge", labels, self.polling)
         for name, failed in (("lists", self.failed_lists), ("watches", self.failed_watches)):
             for reason, count in failed.items():
@@ -103,7 +108,7 @@ class ReflectorState:
                 )
 
     def __str__(self) -> str:
-        polling = f"{POLLING}, " if self.polling else ""
+        polling = f"{POLLING}, " if self.polling else f"{ABSENT}, " if self.absent else ""
         text = f"{self.name}: {polling}{self.phase} for {self.phase_seconds:.1f} s"
         if self.phase is Phase.LISTING and self.listed:
             text += f", {self.listed} objects so far"

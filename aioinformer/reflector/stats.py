@@ -94,6 +94,7 @@ class ReflectorStats:
         self._watch_refusal: Exception | None = None
         self._remind_at = 0.0  # loop time
         self._rejected = self._undecodable = 0
+        self.is_absent = False
         self._dropped = _LimitedLog(name, "dropped objects")
         self._unfit = _LimitedLog(name, "undecodable objects")
         self._unprocessed = _LimitedLog(name, "objects that cannot be processed")
@@ -218,6 +219,21 @@ class ReflectorStats:
         self._logged.add(kind)
         return is_first
 
+    def record_absent(self) -> None:
+        """Record that the server does not have the collection, which is optional."""
+        if not self.is_absent:
+            logger.info(
+                "%s: the server does not have it, so it counts as empty; it is read within 30 s once it is served",
+                self._name,
+            )
+        self.is_absent, self._last_error = True, None
+
+    def record_served(self) -> None:
+        """Record that the collection was read."""
+        if self.is_absent:
+            logger.info("%s: the server has it now", self._name)
+        self.is_absent = False
+
     def request_failed(self, error: Exception) -> None:
         """Count the failure of the last list or watch. After a failed list it is unknown whether a watch would work."""
         reason = _reason_of(error)
@@ -288,6 +304,7 @@ class ReflectorStats:
             events=self._events,
             rejected=self._rejected,
             undecodable=self._undecodable,
+            absent=self.is_absent,
             watch_refusal=self._watch_refusal,
             failed_lists=self._failed_lists.copy(),
             failed_watches=self._failed_watches.copy(),
