@@ -29,7 +29,7 @@ from ..objects.undecodable import UndecodableObject
 from ..resources import CachedResource
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
-from .controller_options import TIMEOUT, ControllerOptions, check_options
+from .controller_options import ControllerOptions, check_options
 from .finalizing import make_step
 from .informer_triggers import Cached, InformerTrigger, Owns, Primary, Watch, informer_of
 from .mistakes import Mistakes
@@ -118,14 +118,7 @@ class Controller(Generic[T]):
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
         self._sources = [SourceTrigger(source) for source in options.get("sources", ())]
-        self._workers = Workers(
-            name,
-            self._queue,
-            self._reconcile,
-            options.get("concurrency", 1),
-            options.get("timeout", TIMEOUT),
-            self._is_gone,
-        )
+        self._workers = Workers(name, self._queue, self._reconcile, options, self._is_gone)
         self._own = own
         own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 from types import CoroutineType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -31,6 +31,7 @@ from ..errors import (
     traceback_of,
 )
 from ..workqueue import WorkQueue
+from .controller_options import TIMEOUT, ControllerOptions
 from .requests import Result
 from .runs import CANCEL_GRACE, Run, Runs
 from .state import Counts, FailingKey
@@ -79,8 +80,7 @@ class Workers:
         name: The controller's name.
         queue: The keys to reconcile.
         reconcile: Reconciles the object of a key. Returns a Result, None, or an awaitable of either.
-        concurrency: The number of workers; None for one more whenever all are busy.
-        timeout: Seconds that a reconcile may take; None for no limit.
+        options: The controller's, of which it reads ``concurrency`` and ``timeout``.
         is_gone: Returns whether a key's object is gone: terminal failures of such keys are forgotten, and others after
             ``TRIES_WITHOUT_OBJECT``.
 
@@ -100,14 +100,13 @@ class Workers:
         name: str,
         queue: WorkQueue[str],
         reconcile: Callable[[str], object],
-        concurrency: int | None,
-        timeout: float | None,
+        options: ControllerOptions[Any],
         is_gone: Callable[[str], bool] = lambda key: False,
     ) -> None:
         self._name = name
         self._queue = queue
         self._reconcile = reconcile
-        self._timeout = timeout
+        self._timeout = options.get("timeout", TIMEOUT)
         self._is_gone = is_gone
         self._may_work: Callable[[], bool] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -118,7 +117,7 @@ class Workers:
         self._failed_on_standby = asyncio.Event()
         self._is_stopping = False
         self._spare = 0  # workers without a key
-        self.concurrency = concurrency
+        self.concurrency: int | None = options.get("concurrency", 1)
         self.counts = Counts()
         self.failing: dict[str, Failure] = {}
         self.last_error: BaseException | None = None
@@ -127,7 +126,7 @@ class Workers:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.failure: BaseException | None = None
         self.is_working = False
-        self.runs = Runs(timeout, self._replace)
+        self.runs = Runs(self._timeout, self._replace)
 
     @property
     def last_error_seconds(self) -> float | None:

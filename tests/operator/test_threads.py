@@ -108,7 +108,7 @@ async def test_object_is_not_reconciled_beside_a_thread_past_its_timeout() -> No
     blocking = Blocking()
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
-    workers = Workers("tests", queue, lambda key: in_thread(blocking), 2, 0.01)
+    workers = Workers("tests", queue, lambda key: in_thread(blocking), {"concurrency": 2, "timeout": 0.01})
     async with run_during(workers.run()):
         await until(lambda: workers.runs.state and workers.runs.state[0].overdue)
         queue.add("a")
@@ -123,7 +123,7 @@ async def test_stopped_workers_end_after_their_threads() -> None:
     blocking = Blocking()
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
-    workers = Workers("tests", queue, lambda key: in_thread(blocking), 1, None)
+    workers = Workers("tests", queue, lambda key: in_thread(blocking), {"timeout": None})
     working = asyncio.create_task(workers.run())
     await until(lambda: blocking.at_work)
     working.cancel()

@@ -57,7 +57,7 @@ async def test_reconcile_that_blocks_the_event_loop_is_logged(
     queue: WorkQueue[str] = WorkQueue()
     for key in ("quick-1", "slow-1", "quick-2", "slow-2", "last"):
         queue.add(key)
-    workers = Workers("tests", queue, later if is_async else plain, 1, None)
+    workers = Workers("tests", queue, later if is_async else plain, {"timeout": None})
     async with run_during(workers.run()):
         await until(lambda: workers.counts.total >= 5)  # one of them is retried
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
@@ -80,7 +80,7 @@ async def test_repeated_error_is_logged_with_its_traceback_once(
         queue.add(key)
 
     queue.add("a")
-    workers = Workers("tests", queue, reconcile, 1, None)
+    workers = Workers("tests", queue, reconcile, {"timeout": None})
     async with run_during(workers.run()):
         await until(lambda: workers.counts.success > 1)
     failed = [(record.message, record.exc_info is not None) for record in caplog.records]
@@ -105,7 +105,7 @@ async def test_waiting_reconciles_are_not_logged_as_slow(
     queue: WorkQueue[str] = WorkQueue()
     for number in range(10):
         queue.add(str(number))
-    workers = Workers("tests", queue, reconcile, 3, None)
+    workers = Workers("tests", queue, reconcile, {"concurrency": 3, "timeout": None})
     async with run_during(workers.run()):
         await until(lambda: workers.counts.total == 10)
     assert caplog.messages == []
@@ -114,7 +114,7 @@ async def test_waiting_reconciles_are_not_logged_as_slow(
 async def test_source_that_fails_as_the_leadership_is_lost_is_raised_on_standby() -> None:
     async def reconcile(key: str) -> None: ...
 
-    workers = Workers("tests", WorkQueue(), reconcile, 1, None)
+    workers = Workers("tests", WorkQueue(), reconcile, {"timeout": None})
     working = asyncio.create_task(workers.run())
     await until(lambda: len(workers) == 1)
     workers.fail(SystemExit("the source has ended"))
