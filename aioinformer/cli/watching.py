@@ -19,7 +19,7 @@ from ..informer import SharedIndexInformer
 from ..listwatch import ListWatch
 from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
-from ..reflector import Reflector
+from ..reflector import Backoff, Reflector
 from ..reflector.retry import Retry, is_hopeless
 from ..typed import Change, diff
 from .output import JsonLines, OutputError, Printer, Table, convert_write_errors, last_state
@@ -108,7 +108,7 @@ class _Discovery:
         return text if self._last_error is None else f"{text}; last error: {self._last_error}"
 
     async def find(self) -> APIResource:
-        retry = Retry(SystemRandom(), self._client.health)
+        retry = Retry(Backoff(SystemRandom()), self._client.health)
         while True:
             try:
                 return await find_resource(self._client, self._asked.resource, self._group_timeout)

@@ -15,7 +15,7 @@ from enum import Enum
 from math import inf
 
 from ..errors import ApiError, DamagedError, TransportError
-from .backoff import CAP
+from .backoff import Backoff
 
 VERY_SHORT = 1.0
 """Seconds: a watch that ends sooner and without an event suggests that its version is bad."""
@@ -119,11 +119,11 @@ class Relists:
         """Record that a watch has ended and a list follows.
 
         After 410 in a later watch the list follows at once: the history expired during an outage, and another wait
-        would only add to it. At most once in CAP seconds, and never for the first watch after a list, which would
-        expire again.
+        would only add to it. At most once in ``Backoff.CAP`` seconds, and never for the first watch after a list,
+        which would expire again.
         """
         expired = not is_first and isinstance(error, ApiError) and error.is_expired
-        self._is_at_once = expired and now - self._last_at_once >= CAP
+        self._is_at_once = expired and now - self._last_at_once >= Backoff.CAP
         if self._is_at_once:
             self._last_at_once = now
 

@@ -31,6 +31,7 @@ from ..listwatch.pager import Listed, Pager
 from ..objects.meta import NOT_OLDER_THAN, ListOptions, ListResult, WatchEvent
 from ..objects.versions import number_of
 from ..protocols import ListerWatcher, ReflectorStore
+from .backoff import Backoff
 from .event_decoder import EventDecoder
 from .initial import AfterStream, InitialEvents, Streaming
 from .list_versions import ListVersions, refuses_version
@@ -124,7 +125,7 @@ class Reflector(Running, Generic[T]):
         self._absences = 0  # answers in a row that the server does not have the collection
         self._pulse = Pulse(options.get("max_silence") or max_silence(self._random))
         self._internal_error_duration = options.get("max_internal_error_retry_duration") or 0.0
-        self._retry = Retry(self._random, getattr(list_watch, "health", None))
+        self._retry = Retry(Backoff(self._random), getattr(list_watch, "health", None))
         self._last_version = ""
         self._next_resync = 0.0  # loop time; 0 before the first list
         self._stats = ReflectorStats(self.name)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from random import Random
 
 import anyio
 
 from ..errors import ApiError, ConfigError
 from ..protocols import SharedHealth
-from .backoff import CAP, Backoff
+from .backoff import Backoff
 
 REFUSALS = frozenset({401, 403, 404})
 """HTTP statuses of a healthy server's refusal. Only a person can fix it, and asking again is cheap."""
@@ -37,7 +36,7 @@ class Retry:
     """Waits between the attempts of one reflector.
 
     Args:
-        random: Source of the jitter.
+        backoff: The delays, and the source of all jitter.
         health: Server health, shared with the other readers of the server; None to wait alone.
 
     Attributes:
@@ -45,10 +44,10 @@ class Retry:
         waiting_for: The server that has to answer first; None if only time has to pass.
     """
 
-    def __init__(self, random: Random, health: SharedHealth | None) -> None:
-        self._random = random
+    def __init__(self, backoff: Backoff, health: SharedHealth | None) -> None:
+        self._backoff = backoff
+        self._random = backoff.random
         self._health = health
-        self._backoff = Backoff(random)
         self._at_least = 0.0
         self._outage_error: Exception | None = None
         self._refused_since: float | None = None
@@ -118,9 +117,10 @@ class Retry:
     def _longest(self) -> float:
         """Return the longest delay in seconds."""
         if self._refused_since is None:
-            return CAP
+            return self._backoff.CAP
         lasted = asyncio.get_running_loop().time() - self._refused_since
-        return min(CAP, max(REFUSED_PAUSE, lasted * REFUSED_SHARE)) * (1.0 + self._random.random()) / 2.0
+        longest = min(self._backoff.CAP, max(REFUSED_PAUSE, lasted * REFUSED_SHARE))
+        return longest * (1.0 + self._random.random()) / 2.0
 
     async def _sleep(self, delay: float) -> None:
         self.at = asyncio.get_running_loop().time() + delay

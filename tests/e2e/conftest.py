@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aioinformer import Client
-from aioinformer.reflector import backoff
+from aioinformer.reflector import Backoff
 from aioinformer.testing import APIServer
 
 from .api import API
@@ -86,8 +86,8 @@ def log() -> Iterator[Log]:
 @pytest.fixture
 def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the waits between tries be short, where how long they are is not what is tested."""
-    monkeypatch.setattr(backoff, "INITIAL", 0.05)
-    monkeypatch.setattr(backoff, "CAP", 0.5)
+    monkeypatch.setattr(Backoff, "INITIAL", 0.05)
+    monkeypatch.setattr(Backoff, "CAP", 0.5)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

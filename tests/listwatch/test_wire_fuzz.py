@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer.fifo.queue import FIFO
-from aioinformer.reflector import backoff
+from aioinformer.reflector import Backoff
 
 from ..client.wire import serve_wire
 from .replay import LAST, LATER, LINES, LIST, STREAM, WATCH, Replay, apply, is_event, versions_in
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture(autouse=True, scope="module")
 def _quick_and_quiet() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backoff, "INITIAL", 0.01)
-        patch.setattr(backoff, "CAP", 0.05)
+        patch.setattr(Backoff, "INITIAL", 0.01)
+        patch.setattr(Backoff, "CAP", 0.05)
         logging.disable(logging.ERROR)
         yield
         logging.disable(logging.NOTSET)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioinformer.errors import ApiError, DamagedError, IdleTimeoutError, TransportError
-from aioinformer.reflector.backoff import CAP
+from aioinformer.reflector import Backoff
 from aioinformer.reflector.next_step import (
     InternalErrorRetries,
     Next,
@@ -145,8 +145,8 @@ class TestRelists:
         assert not self.at_once(relists, None, 5.0)
         assert self.at_once(relists, expired_error(), 5.0)
         assert not relists.take_at_once(), "of two lists only the first"
-        assert not self.at_once(relists, expired_error(), 5.0 + CAP - 1)
-        assert self.at_once(relists, expired_error(), 5.0 + CAP)
+        assert not self.at_once(relists, expired_error(), 5.0 + Backoff.CAP - 1)
+        assert self.at_once(relists, expired_error(), 5.0 + Backoff.CAP)
 
     def test_list_makes_up_for_unreadable_events_after_an_interval(self) -> None:
         relists = Relists(300.0)

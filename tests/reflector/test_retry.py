@@ -12,7 +12,7 @@ import pytest
 from aioinformer.client.health import ServerHealth
 from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
 from aioinformer.objects.meta import ListOptions
-from aioinformer.reflector import Phase
+from aioinformer.reflector import Backoff, Phase
 from aioinformer.reflector.retry import Retry
 
 from ..client.transports import REFUSED, Server
@@ -55,7 +55,7 @@ def of_server(server: Server, lists: Lists, watches: Watches = ()) -> ScriptedCo
 @virtual_time
 async def test_answer_since_the_error_means_no_outage() -> None:
     server = Server()
-    retry = Retry(Random(0), ServerHealth(server, Random(0)))
+    retry = Retry(Backoff(Random(0)), ServerHealth(server, Random(0)))
     retry.record_failure(IdleTimeoutError("the stream has no closing bookmark"))
     retry.record_success()  # the list in its place
     await retry.wait()
