@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -138,7 +138,7 @@ class LabelSelector:
 
 class _Expression(msgspec.Struct):
     key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    operator: str
     values: list[str] | None = None
 
 
@@ -147,7 +147,24 @@ class _InSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     match_expressions: list[_Expression] | None = None
 
 
-_IN_SPEC = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+class SpecOperator(NamedTuple):
+    """An operator of `matchExpressions`.
+
+    Attributes:
+        operator: The operator of the Requirement that it becomes.
+        takes_values: Whether it needs values; without, it takes none.
+    """
+
+    operator: str
+    takes_values: bool
+
+
+SPEC_OPERATORS = {
+    "In": SpecOperator("in", takes_values=True),
+    "NotIn": SpecOperator("notin", takes_values=True),
+    "Exists": SpecOperator("exists", takes_values=False),
+    "DoesNotExist": SpecOperator("!", takes_values=False),
+}
 
 
 def _requirements_of(selector: Mapping[str, Any]) -> Iterator[Requirement]:
@@ -159,12 +176,14 @@ def _requirements_of(selector: Mapping[str, Any]) -> Iterator[Requirement]:
     for requirement in _equal(given.match_labels or {}):
         yield _require(requirement.key, requirement.operator, requirement.values)
     for expression in given.match_expressions or ():
-        takes_values = expression.operator in ("In", "NotIn")
-        if takes_values != bool(expression.values):
+        if (known := SPEC_OPERATORS.get(expression.operator)) is None:
             raise SelectorError(
-                f"{expression.key!r}: {expression.operator} {'needs' if takes_values else 'takes no'} values"
+                f"{expression.key!r}: no operator {expression.operator!r}; use {', '.join(SPEC_OPERATORS)}"
             )
-        yield _require(expression.key, _IN_SPEC[expression.operator], expression.values or ())
+        if known.takes_values != bool(expression.values):
+            needs = "needs" if known.takes_values else "takes no"
+            raise SelectorError(f"{expression.key!r}: {expression.operator} {needs} values")
+        yield _require(expression.key, known.operator, expression.values or ())
 
 
 def _require(key: str, operator: str, values: Collection[str]) -> Requirement:

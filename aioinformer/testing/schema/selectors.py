@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.objects.labels import label_key_faults, label_value_faults
+from aioinformer.objects.labels import SPEC_OPERATORS, label_key_faults, label_value_faults
 from aioinformer.testing.errors import field_forbidden, field_invalid, field_required
 
 if TYPE_CHECKING:
@@ -31,16 +31,21 @@ def selector_faults(path: str, selector: Mapping[str, Any]) -> _Faults:
             expression["operator"],
             expression.get("values"),
         )
-        if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+        known = SPEC_OPERATORS.get(operator)
+        if known is None:
             yield field_invalid(f"{place}.operator", operator, "not a valid selector operator")
-        elif operator in ("In", "NotIn") and not values:
-            why = "must be specified when `operator` is 'In' or 'NotIn'"
-            yield field_required(f"{place}.values", why)
-        elif operator in ("Exists", "DoesNotExist") and values:
-            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        elif known.takes_values and not values:
+            yield field_required(f"{place}.values", f"must be specified when {_is_one(takes_values=True)}")
+        elif values and not known.takes_values:
+            why = f"may not be specified when {_is_one(takes_values=False)}"
             yield field_forbidden(f"{place}.values", why)
         for why in label_key_faults(expression["key"]):
             yield field_invalid(f"{place}.key", expression["key"], why)
         for index, value in enumerate(values or ()):
             for why in label_value_faults(value):
                 yield field_invalid(f"{place}.values[{index}]", value, why)
+
+
+def _is_one(*, takes_values: bool) -> str:
+    names = [f"'{name}'" for name, known in SPEC_OPERATORS.items() if known.takes_values is takes_values]
+    return f"`operator` is {' or '.join(names)}"

@@ -109,8 +109,13 @@ def selector_at(path: str, empty: str = "<none>") -> Cell:
 
 def _term(expression: Object) -> tuple[str, str]:
     key, values = str(expression["key"]), ",".join(sorted(expression.get("values") or ()))
-    forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "DoesNotExist": f"!{key}"}
-    return key, forms.get(expression["operator"], key)
+    match expression["operator"]:
+        case "Exists":
+            return key, key
+        case "DoesNotExist":
+            return key, f"!{key}"
+        case operator:
+            return key, f"{key} {operator.lower()} ({values})"
 
 
 def shorten(texts: Sequence[str], *, most: int = 3, empty: str = "", separator: str = ",") -> str:
