@@ -21,7 +21,7 @@ from aioinformer.testing.rules.addresses import needed_fields
 from aioinformer.testing.rules.cron import schedule_fault
 from aioinformer.testing.rules.object_rules import OBJECT_RULES, claim_faults
 from aioinformer.testing.rules.secret_rules import secret_faults
-from aioinformer.testing.rules.validation import label_fault
+from aioinformer.testing.rules.validation import dns_1123_faults
 from aioinformer.testing.schema.conditional_defaults import pod_template, template_path
 from aioinformer.testing.schema.formats import fits_format
 from aioinformer.testing.schema.selectors import label_faults
@@ -135,9 +135,9 @@ def _name_faults(path: str, items: Sequence[Object], seen: set[str] | None = Non
     seen = set() if seen is None else seen
     for number, item in enumerate(items):
         name = item.get("name") or ""
-        if name and (why := label_fault(name)):
+        for why in dns_1123_faults(name) if name else ():
             yield field_invalid(f"{path}[{number}].name", name, why)
-        elif name in seen:
+        if name in seen:
             yield field_duplicate(f"{path}[{number}].name", name)
         seen.add(name)
 
@@ -193,9 +193,9 @@ def _service(obj: Object) -> _Faults:
         place, name = f"spec.ports[{number}]", port.get("name") or ""
         if not name and len(ports) > 1:
             yield field_required(f"{place}.name")
-        elif name and (why := label_fault(name)):
+        for why in dns_1123_faults(name) if name else ():
             yield field_invalid(f"{place}.name", name, why)
-        elif name and name in names:
+        if name and name in names:
             yield field_duplicate(f"{place}.name", name)
         names.add(name)
         if not 0 < port["port"] < 65536:

@@ -115,12 +115,15 @@ def check_object(resource: ResourceType, metadata: Object, faults: Sequence[dict
     name, base = metadata.get("name", ""), metadata.get("generateName", "")
     causes: list[dict[str, str]] = []
     # A generateName gets a suffix, so it may end with a dash.
-    if base and (fault := _name_fault(resource, re.sub(r"(?<=.)-$", "a", base))):
-        causes.append(field_invalid("metadata.generateName", base, fault))
+    if base:
+        prefix = re.sub(r"(?<=.)-$", "a", base)
+        causes += [
+            field_invalid("metadata.generateName", base, why) for why in _name_faults(resource, prefix)
+        ]
     if not name:
         causes.append(field_required("metadata.name", "name or generateName is required"))
-    elif fault := _name_fault(resource, name):
-        causes.append(field_invalid("metadata.name", name, fault))
+    else:
+        causes += [field_invalid("metadata.name", name, why) for why in _name_faults(resource, name)]
     causes += label_faults("metadata.labels", metadata.get("labels") or {})
     if annotations := metadata.get("annotations"):
         causes += _annotation_faults(annotations)
@@ -223,24 +226,24 @@ def _finalizer_faults(resource: ResourceType, finalizers: list[str]) -> list[dic
     return causes
 
 
-def _name_fault(resource: ResourceType, name: str) -> str | None:
+def _name_faults(resource: ResourceType, name: str) -> list[str]:
     if resource.kind in _PATH_SEGMENT_NAMES:
-        return "may not contain '/'" if "/" in name or "%" in name or name in (".", "..") else None
+        return ["may not contain '/'"] if "/" in name or "%" in name or name in (".", "..") else []
     if resource.kind in _LABEL_NAMES:
-        return label_fault(name)
+        return dns_1123_faults(name)
     longest = None if resource.custom else _SHORT_NAMES.get(resource.kind)
     if longest is not None and len(name) > longest:
-        return f"must be no more than {longest} characters"
-    return subdomain_fault(name)
+        return [f"must be no more than {longest} characters"]
+    fault = subdomain_fault(name)
+    return [] if fault is None else [fault]
 
 
-def label_fault(name: str) -> str | None:
-    """Return why a name is no DNS label, or None if it is valid."""
-    if len(name) > 63:
-        return "must be no more than 63 bytes"
-    if "." in name:
-        return "must not contain dots"
-    return None if LABEL.fullmatch(name) else _LABEL_RULE
+def dns_1123_faults(name: str) -> list[str]:
+    """Return why a name in a spec is no DNS label."""
+    faults = ["must be no more than 63 characters"] if len(name) > 63 else []
+    if not LABEL.fullmatch(name):
+        faults.append("must not contain dots" if is_subdomain(name) else _LABEL_RULE)
+    return faults
 
 
 def dns_1035_faults(name: str) -> list[str]:

@@ -16,6 +16,8 @@ _TEMPLATE: Object = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers"
 _ONCE: Object = {"spec": {"containers": [_CONTAINER], "restartPolicy": "Never"}}
 _SELECTED: Object = {"selector": {"matchLabels": {"app": "a"}}, "template": _TEMPLATE}
 
+_NO_LABELS = ("a" * 64, "a.b", "a.B", "-" * 70)
+
 
 def _pod(**fields: Any) -> Object:
     return {"spec": {"containers": [_CONTAINER | fields]}}
@@ -63,6 +65,9 @@ async def builtin_mistakes(server: AnswerRecorder) -> None:
         *(_pod(volumeMounts=[{"name": "a", "mountPath": "/a"}]), _pod(env=[{"name": ""}]), _pod(env={})),
         {"spec": {"containers": [_CONTAINER, _CONTAINER]}},
         {"spec": {"containers": [_CONTAINER], "restartPolicy": "x"}},
+        *(_pod(name=name) for name in _NO_LABELS),
+        *({"spec": {"containers": [_CONTAINER], "volumes": [{"name": name}]}} for name in _NO_LABELS),
+        {"spec": {"containers": [_CONTAINER | {"name": "a.b"}] * 2}},
     )
     for pod in pods:
         await server.ask("POST", PODS, {"metadata": {"name": "mistaken"}} | pod)
@@ -81,6 +86,11 @@ async def builtin_mistakes(server: AnswerRecorder) -> None:
     await server.ask("POST", JOBS, {"metadata": {"name": "mistaken"}, "spec": {"template": _TEMPLATE}})
     for ports in ([], [{"port": 0}], [{"port": 80}, {"port": 81}], [{"port": 80, "targetPort": "Bad_"}]):
         await server.ask("POST", _SERVICES, {"metadata": {"name": "mistaken"}, "spec": {"ports": ports}})
+    for name in _NO_LABELS:
+        ports = [{"name": name, "port": 80}]
+        await server.ask("POST", _SERVICES, {"metadata": {"name": "mistaken"}, "spec": {"ports": ports}})
+        for path in (_SERVICES, f"{_APPS}/statefulsets", PODS):
+            await server.ask("POST", path, {"metadata": {"name": name}})
     await server.ask("POST", CONFIGMAPS, {"metadata": {"name": "mistaken"}, "data": {"a b": "c"}})
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}
     path, subjects = f"{_RBAC}/rolebindings", [{"kind": "ServiceAccount", "name": "a"}]
