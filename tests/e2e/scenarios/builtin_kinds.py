@@ -75,6 +75,14 @@ async def builtin_mistakes(server: AnswerRecorder) -> None:
         {},
         _SELECTED | {"selector": {}},
         _SELECTED | {"selector": {"matchLabels": {"app": "b"}}},
+        *(
+            _SELECTED | {"selector": {"matchExpressions": [{"key": "app"} | expression]}}
+            for expression in (
+                *({"operator": "Gt", "values": ["1"]}, {"operator": "in", "values": ["a"]}),
+                *({"operator": "In"}, {"operator": "NotIn", "values": []}),
+                *({"operator": "Exists", "values": ["a"]}, {"operator": "DoesNotExist", "values": ["a"]}),
+            )
+        ),
         _SELECTED | {"replicas": -1},
         _SELECTED | {"replicas": "1"},
         _SELECTED | {"template": _ONCE | {"metadata": _TEMPLATE["metadata"]}},
