@@ -21,13 +21,15 @@ class Proxy:
         url: The server.
 
     Attributes:
+        target: The server of new connections.
         delay: Seconds by which every chunk is delayed.
         connections: Connections that were accepted.
+        received: Bytes that were forwarded to clients.
         is_refusing: Whether new connections are reset at once.
     """
 
     def __init__(self, url: str) -> None:
-        self._parts = urlsplit(url)
+        self.target = url
         (self._port,) = free_ports(1)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -35,14 +37,14 @@ class Proxy:
         self._flowing.set()
         self._spoiling: dict[asyncio.Task[None], bool] = {}
         self.delay = 0.0
-        self.connections = 0
+        self.connections = self.received = 0
         self.is_refusing = False
         self._stuck: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
         """The URL for the client."""
-        return f"{self._parts.scheme}://127.0.0.1:{self._port}"
+        return f"{urlsplit(self.target).scheme}://127.0.0.1:{self._port}"
 
     def freeze(self) -> None:
         """Stop forwarding in both directions, without closing a connection."""
@@ -87,9 +89,10 @@ class Proxy:
             return
         self._tasks.add(task)
         self.connections += 1
+        target = urlsplit(self.target)
         writers = [writer]
         try:
-            there, back = await asyncio.open_connection(self._parts.hostname, self._parts.port)
+            there, back = await asyncio.open_connection(target.hostname, target.port)
             writers.append(back)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._pass(reader, back, task, is_answer=False))
@@ -129,6 +132,7 @@ class Proxy:
                     await writer.drain()
                     break
             writer.write(chunk)
+            self.received += len(chunk) if is_answer else 0
             await writer.drain()
         await self._flowing.wait()
         raise ConnectionResetError("one side has hung up")

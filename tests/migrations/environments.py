@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -16,9 +17,9 @@ FOLDER = ROOT / ".cache" / "migrations"
 def environment_of(requirements: Path) -> Path:
     """Return the Python of an environment with these requirements and with this checkout of aioinformer.
 
-    It is made where it is missing, and made again when the requirements change.
+    It is made where it is missing, and made again when the requirements or those of aioinformer change.
     """
-    project = (ROOT / "pyproject.toml").read_bytes()
+    project = repr(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]).encode()
     digest = hashlib.sha256(requirements.read_bytes() + project + sys.version.encode()).hexdigest()[:12]
     folder = FOLDER / f"{requirements.parent.name}-{digest}"
     python, finished = folder / "bin" / "python", folder / "finished"

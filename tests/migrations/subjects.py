@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -13,93 +14,130 @@ from pathlib import Path
 GRACE = 10.0
 """Seconds that a program may take to end after SIGTERM."""
 
+LONGEST_LINE = 2**20
+"""Bytes."""
+
+RESTART_PAUSE = 1.0
+"""Seconds after which a program that has ended is started again."""
+
 
 class Subject:
-    """A program that follows the ConfigMaps or pods of a namespace.
+    """A program that follows the ConfigMaps or pods of a namespace. If it ends, it is started again.
 
     It reads ``$KUBECONFIG``, ``$NAMESPACE`` and ``$PLURAL``, and prints a line of JSON whenever its own knowledge of an
     object changes: ``{"name": "a", "version": "12"}``, and ``{"name": "a", "version": null}`` when it knows that the
     object is gone. Everything else that it prints is its log.
 
     Attributes:
-        versions: What it knows: the resourceVersion of each object by name.
+        versions: What its present process knows: the resourceVersion of each object by name.
+        told: Every name and version that any of its processes has printed.
+        starts: How often it was started.
         log: The latest other lines.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self.versions: dict[str, str] = {}
-        self.log: list[str] = []
-        self._cpu = 0.0
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._command = command
+        self._environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+        self._process: asyncio.subprocess.Process | None = None
         self._changed = asyncio.Event()
+        self._cpu = self._cpu_of_ended = 0.0
+        self.versions: dict[str, str] = {}
+        self.told: set[tuple[str, str | None]] = set()
+        self.starts = 0
+        self.log: deque[str] = deque(maxlen=50)
 
-    async def read(self) -> None:
-        """Read its output until it ends."""
-        assert self._process.stdout is not None
-        async for line in self._process.stdout:
+    async def run(self) -> None:
+        """Run the program, and start it again whenever it has ended."""
+        while True:
+            self.versions.clear()
+            self.starts += 1
+            process = self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                env=self._environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                limit=LONGEST_LINE,
+                start_new_session=True,  # it and its children end together
+            )
             try:
-                known = json.loads(line)
-                name, version = known["name"], known["version"]
-            except (ValueError, KeyError, TypeError):
-                self.log = [*self.log[-50:], line.decode(errors="replace").rstrip()]
-                continue
-            if version is None:
-                self.versions.pop(name, None)
-            else:
-                self.versions[name] = version
-            self._changed.set()
+                assert process.stdout is not None
+                async for line in process.stdout:
+                    self._read(line)
+                    self.cpu()  # cannot be read after its end
+                await process.wait()
+            finally:
+                self.cpu()
+                await _end(process)
+            self._cpu_of_ended, self._cpu = self._cpu_of_ended + self._cpu, 0.0
+            await asyncio.sleep(RESTART_PAUSE)
+
+    def _read(self, line: bytes) -> None:
+        try:
+            known = json.loads(line)
+            name, version = known["name"], known["version"]
+        except (ValueError, KeyError, TypeError):
+            self.log.append(line.decode(errors="replace").rstrip())
+            return
+        self.told.add((name, version))
+        if version is None:
+            self.versions.pop(name, None)
+        else:
+            self.versions[name] = version
+        self._changed.set()
 
     async def knows(self, wanted: Mapping[str, str], timeout: float) -> bool:
         """Return whether it knows exactly these objects, as soon as it does or after the timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while self.versions != wanted and self._process.returncode is None:
+                while self.versions != wanted:
                     self._changed.clear()
                     await self._changed.wait()
         return self.versions == wanted
 
+    async def restart(self) -> None:
+        """End its process, so that another one is started."""
+        if self._process is not None:
+            await _end(self._process)
+
     def cpu(self) -> float:
-        """Return the CPU seconds that it and its children have used; of one that has ended, at the last call."""
+        """Return the CPU seconds that it and its children have used, in all its processes."""
         with suppress(OSError):
-            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+            fields = self._read_proc("stat").rpartition(")")[2].split()
             self._cpu = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-        return self._cpu
+        return self._cpu_of_ended + self._cpu
 
     @property
     def memory(self) -> float:
-        """Its resident memory in MiB; 0 if it has ended."""
+        """The resident memory of its present process in MiB; 0 if it has ended."""
         with suppress(OSError):
-            pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
-            return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+            return int(self._read_proc("statm").split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
         return 0.0
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it ended by itself."""
-        return self._process.returncode is not None
+    def _read_proc(self, name: str) -> str:
+        if self._process is None:
+            raise ProcessLookupError("it has not been started")
+        return Path(f"/proc/{self._process.pid}/{name}").read_text()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a process and its children."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await process.wait()
 
 
 @asynccontextmanager
 async def subject(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[Subject]:
     """Run a program during the block."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,  # it and its children end together
-    )
-    running = Subject(process)
-    reading = asyncio.create_task(running.read())
-    try:
-        yield running
-    finally:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, number)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(GRACE):
-                        await process.wait()
-        await reading
+    running = Subject(command, environment)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(running.run())
+        try:
+            yield running
+        finally:
+            task.cancel()

@@ -17,9 +17,9 @@ OBJECTS = 20
 OUTAGE, LONG_OUTAGE = 5.0, 60.0
 """Seconds."""
 PATIENCE = 90.0
-"""Seconds after which a program has not recovered."""
+"""Seconds after which a program has not recovered, and is started again."""
 QUIET = 10.0
-"""Seconds without a change, in which requests and CPU are counted."""
+"""Seconds without a change before the first trouble."""
 
 
 @dataclass
@@ -28,9 +28,9 @@ class Recovery:
 
     Attributes:
         trouble: What happened.
-        seconds: How long it took until the program knew the server's state; None if it never did.
+        seconds: How long it took until the program knew the server's state; None if it did not in PATIENCE.
         wrong: Objects that it knew wrong in the end.
-        has_ended: Whether the program ended, and had to be started again.
+        has_ended: Whether the program ended, and was started again.
     """
 
     trouble: str
@@ -39,11 +39,8 @@ class Recovery:
     has_ended: bool
 
     def __str__(self) -> str:
-        if self.has_ended:
-            return f"ended, {self.wrong} wrong"
-        return (
-            f"{self.wrong} wrong after {PATIENCE:.0f} s" if self.seconds is None else f"{self.seconds:.1f} s"
-        )
+        result = f"never, {self.wrong} wrong" if self.seconds is None else f"{self.seconds:.1f} s"
+        return f"ended, {result}" if self.has_ended else result
 
 
 @dataclass
@@ -51,17 +48,19 @@ class Outcome:
     """What was measured of a program.
 
     Attributes:
-        sync: Seconds from its start until it knew all objects; with the imports of the program.
+        sync: Seconds from its start until it knew all objects, with the imports of the program; None if it never did.
         recoveries: How it got over each trouble.
-        requests: Requests in all; None if the server does not count them.
+        missed: Changes that it never printed, neither as an event nor as a state.
+        requests: Requests in all.
         cpu: CPU seconds in all.
         memory: MiB at the end.
-        log: Its last lines, of failures.
+        log: Its last lines.
     """
 
     sync: float | None = None
     recoveries: list[Recovery] = field(default_factory=list)
-    requests: int | None = None
+    missed: list[tuple[str, str | None]] = field(default_factory=list)
+    requests: int = 0
     cpu: float = 0.0
     memory: float = 0.0
     log: list[str] = field(default_factory=list)
@@ -96,9 +95,10 @@ async def _expire(world: World) -> None:
 
 
 async def _fail(world: World) -> None:
-    await world.fail(3)
-    await world.proxy.cut()
-    await world.delete("object-5")
+    async with world.failing():
+        await world.proxy.cut()
+        await world.delete("object-5")
+        await asyncio.sleep(OUTAGE)
 
 
 @asynccontextmanager
@@ -120,41 +120,44 @@ TROUBLES: dict[str, Callable[[World], Awaitable[None]]] = {
 
 
 async def measure(command: Sequence[str], environment: dict[str, str], world: World) -> Outcome:
-    """Run a program under every trouble, one after another. If it ends, it is started again."""
+    """Run a program under every trouble, one after another."""
     outcome = Outcome()
     for number in range(OBJECTS):
         await world.create(f"object-{number}")
-    environment = {**environment, "KUBECONFIG": str(world.kubeconfig), "NAMESPACE": world.namespace}
-    troubles = list(TROUBLES.items())
-    while troubles:
-        async with subject(command, environment) as running:
-            started = time.monotonic()
-            knows = await running.knows(await world.versions(), PATIENCE)
-            if outcome.sync is None:
-                outcome.sync = time.monotonic() - started if knows else None
+    async with subject(command, variables_of(world) | environment) as running:
+        started = time.monotonic()
+        if await running.knows(await world.versions(), PATIENCE):
+            outcome.sync = time.monotonic() - started
             await asyncio.sleep(QUIET)
-            while knows and troubles and not running.has_ended:
-                running.cpu()
-                name, trouble = troubles.pop(0)
+            for name, trouble in TROUBLES.items():
                 recovery = await _recover(name, trouble, running, world)
                 outcome.recoveries.append(recovery)
                 print(f"{command[-1]} on {world.name}: {name}: {recovery}", file=sys.stderr, flush=True)  # noqa: T201
-            outcome.cpu += running.cpu()
-            outcome.memory = running.memory or outcome.memory
-            outcome.log += running.log
-        if not knows:
-            break
-    outcome.requests = world.requests()
+                if recovery.seconds is None:
+                    await running.restart()
+                    await running.knows(await world.versions(), PATIENCE)
+        outcome.missed = [change for change in world.changes if change not in running.told]
+        outcome.requests = world.requests().total()
+        outcome.cpu = running.cpu()
+        outcome.memory = running.memory
+        outcome.log += running.log
     return outcome
+
+
+def variables_of(world: World) -> dict[str, str]:
+    """Return the environment variables by which a program finds its server and namespace."""
+    return {"KUBECONFIG": str(world.kubeconfig), "NAMESPACE": world.namespace}
 
 
 async def _recover(
     name: str, trouble: Callable[[World], Awaitable[None]], running: Subject, world: World
 ) -> Recovery:
+    starts = running.starts
     await trouble(world)
     began = time.monotonic()
     await world.create("after-" + "-".join(re.findall(r"[a-z0-9]+", name)))
     wanted = await world.versions()
     knows = await running.knows(wanted, PATIENCE)
+    seconds = time.monotonic() - began if knows else None
     wrong = len({key for key, _ in set(running.versions.items()) ^ set(wanted.items())})
-    return Recovery(name, time.monotonic() - began if knows else None, wrong, running.has_ended)
+    return Recovery(name, seconds, wrong, running.starts > starts)

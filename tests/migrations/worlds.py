@@ -10,6 +10,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from aiohttp.test_utils import RawTestServer
+from aiohttp.web import BaseRequest, StreamResponse, json_response
+
 from aioinformer.testing import APIServer
 from tests.chaos.proxy import Proxy
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Resource
@@ -17,11 +20,16 @@ from tests.e2e.clusters import pod_manifest
 from tests.kubernetes.controlplane import ControlPlane
 from tests.samples import configmap
 
+VARIABLES = 30
+"""Environment variables of a pod, of which JupyterHub and Airflow set about so many."""
+
 
 def _pod(name: str) -> Object:
     """Return a pod as KubeSpawner and Airflow select them."""
     made = pod_manifest(name, labels={"component": "singleuser-server", "airflow-worker": "1"})
     made["metadata"]["annotations"] = {"dag_id": "d", "task_id": "t", "run_id": "r", "try_number": "1"}
+    env = [{"name": f"VARIABLE_{number}", "value": f"{name}-{number}"} for number in range(VARIABLES)]
+    made["spec"]["containers"][0]["env"] = env
     return made
 
 
@@ -31,36 +39,69 @@ MAKE: dict[str, tuple[Resource, Callable[[str], Object]]] = {
 }
 
 
+INTERNAL_ERROR = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "status": "Failure",
+    "message": "an error on the server",
+    "reason": "InternalError",
+    "code": 500,
+}
+
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "rules": [{"level": "Metadata", "users": ["powerless"]}, {"level": "None"}],
+    "omitStages": ["ResponseStarted", "ResponseComplete", "Panic"],
+}
+"""Log each request of the subject once, when it arrives."""
+
+BINDING = {
+    "metadata": {"name": "subject"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "powerless"}],
+}
+
+
 class World(ABC):
     """A namespace of a server, and the proxy by which a subject reaches it.
 
     Attributes:
         name: "embedded" or "real".
+        proxy: The subject's way to the server.
         kubeconfig: The subject's, through the proxy.
         namespace: The subject's.
+        changes: What was changed: names with their new resourceVersions, and None for deleted objects.
     """
 
     name: str
+    namespace = "trouble"
 
-    def __init__(self, api: API, proxy: Proxy, kubeconfig: Path, namespace: str, plural: str) -> None:
+    def __init__(self, api: API, proxy: Proxy, kubeconfig: Path, plural: str) -> None:
         self._api = api
         self.proxy = proxy
         self.kubeconfig = kubeconfig
-        self.namespace = namespace
         self._resource, self._make = MAKE[plural]
+        self._refused = 0
+        self.changes: list[tuple[str, str | None]] = []
 
     async def create(self, name: str) -> None:
-        await self._api.do("POST", self._resource.path(self.namespace), self._make(name))
+        made = await self._api.do("POST", self._resource.path(self.namespace), self._make(name))
+        self._record(made)
 
     async def change(self, name: str) -> None:
         """Change an annotation."""
-        version = (await self.versions())[name]
-        patch = {"metadata": {"annotations": {"changed-at": version}}}
-        await self._api.do("PATCH", self._resource.path(self.namespace, name), patch, content_type=MERGE)
+        patch = {"metadata": {"annotations": {"changes": str(len(self.changes))}}}
+        path = self._resource.path(self.namespace, name)
+        self._record(await self._api.do("PATCH", path, patch, content_type=MERGE))
+
+    def _record(self, made: Object) -> None:
+        self.changes.append((made["metadata"]["name"], made["metadata"]["resourceVersion"]))
 
     async def delete(self, name: str) -> None:
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
         await self._api.do("DELETE", self._resource.path(self.namespace, name), body)
+        self.changes.append((name, None))
 
     async def versions(self) -> dict[str, str]:
         """Return what the server has: the resourceVersion of each object by name."""
@@ -71,17 +112,36 @@ class World(ABC):
             if item["metadata"]["name"] != "kube-root-ca.crt"
         }
 
+    @asynccontextmanager
+    async def failing(self) -> AsyncIterator[None]:
+        """During the block, the subject's requests on new connections are answered with 500."""
+
+        async def refuse(request: BaseRequest) -> StreamResponse:
+            self._refused += 1
+            response = json_response(INTERNAL_ERROR, status=500)
+            response.force_close()
+            return response
+
+        context = self.certificate()
+        async with RawTestServer(refuse, scheme="https" if context else "http") as server:
+            await server.start_server(ssl=context)
+            target, self.proxy.target = self.proxy.target, str(server.make_url("/"))
+            try:
+                yield
+            finally:
+                self.proxy.target = target
+
+    @abstractmethod
+    def certificate(self) -> ssl.SSLContext | None:
+        """Return what the server shows its clients; None without TLS."""
+
     @abstractmethod
     async def expire(self) -> None:
         """Expire all resourceVersions, while no watch is open."""
 
     @abstractmethod
-    async def fail(self, times: int) -> bool:
-        """Answer lists and watches of the subject with 500; returns False if the server cannot."""
-
-    @abstractmethod
-    def requests(self) -> int | None:
-        """Return how many requests the subject has sent; None if unknown."""
+    def requests(self) -> Counter[str]:
+        """Return how many requests of each verb the subject has sent."""
 
 
 class EmbeddedWorld(World):
@@ -90,39 +150,36 @@ class EmbeddedWorld(World):
     name = "embedded"
     server: APIServer
 
+    def certificate(self) -> None:
+        return None
+
     async def expire(self) -> None:
         self.server.faults.expire_history()
 
-    async def fail(self, times: int) -> bool:
-        for verb in ("list", "watch"):
-            self.server.faults.fail(
-                500, times=times, verb=verb, resource=self._resource.plural, matching=_is_of_subject
-            )
-        return True
-
-    def requests(self) -> int | None:
-        return Counter(_is_of_subject(request) for request in self.server.requests)[True]
-
-
-def _is_of_subject(request: object) -> bool:
-    return getattr(request, "user", "") == "subject"
+    def requests(self) -> Counter[str]:
+        verbs = Counter(request.verb for request in self.server.requests if request.user == "subject")
+        return verbs + Counter(refused=self._refused)
 
 
 class RealWorld(World):
-    """A real kube-apiserver."""
+    """A real kube-apiserver, which writes a line for each of the subject's requests."""
 
     name = "real"
     plane: ControlPlane
+    audit_log: Path
+
+    def certificate(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.plane.ca_file, self.plane.ca_file.with_suffix(".key"))
+        return context
 
     async def expire(self) -> None:
         await self.plane.compact()
         await self.plane.restart()
 
-    async def fail(self, times: int) -> bool:
-        return False
-
-    def requests(self) -> int | None:
-        return None
+    def requests(self) -> Counter[str]:
+        verbs = Counter(json.loads(line)["verb"] for line in self.audit_log.read_bytes().splitlines())
+        return verbs + Counter(refused=self._refused)
 
 
 @asynccontextmanager
@@ -137,7 +194,7 @@ async def embedded_world(folder: Path, plural: str) -> AsyncIterator[World]:
         config = server.kubeconfig()
         config["clusters"][0]["cluster"]["server"] = proxy.url
         config["users"][0]["user"] = {"token": "subject"}
-        world = EmbeddedWorld(api, proxy, folder / "kubeconfig", "trouble", plural)
+        world = EmbeddedWorld(api, proxy, folder / "kubeconfig", plural)
         world.server = server
         world.kubeconfig.write_text(json.dumps(config))
         await api.do("POST", "/api/v1/namespaces", {"metadata": {"name": world.namespace}})
@@ -146,15 +203,20 @@ async def embedded_world(folder: Path, plural: str) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def real_world(folder: Path, plural: str) -> AsyncIterator[World]:
-    """A control plane for one subject."""
-    with ControlPlane() as plane:
-        context: ssl.SSLContext = plane.ssl_context()
+    """A control plane for one subject, the user "powerless", who may do everything here."""
+    policy, audit_log = folder / "audit-policy", folder / "audit.log"
+    policy.write_text(json.dumps(AUDIT_POLICY))
+    audit_log.touch()
+    audit = [f"--audit-policy-file={policy}", f"--audit-log-path={audit_log}"]
+    async with ControlPlane(extra_args=audit) as plane:
+        context = plane.ssl_context()
         async with API(plane.url, plane.token, context) as api, Proxy(plane.url) as proxy:
-            config = json.loads(plane.kubeconfig.read_text())
+            await api.do("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", BINDING)
+            config = json.loads(plane.kubeconfig.read_text()) | {"current-context": "powerless"}
             for cluster in config["clusters"]:
                 cluster["cluster"]["server"] = proxy.url
-            world = RealWorld(api, proxy, folder / "kubeconfig", "trouble", plural)
-            world.plane = plane
+            world = RealWorld(api, proxy, folder / "kubeconfig", plural)
+            world.plane, world.audit_log = plane, audit_log
             world.kubeconfig.write_text(json.dumps(config))
             await api.do("POST", "/api/v1/namespaces", {"metadata": {"name": world.namespace}})
             yield world

@@ -14,6 +14,7 @@ from typing import Any
 
 from kubespawner import spawner
 from kubespawner.reflector import ResourceReflector
+from traitlets import Float
 
 from aioinformer import Client, SharedInformerFactory
 
@@ -22,6 +23,8 @@ API_VERSIONS = {"CoreV1Api": "v1", "NetworkingV1Api": "networking.k8s.io/v1"}
 
 class InformerReflector(ResourceReflector):
     """A ResourceReflector that reads from an informer."""
+
+    min_watch_timeout = Float(300, config=True, help="Seconds; a watch ends after one to two times this.")
 
     async def start(self) -> None:
         """Start, and return when the first list is loaded."""
@@ -42,7 +45,10 @@ class InformerReflector(ResourceReflector):
     async def _run(self) -> None:
         try:
             namespace = None if self.omit_namespace else self.namespace
-            async with SharedInformerFactory(Client.wrap(self.api.api_client), namespace) as factory:
+            client = Client.wrap(self.api.api_client)
+            async with SharedInformerFactory(
+                client, namespace, min_watch_timeout=self.min_watch_timeout
+            ) as factory:
                 informer = factory.for_resource(
                     API_VERSIONS[self.api_group_name],
                     self.kind,
