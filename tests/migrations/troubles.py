@@ -18,8 +18,8 @@ OUTAGE, LONG_OUTAGE = 5.0, 60.0
 """Seconds."""
 PATIENCE = 90.0
 """Seconds after which a program has not recovered, and is started again."""
-QUIET = 10.0
-"""Seconds without a change before the first trouble."""
+QUIET = 5.0
+"""Seconds without a change before each trouble, in which the program opens its watch."""
 
 
 @dataclass
@@ -128,8 +128,8 @@ async def measure(command: Sequence[str], environment: dict[str, str], world: Wo
         started = time.monotonic()
         if await running.knows(await world.versions(), PATIENCE):
             outcome.sync = time.monotonic() - started
-            await asyncio.sleep(QUIET)
             for name, trouble in TROUBLES.items():
+                await asyncio.sleep(QUIET)
                 recovery = await _recover(name, trouble, running, world)
                 outcome.recoveries.append(recovery)
                 print(f"{command[-1]} on {world.name}: {name}: {recovery}", file=sys.stderr, flush=True)  # noqa: T201

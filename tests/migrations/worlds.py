@@ -123,13 +123,14 @@ class World(ABC):
             return response
 
         context = self.certificate()
-        async with RawTestServer(refuse, scheme="https" if context else "http") as server:
-            await server.start_server(ssl=context)
-            target, self.proxy.target = self.proxy.target, str(server.make_url("/"))
-            try:
-                yield
-            finally:
-                self.proxy.target = target
+        server = RawTestServer(refuse, scheme="https" if context else "http")
+        await server.start_server(ssl=context)
+        target, self.proxy.target = self.proxy.target, str(server.make_url("/"))
+        try:
+            yield
+        finally:
+            self.proxy.target = target
+            await server.close()
 
     @abstractmethod
     def certificate(self) -> ssl.SSLContext | None:
