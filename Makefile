@@ -119,8 +119,10 @@ soak: $(STAMP)   ## Run informers under load and faults for MINUTES (30), look f
 chaos: $(STAMP)  ## Run every fault on a real kube-apiserver REPEAT (3) times, next to client-go: recovery and requests.
 	$(BIN)/python -m pytest tests/chaos --chaos $(or $(REPEAT),3) --reruns 0 $(PYTEST_ARGS)
 
-migrations: $(STAMP)  ## Run programs of others before and after they use aioinformer, under trouble, in half an hour (NAMES).
+migrations: $(STAMP)  ## Run programs of others before and after they use aioinformer, under trouble, in two hours (NAMES).
 	$(BIN)/python -m tests.migrations $(NAMES) $(MIGRATIONS_ARGS)
+	$(if $(NAMES)$(MIGRATIONS_ARGS),,$(BIN)/python -m tests.migrations --hour)
+	$(if $(NAMES)$(MIGRATIONS_ARGS),,$(BIN)/python -m tests.migrations.installing)
 
 conformance: $(STAMP) ## Compare the embedded server with the real one in ten minutes; writes docs/conformance.md (CONFORMANCE_ARGS).
 	$(BIN)/python -m tests.conformance $(CONFORMANCE_ARGS)

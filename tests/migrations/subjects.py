@@ -30,7 +30,7 @@ class Subject:
 
     Attributes:
         versions: What its present process knows: the resourceVersion of each object by name.
-        told: Every name and version that any of its processes has printed.
+        reports: Every name and version that any of its processes has printed.
         starts: How often it was started.
         log: The latest other lines.
     """
@@ -42,7 +42,7 @@ class Subject:
         self._changed = asyncio.Event()
         self._cpu = self._cpu_of_ended = 0.0
         self.versions: dict[str, str] = {}
-        self.told: set[tuple[str, str | None]] = set()
+        self.reports: set[tuple[str, str | None]] = set()
         self.starts = 0
         self.log: deque[str] = deque(maxlen=50)
 
@@ -79,7 +79,7 @@ class Subject:
         except (ValueError, KeyError, TypeError):
             self.log.append(line.decode(errors="replace").rstrip())
             return
-        self.told.add((name, version))
+        self.reports.add((name, version))
         if version is None:
             self.versions.pop(name, None)
         else:

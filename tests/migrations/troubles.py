@@ -136,7 +136,7 @@ async def measure(command: Sequence[str], environment: dict[str, str], world: Wo
                 if recovery.seconds is None:
                     await running.restart()
                     await running.knows(await world.versions(), PATIENCE)
-        outcome.missed = [change for change in world.changes if change not in running.told]
+        outcome.missed = [change for change in world.changes if change not in running.reports]
         outcome.requests = world.requests().total()
         outcome.cpu = running.cpu()
         outcome.memory = running.memory
