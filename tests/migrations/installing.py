@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Sequence
 
@@ -22,6 +23,8 @@ from .environments import ROOT
 from .tables import show
 
 OURS = f"{ROOT}[cli,web]"
+
+OPTIONS = ["--dry-run", "--ignore-installed", "--disable-pip-version-check"]
 
 PROGRAMS = {
     "Airflow": ["apache-airflow", "apache-airflow-providers-cncf-kubernetes"],
@@ -50,23 +53,17 @@ def resolve(requirements: Sequence[str], before: datetime.date | None = None) ->
     Raises:
         Conflict: No versions fit.
     """
-    options = ["--dry-run", "--ignore-installed", "--quiet", "--report", "-", "--disable-pip-version-check"]
-    if before is not None:
-        options += ["--uploaded-prior-to", before.isoformat()]
-    command = [sys.executable, "-m", "pip", "install", *options, *requirements]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "ResolutionImpossible" in result.stderr:
-        raise Conflict(_reason(result.stderr))
-    if result.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{result.stderr}")
-    items = json.loads(result.stdout)["install"]
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as report:
+        command = [sys.executable, "-m", "pip", "install", *OPTIONS, "--report", report.name, *requirements]
+        if before is not None:
+            command += ["--uploaded-prior-to", before.isoformat()]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "ResolutionImpossible" in result.stderr:
+            raise Conflict("; ".join(re.findall(r"^ {4}(\S+ .+)$", result.stdout, re.MULTILINE)))
+        if result.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{result.stderr}")
+        items = json.load(report)["install"]
     return {canonicalize_name(item["metadata"]["name"]): item["metadata"]["version"] for item in items}
-
-
-def _reason(output: str) -> str:
-    """Return the lines in which pip says what depends on what."""
-    lines = re.findall(r"^ {4}(\S.*)$", output, re.MULTILINE)
-    return "; ".join(dict.fromkeys(lines))
 
 
 def pin(packages: Sequence[str], versions: dict[str, str]) -> list[str]:
