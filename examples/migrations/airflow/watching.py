@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import queue
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))
 os.environ["AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER"] = "False"
 os.environ["AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE"] = os.environ["KUBECONFIG"]
 
+from airflow.providers.cncf.kubernetes.executors.kubernetes_executor_types import (
+    ADOPTED,
+    KubernetesWatch,
+)
 from airflow.providers.cncf.kubernetes.executors.kubernetes_executor_utils import (
     KubernetesJobWatcher,
 )
@@ -27,8 +32,17 @@ def watch(watcher_class: type[KubernetesJobWatcher]) -> None:
 
     class Telling(watcher_class):  # type: ignore[misc, valid-type]
         def process_status(self, **values: Any) -> None:
-            is_deleted = values["event"]["type"] == "DELETED"
-            tell(values["pod_name"], None if is_deleted else values["resource_version"])
             super().process_status(**values)
+            is_deleted = values["event"]["type"] == "DELETED"
+            was_adopted = any(result.state == ADOPTED for result in drain(results))
+            if not was_adopted:  # no pod is, so Airflow has taken a deletion for that
+                tell(values["pod_name"], None if is_deleted else values["resource_version"])
 
-    Telling(os.environ["NAMESPACE"], queue.Queue(), None, JOB, KubeConfig()).run()
+    results: queue.Queue[KubernetesWatch] = queue.Queue()
+    Telling(os.environ["NAMESPACE"], results, None, JOB, KubeConfig()).run()
+
+
+def drain(results: queue.Queue[KubernetesWatch]) -> Iterator[KubernetesWatch]:
+    """Take what Airflow has made of the event."""
+    while not results.empty():
+        yield results.get()
