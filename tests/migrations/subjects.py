@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from aioinformer._core.tasks import finish
+
 GRACE = 10.0
 """Seconds that a program may take to end after SIGTERM."""
 
@@ -49,7 +51,6 @@ class Subject:
     async def run(self) -> None:
         """Run the program, and start it again whenever it has ended."""
         while True:
-            self.versions.clear()
             self.starts += 1
             process = self._process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -69,6 +70,8 @@ class Subject:
             finally:
                 self.cpu()
                 await _end(process)
+            self.versions.clear()
+            self._changed.set()
             self._cpu_of_ended, self._cpu = self._cpu_of_ended + self._cpu, 0.0
             await asyncio.sleep(RESTART_PAUSE)
 
@@ -99,6 +102,7 @@ class Subject:
         """End its process, so that another one is started."""
         if self._process is not None:
             await _end(self._process)
+            self.versions.clear()
 
     def cpu(self) -> float:
         """Return the CPU seconds that it and its children have used, in all its processes."""
@@ -135,9 +139,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 async def subject(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[Subject]:
     """Run a program during the block."""
     running = Subject(command, environment)
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(running.run())
-        try:
-            yield running
-        finally:
-            task.cancel()
+    task = asyncio.create_task(running.run())
+    try:
+        yield running
+    finally:
+        await finish(task)
+        if not task.cancelled():
+            task.result()
