@@ -183,6 +183,11 @@ def field_too_long(path: str, most: int) -> dict[str, str]:
     return cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
 
 
+def field_too_many(path: str, number: int, most: int) -> dict[str, str]:
+    """Return the cause for a list with too many items."""
+    return cause("FieldValueTooMany", f"Too many: {number}: must have at most {most} items", path)
+
+
 def _show(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 

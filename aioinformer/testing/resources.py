@@ -282,10 +282,10 @@ class Registry:
         groups: dict[str, set[str]] = {}
         for group, version, _ in self._types:
             groups.setdefault(group, set()).add(version)
-        return {group: sorted(versions, key=_priority) for group, versions in groups.items()}
+        return {group: sorted(versions, key=priority) for group, versions in groups.items()}
 
 
-def _priority(version: str) -> tuple[int, int, int, str]:
+def priority(version: str) -> tuple[int, int, int, str]:
     """Return a sort key that orders versions as v2, v1, v2beta1, v1beta1, v1alpha1, then all others."""
     match = _VERSION.fullmatch(version)
     if match is None:

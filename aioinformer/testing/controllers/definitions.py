@@ -18,6 +18,7 @@ from aioinformer.testing.resources import (
     ResourceType,
     ScalePaths,
     WebhookStorage,
+    priority,
 )
 from aioinformer.testing.rules.custom import read_custom
 from aioinformer.testing.rules.naming import accepted_names, has_names, is_established, with_names
@@ -184,6 +185,7 @@ def resource_types(
             fields=tuple(_field(entry) for entry in version.get("selectableFields") or ()),
             columns=tuple(_column(entry) for entry in version.get("additionalPrinterColumns") or ()),
             schema=_schema(version),
+            warning=_warning(version, spec),
         )
         for version in versions
     ]
@@ -219,6 +221,18 @@ def _schema(version: Object) -> Schema:
     from aioinformer.testing.schema.definition import compile_schema  # slow to import
 
     return compile_schema(version["schema"]["openAPIV3Schema"])
+
+
+def _warning(version: Object, spec: Object) -> str:
+    """Return what the server warns of in the answers of a deprecated version; `""` for another one."""
+    if not version.get("deprecated"):
+        return ""
+    if (text := version.get("deprecationWarning")) is not None:
+        return str(text)
+    group, kind, name = spec["group"], spec["names"]["kind"], version["name"]
+    others = [other["name"] for other in spec["versions"] if other["served"] and not other.get("deprecated")]
+    newer = min((other for other in others if priority(other) < priority(name)), key=priority, default="")
+    return f"{group}/{name} {kind} is deprecated" + (f"; use {group}/{newer} {kind}" if newer else "")
 
 
 def _field(entry: Object) -> FieldLabel:

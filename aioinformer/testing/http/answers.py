@@ -34,7 +34,7 @@ def headers_of(view: View, *, stream: bool = False) -> dict[str, str]:
     """Return the headers of an answer with objects."""
     sent = headers(view.encoding.stream_type if stream else view.encoding.media_type)
     if view.resource.warning:
-        sent["Warning"] = f'299 - "{view.resource.warning}"'
+        sent["Warning"] = _warning_header(view.resource.warning)
     return sent
 
 
@@ -80,8 +80,12 @@ def warn(response: web.StreamResponse, texts: Iterable[str]) -> None:
             break
         shown = text[:_SHORTENED_WARNING] if is_too_long else text
         written += len(shown)
-        quoted = shown.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.add("Warning", f'299 - "{quoted}"')
+        response.headers.add("Warning", _warning_header(shown))
+
+
+def _warning_header(text: str) -> str:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{quoted}"'
 
 
 def accept_of(http: web.BaseRequest) -> str:
