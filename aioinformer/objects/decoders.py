@@ -17,6 +17,7 @@ from .excerpts import begins, describe
 from .managed_bytes import without_managed_fields
 from .meta import TypeMeta
 from .mismatch import mismatch_of
+from .models import decode_hook
 from .nesting import DECODE_ERRORS as DECODE_ERRORS
 from .nesting import decode_any, end_of_brackets, reader_of, tidy
 from .reading_types import without_limits, without_patterns
@@ -159,8 +160,8 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     try:
-        decode = msgspec.json.Decoder(without_patterns(struct)).decode
-        read = reader_of(without_limits(struct))
+        decode = msgspec.json.Decoder(without_patterns(struct), dec_hook=decode_hook).decode
+        read = reader_of(without_limits(struct), decode_hook)
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
     has_type_fields = bool(

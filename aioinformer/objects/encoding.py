@@ -13,6 +13,7 @@ from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
 from .decoders import api_client_of
 from .kube_object import KubeObject
+from .models import content_of, encode_hook, is_model, model_fields
 
 _WITH_PARTS = frozenset([dict, list, tuple])
 
@@ -52,7 +53,7 @@ def plain(value: Any) -> Any:
     A field of a Struct or dataclass that is None is omitted if None is its default; otherwise it is null, since a
     server would put the default there. None in a dict or list is null. Items of sets are in a fixed order.
     """
-    built = msgspec.to_builtins(value, str_keys=True)
+    built = msgspec.to_builtins(value, str_keys=True, enc_hook=encode_hook)
     return _tidy(value, built) if type(built) in _WITH_PARTS else built
 
 
@@ -63,8 +64,11 @@ def _tidy(value: Any, built: Any) -> Any:
         value: The value.
         built: What msgspec made of it, with parts in the same order: a dict, list or tuple. Its dicts are changed.
     """
+    value = content_of(value)
     if isinstance(built, dict):
         if isinstance(value, Mapping):
+            if len(value) != len(built):  # a serializer of a model made it
+                return built
             for name, part in zip(built, value.values(), strict=True):
                 if type(built[name]) in _WITH_PARTS:
                     built[name] = _tidy(part, built[name])
@@ -74,13 +78,13 @@ def _tidy(value: Any, built: Any) -> Any:
             if made is None:
                 if name in omitted:
                     del built[name]
-            elif type(made) in _WITH_PARTS:
+            elif type(made) in _WITH_PARTS and name in attributes:
                 built[name] = _tidy(getattr(value, attributes[name]), made)
         return built
     if isinstance(value, (set, frozenset)):
         return _in_order(built)
-    if not isinstance(value, (list, tuple)):
-        return built  # a Struct that is a list
+    if not isinstance(value, (list, tuple)) or len(value) != len(built):
+        return built  # a Struct that is a list, or what a serializer of a model made
     return [
         _tidy(item, made) if type(made) in _WITH_PARTS else made
         for item, made in zip(value, built, strict=True)
@@ -90,6 +94,8 @@ def _tidy(value: Any, built: Any) -> Any:
 @lru_cache(maxsize=1024)
 def _fields(cls: type) -> tuple[dict[str, str], frozenset[str]]:
     """Return the attributes of a class by their names in JSON, and the names of those that are None by default."""
+    if is_model(cls):
+        return model_fields(cls)
     if issubclass(cls, msgspec.Struct):
         # Not msgspec.structs.fields, which evaluates annotations: those of a class in a function may fail.
         names, encoded, defaults = (

@@ -14,6 +14,7 @@ from msgspec import inspect
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
+from .class_types import type_info
 from .decoders import DECODE_ERRORS, class_of
 from .json_values import same
 from .kube_object import KubeObject, on_path, read_labels
@@ -140,7 +141,7 @@ class Field:
         """
         kind = class_of(object_type)
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and not issubclass(kind, KubeObject):
-            missing = _missing(inspect.type_info(object_type), self._steps)
+            missing = _missing(type_info(object_type), self._steps)
             if missing:
                 raise ConfigError(f"{self.path!r} is no field of a {kind.__name__}: {missing}")
 
@@ -324,6 +325,8 @@ def _missing(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:
     if not isinstance(kind, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
         return ""
     known = {part.encode_name: part.type for part in kind.fields}
+    if getattr(kind, "keeps_unknown", False):
+        return _missing(known[str(step)], rest) if step in known else ""
     if step in known:
         return _missing(known[str(step)], rest)
     return f"{kind.cls.__name__} has no {step}, but {', '.join(known) or 'nothing'}"

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from .models import ModelMismatchError
+
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
 """Where msgspec found a mismatch, at the end of its message."""
 
@@ -60,6 +62,8 @@ def _of_msgspec(error: msgspec.ValidationError) -> Mismatch:
     text = str(error)
     place = _PLACE.search(text)
     problem, field, where = (text[: place.start()], place[1], place[0]) if place else (text, "", "")
+    if isinstance(error.__cause__, ModelMismatchError):
+        return _of_model(error.__cause__.problems, field)
     if error.__cause__ is not None:  # raised by user code
         problem = type(error.__cause__).__name__
     elif quoting := _QUOTES_VALUE.match(problem):
@@ -68,6 +72,13 @@ def _of_msgspec(error: msgspec.ValidationError) -> Mismatch:
     if missing := _MISSING.match(problem):
         return Mismatch(text, f"{field}.{missing[1]}".strip("."), "is required")
     return Mismatch(text, field, problem)
+
+
+def _of_model(problems: list[tuple[str, str]], place: str) -> Mismatch:
+    """Return the mismatches of a pydantic model at a place."""
+    paths = [f"{place}.{path}"[:_LONGEST_PLACE].strip(".") for path, _ in problems]
+    texts = [f"{path}: {problem}" for path, (_, problem) in zip(paths, problems, strict=True)]
+    return Mismatch("; ".join(texts[:_MOST]), paths[0], problems[0][1])
 
 
 def _of_pydantic(errors: Callable[..., Iterable[dict[str, Any]]]) -> str:

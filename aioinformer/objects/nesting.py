@@ -74,9 +74,9 @@ def decode_typed(decoder: msgspec.json.Decoder[T], raw: bytes | msgspec.Raw) -> 
     except DECODE_ERRORS:  # the decoder reads a part that was cut out
         pieces = Pieces(whole)
     try:
-        return pieces.convert(decoder.type)
+        return pieces.convert(decoder.type, decoder.dec_hook)
     except DECODE_ERRORS:  # of a recursive type
-        return msgspec.convert(pieces.value(), decoder.type, str_keys=True)
+        return msgspec.convert(pieces.value(), decoder.type, str_keys=True, dec_hook=decoder.dec_hook)
 
 
 def decode_object(raw: bytes | msgspec.Raw) -> dict[str, Any]:
@@ -88,9 +88,16 @@ def decode_object(raw: bytes | msgspec.Raw) -> dict[str, Any]:
     return msgspec.convert(decode_any(raw), dict[str, Any])
 
 
-def reader_of(type_: type[T]) -> Callable[[bytes | msgspec.Raw], T]:
-    """Return the function that decodes JSON as a type that msgspec knows; see ``decode_typed``."""
-    decoder = msgspec.json.Decoder(type_)
+def reader_of(
+    type_: type[T], decode_hook: Callable[[type, Any], Any] | None = None
+) -> Callable[[bytes | msgspec.Raw], T]:
+    """Return the function that decodes JSON as a type that msgspec knows; see ``decode_typed``.
+
+    Args:
+        type_: The type.
+        decode_hook: Returns a value as a type within it that msgspec does not know.
+    """
+    decoder = msgspec.json.Decoder(type_, dec_hook=decode_hook)
     decode = decoder.decode
 
     def read(raw: bytes | msgspec.Raw) -> T:

@@ -77,8 +77,12 @@ class Pieces:
             return decoded
         return cast("T", _map_raws(decoded, self._whole, ()))
 
-    def convert(self, type_: type[T]) -> T:
+    def convert(self, type_: type[T], decode_hook: Callable[[type, Any], Any] | None = None) -> T:
         """Return the value as a type, which has ``Any`` or ``Raw`` where the JSON is nested deeply.
+
+        Args:
+            type_: The type.
+            decode_hook: Returns a value as a type within it that msgspec does not know.
 
         Raises:
             DECODE_ERRORS: It is not JSON, or does not fit the type.
@@ -93,7 +97,9 @@ class Pieces:
                 read.append(values[text])
                 return values[text]
 
-            decoded = msgspec.json.Decoder(type_, float_hook=number).decode(self.shallow)
+            decoded = msgspec.json.Decoder(type_, float_hook=number, dec_hook=decode_hook).decode(
+                self.shallow
+            )
             if len(read) == len(self._number.findall(self.shallow)):
                 return decoded
             return cast("T", _map_raws(decoded, self._whole, frozenset(map(id, read))))

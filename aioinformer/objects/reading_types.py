@@ -60,7 +60,7 @@ def without_limits(struct: Any) -> Any:
 
 def is_optional(kind: Any) -> bool:
     """Return whether a type, as in an annotation, takes None."""
-    kind = _without_names(kind)
+    kind = without_names(kind)
     if get_origin(kind) is Annotated:
         return is_optional(kind.__origin__)
     if _is_union(kind):
@@ -83,7 +83,7 @@ class _Builder:
 
     def of(self, kind: Any) -> Any:
         """Return the reading type of a type; the type itself if it needs no other."""
-        kind = _without_names(kind)
+        kind = without_names(kind)
         if not self._is_changed(kind, set()):
             return kind
         origin: Any = get_origin(kind)
@@ -117,7 +117,7 @@ class _Builder:
 
     def _is_changed(self, kind: Any, seen: set[Hashable]) -> bool:
         """Return whether a type, or one inside, must be read as another one."""
-        kind = _without_names(kind)
+        kind = without_names(kind)
         origin = get_origin(kind)
         if origin is Literal:
             return self._is_lenient
@@ -260,7 +260,7 @@ def _key(kind: Any) -> Hashable:
     return kind  # type: ignore[no-any-return]
 
 
-def _without_names(kind: Any) -> Any:
+def without_names(kind: Any) -> Any:
     """Return what a NewType, or a name that ``type`` gave, stands for."""
     while True:
         if hasattr(kind, "__supertype__"):

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from .class_types import type_info
+from .models import encode_hook
 from .protobuf import JSONField, is_atomic, json_fields, message_of
 
 MAP_KEYS = "x-kubernetes-list-map-keys"
@@ -70,6 +72,7 @@ class Fields(Shape):
         fields: The shapes of the fields by their names in JSON.
         omitted: Values of fields that JSON omits, of a Struct with ``omit_defaults``.
         tag: The field and the value that tell it from other classes of a union; None for none.
+        rest: The shape of other fields, of a class that keeps them; None for a class that drops them.
         is_closed: Whether the class forbids other fields.
         is_atomic: Whether server-side apply replaces it as a whole.
     """
@@ -78,6 +81,7 @@ class Fields(Shape):
     fields: dict[str, Shape] = field(default_factory=dict)
     omitted: dict[str, Any] = field(default_factory=dict)
     tag: tuple[str, Any] | None = None
+    rest: Shape | None = None
     is_closed: bool = False
     is_atomic: bool = False
 
@@ -87,7 +91,7 @@ class Fields(Shape):
     def unknown(self, value: Any, known: Any = None) -> str:
         if isinstance(value, dict):
             for name, part in value.items():
-                shape = self.fields.get(name)
+                shape = self.fields.get(name, self.rest)
                 if shape is None:
                     return str(name)
                 if shape is not None and (inner := shape.unknown(part)):
@@ -212,7 +216,7 @@ def is_whole(struct: type[msgspec.Struct]) -> bool:
     return True
 
 
-_type_info = lru_cache(maxsize=256)(inspect.type_info)
+_type_info = lru_cache(maxsize=256)(type_info)
 
 
 class _ShapeBuilder:
@@ -266,9 +270,11 @@ class _ShapeBuilder:
 
     def _fields(self, kind: Any, at: JSONField | None) -> Fields:
         message = "" if at is None else at.message
-        if (made := self._made.get((kind.cls, message))) is not None:
+        key = kind.cls, message, getattr(kind, "tag_field", None)
+        if (made := self._made.get(key)) is not None:
             return made
-        shape = self._made[kind.cls, message] = Fields(kind.cls.__name__)
+        shape = self._made[key] = Fields(kind.cls.__name__)
+        shape.rest = WHOLE if getattr(kind, "keeps_unknown", False) else None
         if getattr(kind, "tag_field", None):
             shape.tag = kind.tag_field, kind.tag
             shape.fields[kind.tag_field] = WHOLE
@@ -294,4 +300,4 @@ def _places(message: str) -> dict[str, JSONField]:
 
 def _default_of(part: inspect.Field) -> Any:
     default = part.default if part.default is not msgspec.NODEFAULT else part.default_factory()
-    return msgspec.to_builtins(default, str_keys=True)
+    return msgspec.to_builtins(default, str_keys=True, enc_hook=encode_hook)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from ..errors import ConfigError, outline
+from ..objects.class_types import type_info
 from ..objects.decoders import class_of
 from ..objects.fields import Field
 from ..objects.keys import (
@@ -76,7 +77,7 @@ def require_fields(object_type: Any, fields: Collection[MetadataField | Field], 
     kind = class_of(object_type)
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return
-    metadata = _inner(inspect.type_info(object_type), "metadata")
+    metadata = _inner(type_info(object_type), "metadata")
     where = f"{kind.__name__}.metadata"
     wanted = [field for field in fields if isinstance(field, MetadataField)]
     lacks = [*_lacks(metadata, wanted, where, reader)]

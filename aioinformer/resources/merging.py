@@ -171,7 +171,7 @@ def _merge_fields(
 def _shape_of_field(shape: Shape, name: str) -> Shape | None:
     """Return the shape of a field; None if the class does not have it."""
     if isinstance(shape, Fields):
-        return shape.fields.get(name)
+        return shape.fields.get(name, shape.rest)
     return shape.of if isinstance(shape, Values) else shape
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from datetime import date, datetime
 from datetime import time as clock
 from typing import Any
@@ -18,12 +19,12 @@ from .scalars import Schema
 _OF_A_MOMENT = (date, clock, UUID)  # a datetime is a date
 
 
-def default_of(field: inspect.Field, annotation: Any, schema: Schema) -> Any:
+def default_of(field: inspect.Field, check: Callable[[Any], object], schema: Schema) -> Any:
     """Return the default of a field as JSON; None if it has none.
 
     Args:
         field: The field.
-        annotation: Its type.
+        check: Raises msgspec.ValidationError or TypeError for a value in JSON that does not fit the field's type.
         schema: Its schema.
 
     Raises:
@@ -39,7 +40,7 @@ def default_of(field: inspect.Field, annotation: Any, schema: Schema) -> Any:
     if value is None or value is msgspec.UNSET:
         return None
     built = plain(value)
-    msgspec.convert(built, annotation, strict=False)
+    check(built)
     return _fit(built, schema)
 
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import inspect as python
-from collections.abc import Callable, Iterable
-from typing import Any, get_origin
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, get_args, get_origin
 
 import msgspec
 from msgspec import inspect
 
 from .._core.go_syntax import parse
+from ..objects.class_types import ModelType, RefusedType, type_info
+from ..objects.models import decode_hook
 from .annotations import EXTENSION, VALIDATIONS
 from .defaults import default_of
 from .scalars import ANYTHING, NO_LIST, SCALARS, Schema
+from .unions import Member, find_conflicts, merge_members
 
 _INT_OR_STRING: Schema = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     f"{EXTENSION}int-or-string": True,
 }
+_HOW_TO_TAG = "tag=True of Structs, Field(discriminator=...) of pydantic models; or use optional fields"
 _LIST_TYPE, _MAP_KEYS = f"{EXTENSION}list-type", f"{EXTENSION}list-map-keys"
 
 _EXTRA_KEYS = frozenset(
@@ -44,11 +49,12 @@ class SchemaBuilder:
     def of_class(self, struct: type[msgspec.Struct]) -> Schema:
         """Return the schema of a Struct; empty if msgspec refuses the class."""
         try:
-            info = inspect.type_info(struct)
+            info = type_info(struct)
         except Exception as error:  # annotations are evaluated, which may raise anything
+            place = _find_unreadable(struct, struct.__name__)
             hint = "; annotations may name what is defined in the module, not in a function"
             self._mistake(
-                struct.__name__,
+                place,
                 f"msgspec cannot read the class: {error}{hint if isinstance(error, NameError) else ''}",
             )
             return {}
@@ -139,6 +145,10 @@ class SchemaBuilder:
                 schema |= {name: value for name, value in self._of(part, path).items() if name != "type"}
         elif names == {inspect.IntType, inspect.FloatType}:
             schema = self._number(next(part for part in types if isinstance(part, inspect.FloatType)), path)
+        elif all(getattr(part, "tag_field", None) for part in types):
+            schema = self._tagged(types, path)
+        elif sum(hasattr(part, "fields") for part in types) > 1:
+            return self._mistake(path, f"a union of classes needs a tag that tells them apart: {_HOW_TO_TAG}")
         else:
             return self._mistake(
                 path,
@@ -147,6 +157,18 @@ class SchemaBuilder:
         # Servers take no null for an enum, even a nullable one; of a field that is not nullable they drop it.
         is_nullable = len(types) < len(kind.types) and "enum" not in schema
         return {**schema, "nullable": True} if is_nullable else schema
+
+    def _tagged(self, kinds: Sequence[Any], path: str) -> Schema:
+        """Return the schema of a union of tagged classes."""
+        members = [
+            Member(kind.cls.__name__, kind.tag_field, kind.tag, self._object(kind, path)) for kind in kinds
+        ]
+        if not all(member.schema for member in members):
+            return {}
+        conflicts = [*find_conflicts(members)]
+        for field, why in conflicts:
+            self._mistake(f"{path}.{field}" if field else path, why)
+        return {} if conflicts else merge_members(members)
 
     def _add_annotations(self, kind: inspect.Metadata, path: str) -> Schema:
         schema = self._of(kind.type, path)
@@ -231,7 +253,7 @@ class SchemaBuilder:
             return self._mistake(path, f"{kind.cls.__name__} has array_like=True: fields need their names")
         is_described = not any(map(_is_model, self._open))  # all of a pod's would be 300 KB
         self._open.append(kind.cls)
-        annotations = _annotations_of(kind.cls)
+        check = _check_of_defaults(kind)
         properties: Schema = {}
         required = []
         if getattr(kind, "tag_field", None):
@@ -243,17 +265,24 @@ class SchemaBuilder:
             # None may be missing in a Struct: what is read without the field has None there.
             may_be_missing = isinstance(kind, inspect.StructType) and _takes_none(field.type)
             if not field.required:
-                self._set_default(schema, field, annotations.get(field.name, Any), where)
+                self._set_default(schema, field, check, where)
             elif not may_be_missing:
                 required.append(field.encode_name)
             properties[field.encode_name] = schema
         self._open.pop()
         schema = {"type": "object", "properties": properties, **_without_unset(required=required or None)}
+        if getattr(kind, "keeps_unknown", False):
+            schema |= ANYTHING
         return {**_without_unset(description=_docstring_of(kind.cls) if is_described else None), **schema}
 
-    def _set_default(self, schema: Schema, field: inspect.Field, annotation: Any, path: str) -> None:
+    def _refused(self, kind: RefusedType, path: str) -> Schema:
+        return self._mistake(path, kind.reason)
+
+    def _set_default(
+        self, schema: Schema, field: inspect.Field, check: Callable[[str, Any], object], path: str
+    ) -> None:
         try:
-            value = default_of(field, annotation, schema)
+            value = default_of(field, partial(check, field.name), schema)
         except (msgspec.ValidationError, TypeError) as error:
             self._mistake(path, f"the default does not fit the type: {error}")
             return
@@ -291,11 +320,40 @@ def _is_model(kind: Any) -> bool:
     return module.startswith("lightkube.models.")
 
 
-def _annotations_of(kind: Any) -> dict[str, Any]:
-    """Return the annotations of a Struct's fields, also of a generic one: ``Pair[int]``."""
-    if not issubclass(get_origin(kind) or kind, msgspec.Struct):
-        return {}
-    return {field.name: field.type for field in msgspec.structs.fields(kind)}
+def _check_of_defaults(kind: Any) -> Callable[[str, Any], object]:
+    """Return the function that checks the default of a class's field, in JSON."""
+    if isinstance(kind, ModelType):
+        from ..objects.model_types import check_default  # which needs pydantic
+
+        return partial(check_default, kind.cls)
+    annotations: dict[str, Any] = {}
+    if issubclass(get_origin(kind.cls) or kind.cls, msgspec.Struct):
+        annotations = {field.name: field.type for field in msgspec.structs.fields(kind.cls)}
+
+    def check(name: str, value: Any) -> object:
+        return msgspec.convert(value, annotations.get(name, Any), strict=False, dec_hook=decode_hook)
+
+    return check
+
+
+def _find_unreadable(kind: Any, path: str) -> str:
+    """Return the path of the field that msgspec cannot read, as far as it is known."""
+    try:
+        fields = msgspec.structs.fields(kind)
+    except Exception:  # annotations are evaluated, which may raise anything
+        return path
+    for field in fields:
+        try:
+            type_info(field.type)
+        except Exception:
+            structs = [part for part in (field.type, *get_args(field.type)) if _is_struct(part)]
+            inner = [_find_unreadable(struct, f"{path}.{field.encode_name}") for struct in structs]
+            return max(inner, key=len, default=f"{path}.{field.encode_name}")
+    return path
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
 def _without_unset(**values: Any) -> Schema:
@@ -313,4 +371,6 @@ _MAKERS: dict[type, Callable[[SchemaBuilder, Any, str], Schema]] = {
     inspect.StructType: SchemaBuilder._object,
     inspect.TypedDictType: SchemaBuilder._object,
     inspect.DataclassType: SchemaBuilder._object,
+    ModelType: SchemaBuilder._object,
+    RefusedType: SchemaBuilder._refused,
 }
