@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypedDict, Unpack
 
 import msgspec
 from msgspec import StructMeta
 
+from ..objects.encoding import plain
 from ..objects.kube_object import OwnerReference
+from ..objects.models import decode_hook
 from .annotations import Column, Scale
 from .declaration import Declaration, inherit
 
@@ -20,6 +22,19 @@ def _about(description: str) -> msgspec.Meta:
 
 class CamelStruct(msgspec.Struct, rename="camel"):
     """A Struct whose fields are in camelCase in JSON: ``min_ready`` is ``minReady``. For specs and statuses."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, _: Any) -> Any:
+        """Let pydantic models have fields of this class, such as conditions."""
+        from pydantic_core import core_schema
+
+        def validate(value: Any) -> Any:
+            return value if isinstance(value, cls) else msgspec.convert(value, source, dec_hook=decode_hook)
+
+        return core_schema.no_info_plain_validator_function(
+            validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(plain),
+        )
 
 
 class Metadata(CamelStruct, omit_defaults=True, kw_only=True):
@@ -100,12 +115,19 @@ class _CustomResourceMeta(StructMeta):
         scale: Scale | None = None,
         columns: Collection[Column] | None = None,
         rules: Collection[msgspec.Meta] | None = None,
+        selectable_fields: Collection[str] | None = None,
+        deprecated: bool | str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        description_limit: int | None = None,
         **options: Unpack[StructOptions],
     ) -> _CustomResourceMeta:
         given = {
             "group": group, "version": version, "kind": kind, "plural": plural, "short_names": short_names,
             "categories": categories, "namespaced": namespaced, "served": served, "storage": storage,
-            "scale": scale, "columns": columns, "rules": rules,
+            "scale": scale, "columns": columns, "rules": rules, "selectable_fields": selectable_fields,
+            "deprecated": deprecated, "labels": labels, "annotations": annotations,
+            "description_limit": description_limit,
         }  # fmt: skip
         given = {argument: value for argument, value in given.items() if value is not None}
         if not given:
@@ -141,8 +163,8 @@ class CustomResource(msgspec.Struct, metaclass=_CustomResourceMeta, rename="came
             status: WebsiteStatus | None = None
 
     ``crd(Website)`` is its CustomResourceDefinition. A class without arguments is a base for others; a class that
-    extends one with arguments is another version of its kind, and takes over what it does not give, except ``served``
-    and ``storage``. With ``kind=`` it is another kind.
+    extends one with arguments is another version of its kind, and takes over what it does not give, except ``served``,
+    ``storage`` and ``deprecated``. With ``kind=`` it is another kind.
 
     Args:
         group: The API group, a domain: ``"example.com"``.
@@ -157,6 +179,11 @@ class CustomResource(msgspec.Struct, metaclass=_CustomResourceMeta, rename="came
         scale: The scale subresource.
         columns: The columns of ``kubectl get``.
         rules: CEL rules about whole objects, each a ``Rule``.
+        selectable_fields: Fields that field selectors may name, such as ``".spec.host"``; at most 8.
+        deprecated: Whether the server warns clients that use this version; or the text of the warning.
+        labels: Labels of the definition.
+        annotations: Annotations of the definition.
+        description_limit: Most characters of a description in the definition; 0 for no descriptions.
         **options: Options of ``msgspec.Struct``, such as ``kw_only=True``.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ..errors import ConfigError
 from ..objects.api_resources import APIResource
+from ..objects.labels import label_key_faults, label_value_faults
 from .annotations import Column, Scale
 
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -21,11 +22,15 @@ _COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
 _COLUMN_FORMATS = ("int32", "int64", "float", "double", "byte", "date", "date-time", "password")
 _PROTECTED = (".k8s.io", ".kubernetes.io")
 
-_TYPES: dict[str, type] = {
+_MOST_SELECTABLE_FIELDS = 8
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
     "group": str, "version": str, "kind": str, "plural": str, "namespaced": bool, "served": bool, "storage": bool,
-    "scale": Scale,
+    "scale": Scale, "deprecated": (bool, str), "labels": Mapping, "annotations": Mapping, "description_limit": int,
 }  # fmt: skip
-_ITEMS: dict[str, type] = {"short_names": str, "categories": str, "columns": Column, "rules": Meta}
+_ITEMS: dict[str, type] = {
+    "short_names": str, "categories": str, "columns": Column, "rules": Meta, "selectable_fields": str,
+}  # fmt: skip
 """The types of class arguments; of tuples, those of their items."""
 
 
@@ -50,6 +55,11 @@ class Declaration:
     scale: Scale | None = None
     columns: Collection[Column] = ()
     rules: Collection[Meta] = field(default=(), hash=False)
+    selectable_fields: Collection[str] = ()
+    deprecated: bool | str = False
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    description_limit: int | None = None
     wrong_types: tuple[str, ...] = ()
 
     @property
@@ -93,7 +103,35 @@ class Declaration:
             yield f"group={self.group!r} is too long: {self.plural}.{self.group} may have 253 letters"
         for column in self.columns:
             yield from _column_mistakes(column)
+        yield from self._more_mistakes()
         yield from self.wrong_types
+
+    def _more_mistakes(self) -> Iterator[str]:
+        if isinstance(warning := self.deprecated, str) and not (
+            0 < len(warning.encode()) <= 256 and warning.isprintable()
+        ):
+            yield f"deprecated={warning!r} must have 1 to 256 printable bytes, or be True for the server's own text"
+        if self.description_limit is not None and self.description_limit < 0:
+            yield f"description_limit={self.description_limit} must be 0, for no descriptions, or more"
+        if len(self.selectable_fields) > _MOST_SELECTABLE_FIELDS:
+            yield f"selectable_fields: {len(self.selectable_fields)} fields, and servers take at most 8"
+        if len({*self.selectable_fields}) < len(self.selectable_fields):
+            yield f"selectable_fields={self.selectable_fields!r} has a field twice"
+        yield from _pair_mistakes("labels", self.labels)
+        yield from _pair_mistakes("annotations", self.annotations)
+
+
+def _pair_mistakes(what: str, pairs: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield what is wrong with labels or annotations."""
+    for name, value in pairs.items():
+        if not (isinstance(name, str) and isinstance(value, str)):
+            yield f"{what}: {name!r}: {value!r} must be two strings"
+            continue
+        faults = label_key_faults(name if what == "labels" else name.lower())
+        if what == "labels":
+            faults = [*faults, *label_value_faults(value)]
+        if faults:
+            yield f"{what}: {name!r}: {value!r}: {'; '.join(faults)}"
 
 
 def _column_mistakes(column: Column) -> Iterator[str]:
@@ -112,7 +150,8 @@ def _column_mistakes(column: Column) -> Iterator[str]:
 def _wrong_type(name: str, value: object) -> str:
     """Return what is wrong with the type of a class argument; ``""`` if it is right."""
     if (wanted := _TYPES.get(name)) is not None:
-        return "" if isinstance(value, wanted) else f"{name}={value!r} must be a {wanted.__name__}"
+        names = " or ".join(kind.__name__ for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))
+        return "" if isinstance(value, wanted) else f"{name}={value!r} must be a {names}"
     item = _ITEMS[name]
     if isinstance(value, (str, item)) or not isinstance(value, Collection):
         return f"{name}={value!r} must be a tuple: {name}=({value!r},)"
@@ -141,7 +180,7 @@ def mistakes_error(class_name: str, mistakes: list[str]) -> ConfigError:
 def inherit(declaration: Declaration | None, given: dict[str, Any], class_name: str) -> Declaration:
     """Return the declaration of a class: what it gives, and the rest from the class that it extends."""
     known = {} if declaration is None else {**declaration.__dict__}
-    for name in ("served", "storage"):  # of one version
+    for name in ("served", "storage", "deprecated"):  # of one version
         known.pop(name, None)
     if "kind" in given:  # another kind has other names
         known.pop("plural", None)

@@ -10,12 +10,15 @@ from ..errors import ConfigError
 from .annotations import VALIDATIONS, Column, Scale
 from .custom_resource import CustomResource
 from .declaration import Declaration, mistakes_error
+from .descriptions import shorten_descriptions
 from .scalars import Schema
 from .schema import SchemaBuilder
 
 _STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
+_SIMPLE_PATH = re.compile(r"(\.[^.\[\]]+)+")
+_SELECTABLE = ("string", "integer", "boolean")
 
-_SHARED = ("group", "kind", "plural", "namespaced", "short_names", "categories")
+_SHARED = ("group", "kind", "plural", "namespaced", "short_names", "categories", "labels", "annotations")
 """What all versions of a kind have in common."""
 
 
@@ -55,10 +58,12 @@ def crd(*versions: type[CustomResource], conversion: Mapping[str, Any] | None = 
     }
     if conversion is not None:
         spec["conversion"] = dict(conversion)
+    labels, annotations = dict(first.labels), dict(first.annotations)
+    metadata = {"name": f"{first.plural}.{first.group}", "labels": labels, "annotations": annotations}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{first.plural}.{first.group}"},
+        "metadata": {name: value for name, value in metadata.items() if value},
         "spec": spec,
     }
 
@@ -105,6 +110,8 @@ def _schema_of(kind: type[CustomResource], declared: Declaration) -> tuple[Schem
     ]
     if rules:
         schema[VALIDATIONS] = rules
+    if declared.description_limit is not None:
+        schema = shorten_descriptions(schema, declared.description_limit)
     mistakes = [mistake.removeprefix(f"{kind.__name__}.") for mistake in builder.mistakes]
     if "status" in schema.get("required", ()):
         mistakes.append(
@@ -123,6 +130,12 @@ def _wrong_paths(schema: Schema, declared: Declaration) -> Iterator[str]:
             yield f"the column {column.name!r}: the path {column.path!r} must begin with a dot, like '.spec.replicas'"
         elif _at(schema, column.path) is None:
             yield f"the column {column.name!r}: there is no field {column.path}"
+    for path in declared.selectable_fields:
+        schema_at = _at(schema, path)
+        if not _SIMPLE_PATH.fullmatch(path) or path.startswith(".metadata"):
+            yield f"selectable_fields: {path!r} must be a path like '.spec.host', without brackets and not of metadata"
+        elif schema_at is None or schema_at.get("type") not in _SELECTABLE:
+            yield f"selectable_fields: there is no field {path} of type str, int or bool"
     scale = declared.scale
     if scale is None:
         return
@@ -173,6 +186,12 @@ def _version(declared: Declaration, schema: Schema, *, is_stored: bool) -> dict[
         version["subresources"] = subresources
     if declared.columns:
         version["additionalPrinterColumns"] = [_column(column, schema) for column in declared.columns]
+    if declared.selectable_fields:
+        version["selectableFields"] = [{"jsonPath": path} for path in declared.selectable_fields]
+    if declared.deprecated:
+        version["deprecated"] = True
+    if isinstance(declared.deprecated, str):
+        version["deprecationWarning"] = declared.deprecated
     return version
 
 

@@ -266,6 +266,7 @@ class DeclaresWebhooks:
             webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
             definition = crd(*versions, conversion={"strategy": "Webhook", "webhook": webhook})
             if annotations:
-                definition["metadata"]["annotations"] = dict(annotations)
+                metadata = definition["metadata"]
+                metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
             made.append(definition)
         return made
