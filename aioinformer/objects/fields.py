@@ -316,6 +316,8 @@ def _missing(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:
     """Describe the first step that a type has no field for; "" if it has all, or if a type on the way is open."""
     if not steps:
         return ""
+    if isinstance(kind, inspect.Metadata):
+        return _missing(kind.type, steps)
     if isinstance(kind, inspect.UnionType):
         missing = [_missing(part, steps) for part in kind.types if not isinstance(part, inspect.NoneType)]
         return "" if "" in missing else missing[0]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import collections.abc as abc
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, is_typeddict
 
 import annotated_types
 import msgspec
@@ -91,7 +92,7 @@ class ModelReader:
             return self._union(get_args(kind), metadata)
         if origin is Literal:
             return inspect.LiteralType(tuple(_value_of(value) for value in get_args(kind)))
-        if kind is Any or kind is object or isinstance(kind, TypeVar):
+        if isinstance(kind, TypeVar) or (kind in (Any, object) and not metadata):
             return inspect.AnyType()
         if is_model(kind):
             return self._model(kind)
@@ -101,6 +102,8 @@ class ModelReader:
             return inspect.EnumType(kind)
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             return self._struct(kind)
+        if is_dataclass(origin) or is_typeddict(origin):
+            raise _RefusalError(f"{origin.__name__} is no model: make it a BaseModel")
         return self._value(kind, metadata)
 
     # -- models --------------------------------------------------------------------------------------------

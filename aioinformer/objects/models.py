@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
+    from pydantic import BaseModel, TypeAdapter, ValidationError
     from pydantic.fields import FieldInfo
 
 _EXTRA = "extra_forbidden"
@@ -86,22 +86,48 @@ def _path(steps: tuple[int | str, ...], value: Any) -> str:
     return path.removeprefix(".")
 
 
+def read_field(model: type[BaseModel], name: str, value: Any) -> Any:
+    """Return a value in JSON as the type of one field of a model, without the model's own checks.
+
+    Raises:
+        ModelMismatchError: The value does not fit the type.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter_of(model, name).validate_python(value, strict=False)
+    except ValidationError as error:
+        raise ModelMismatchError(_problems(error, value)) from None
+
+
+@lru_cache(maxsize=1024)
+def _adapter_of(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    annotation: Any = model.model_fields[name].annotation
+    return TypeAdapter(annotation)
+
+
 def encode_hook(value: Any) -> Any:
     """Return a value that msgspec cannot encode in types that it can.
 
     Raises:
-        TypeError: It is neither a model nor of another type that pydantic knows.
+        TypeError: It is neither a model nor of another type that pydantic knows, or a serializer failed.
+        RecursionError: It is nested more deeply than pydantic writes.
     """
-    if is_model(type(value)):
-        return value.model_dump(mode="json", by_alias=True, exclude_computed_fields=True)
-    if "pydantic" in sys.modules:
-        from pydantic_core import PydanticSerializationError, to_jsonable_python
+    name = type(value).__name__
+    if "pydantic" not in sys.modules:
+        raise TypeError(f"Encoding objects of type {name} is unsupported")
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-        try:
-            return to_jsonable_python(value)
-        except PydanticSerializationError:
-            pass
-    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+    try:
+        if is_model(type(value)):
+            return value.model_dump(mode="json", by_alias=True, exclude_computed_fields=True)
+        return to_jsonable_python(value)
+    except PydanticSerializationError as error:
+        raise TypeError(f"Encoding objects of type {name} is unsupported: {error}") from error
+    except ValueError as error:
+        raise RecursionError(f"a {name} is nested too deeply: {error}") from error
 
 
 def content_of(value: Any) -> Any:

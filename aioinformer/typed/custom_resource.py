@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypedDict, Unpack
 
 import msgspec
@@ -12,12 +13,18 @@ from msgspec import StructMeta
 from ..objects.encoding import plain
 from ..objects.kube_object import OwnerReference
 from ..objects.models import decode_hook
+from ..objects.reading_types import without_limits
 from .annotations import Column, Scale
 from .declaration import Declaration, inherit
 
 
 def _about(description: str) -> msgspec.Meta:
     return msgspec.Meta(description=description)
+
+
+@lru_cache(maxsize=256)
+def _reading_type(kind: Any) -> Any:
+    return without_limits(kind)
 
 
 class CamelStruct(msgspec.Struct, rename="camel"):
@@ -29,7 +36,9 @@ class CamelStruct(msgspec.Struct, rename="camel"):
         from pydantic_core import core_schema
 
         def validate(value: Any) -> Any:
-            return value if isinstance(value, cls) else msgspec.convert(value, source, dec_hook=decode_hook)
+            if isinstance(value, cls):
+                return value
+            return msgspec.convert(value, _reading_type(source), dec_hook=decode_hook)
 
         return core_schema.no_info_plain_validator_function(
             validate,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect as python
+import logging
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -17,6 +18,8 @@ from .annotations import EXTENSION, VALIDATIONS
 from .defaults import default_of
 from .scalars import ANYTHING, NO_LIST, SCALARS, Schema
 from .unions import Member, find_conflicts, merge_members
+
+logger = logging.getLogger(__name__)
 
 _INT_OR_STRING: Schema = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
@@ -251,6 +254,8 @@ class SchemaBuilder:
             )
         if getattr(kind, "array_like", False):
             return self._mistake(path, f"{kind.cls.__name__} has array_like=True: fields need their names")
+        if isinstance(kind, ModelType):
+            _log_validators(kind.cls)
         is_described = not any(map(_is_model, self._open))  # all of a pod's would be 300 KB
         self._open.append(kind.cls)
         check = _check_of_defaults(kind)
@@ -334,6 +339,19 @@ def _check_of_defaults(kind: Any) -> Callable[[str, Any], object]:
         return msgspec.convert(value, annotations.get(name, Any), strict=False, dec_hook=decode_hook)
 
     return check
+
+
+@lru_cache(maxsize=1024)
+def _log_validators(model: Any) -> None:
+    """Log once which fields of a model have checks of its own, which the server does not know."""
+    from ..objects.model_types import validators_of  # which needs pydantic
+
+    if fields := validators_of(model):
+        logger.info(
+            "%s has validators (%s): they run when an object is read, and the server stores what they refuse. A "
+            "Rule or a validating webhook refuses it before",
+            model.__name__, ", ".join(fields),
+        )  # fmt: skip
 
 
 def _find_unreadable(kind: Any, path: str) -> str:

@@ -591,6 +591,20 @@ NAMES: list[tuple[dict[str, Any], str]] = [
     ({"columns": [Column("A", ".spec", type="text")]}, "the column 'A': type='text' must be one of integer"),  # type: ignore[arg-type]
     ({"columns": [Column("", ".spec")]}, "the column of .spec needs a name"),
     ({"columns": [Column("A", ".spec", priority=-1)]}, "the column 'A': priority=-1 must be 0"),
+    ({"selectable_fields": (".spec.none",)}, "selectable_fields: there is no field .spec.none of type str"),
+    ({"selectable_fields": ("spec",)}, "selectable_fields: 'spec' must be a path like '.spec.host'"),
+    ({"selectable_fields": (".metadata.name",)}, "without brackets and not of metadata"),
+    ({"selectable_fields": (".spec", ".spec")}, "has a field twice"),
+    ({"selectable_fields": tuple(f".spec{n}" for n in range(9))}, "9 fields, and servers take at most 8"),
+    ({"selectable_fields": ".spec"}, "selectable_fields='.spec' must be a tuple"),
+    ({"deprecated": ""}, "deprecated='' must have 1 to 256 printable bytes"),
+    ({"deprecated": "a\nb"}, "must have 1 to 256 printable bytes"),
+    ({"deprecated": 1}, "deprecated=1 must be a bool or str"),
+    ({"labels": {"a b": "c"}}, "labels: 'a b'"),
+    ({"labels": {"a": "-"}}, "labels: 'a': '-'"),
+    ({"labels": {"a": 1}}, "labels: 'a': 1 must be two strings"),
+    ({"annotations": {"a/b/c": ""}}, "annotations: 'a/b/c'"),
+    ({"description_limit": -1}, "description_limit=-1 must be 0"),
 ]
 
 
@@ -601,6 +615,62 @@ def test_names_and_columns_that_servers_refuse_are_mistakes(options: dict[str, A
 
     with pytest.raises(ConfigError, match=message):
         crd(Thing)
+
+
+def test_versions_share_labels_but_not_deprecation() -> None:
+    class Old(
+        CustomResource,
+        group="example.com",
+        version="v1",
+        kind="Thing",
+        deprecated="use v2",
+        labels={"a": "b"},
+        annotations={"example.com/Docs": "any text"},
+    ):
+        spec: str
+
+    class New(Old, version="v2", selectable_fields=(".spec",)): ...
+
+    class Older(Old, version="v1beta1", deprecated=True): ...
+
+    definition = crd(Older, Old, New)
+    assert definition["metadata"] == {
+        "name": "things.example.com",
+        "labels": {"a": "b"},
+        "annotations": {"example.com/Docs": "any text"},
+    }
+    older, old, new = definition["spec"]["versions"]
+    assert (older["deprecated"], "deprecationWarning" in older) == (True, False)
+    assert (old["deprecated"], old["deprecationWarning"]) == (True, "use v2")
+    assert new.keys().isdisjoint(["deprecated", "deprecationWarning"])
+    assert new["selectableFields"] == [{"jsonPath": ".spec"}]
+
+    class Other(Old, version="v3", labels={"a": "c"}): ...
+
+    with pytest.raises(ConfigError, match="labels="):
+        crd(Old, Other)
+
+
+class Described(CamelStruct):
+    """Very long."""
+
+    description: Annotated[str, Meta(description="Very long.")] = "a default that stays"
+    any: dict[str, str] = msgspec.field(default_factory=lambda: {"description": "data that stays"})
+
+
+@pytest.mark.parametrize(("limit", "text"), [(0, None), (5, "Very…"), (50, "Very long.")])
+def test_descriptions_have_a_limit(limit: int, text: str | None) -> None:
+    class Thing(CustomResource, group="example.com", version="v1", description_limit=limit):
+        """Very long."""
+
+        spec: list[Described]
+
+    schema = crd(Thing)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    inner = schema["properties"]["spec"]["items"]
+    field = inner["properties"]["description"]
+    assert [part.get("description") for part in (schema, inner, field)] == [text] * 3
+    assert field["default"] == "a default that stays"
+    assert inner["properties"]["any"]["default"] == {"description": "data that stays"}
 
 
 def test_the_longest_names_are_taken() -> None:

@@ -18,6 +18,8 @@ import msgspec
 import msgspec.inspect as types
 
 from ...errors import DecodeError
+from ...objects.encoding import plain
+from ...objects.models import ModelMismatchError, decode_hook, is_model, model_fields, read_field
 from ...objects.reading_types import without_limits
 
 MISSING = object()
@@ -96,9 +98,13 @@ class StandIns:
 
     def _read(self, value: Any, annotation: Any) -> Any:
         try:
-            return msgspec.convert(value, annotation, str_keys=True)
+            return msgspec.convert(value, annotation, str_keys=True, dec_hook=decode_hook)
         except (msgspec.ValidationError, RecursionError):
             annotation = _bare(annotation)
+        except TypeError as error:
+            raise DecodeError(f"a part of it fits no member of a union of models: {error}") from error
+        if is_model(annotation) and isinstance(value, dict) and not annotation.__pydantic_root_model__:
+            return self._read_model(value, annotation)
         kind = types.type_info(annotation)
         if isinstance(kind, types.UnionType):
             return self._read_member(value, annotation)
@@ -134,10 +140,25 @@ class StandIns:
                 values[field.name] = self._zero(field.type)
         return (get_origin(annotation) or annotation)(**values)
 
+    def _read_model(self, fields: dict[str, Any], model: Any) -> Any:
+        values = {}
+        for encoded, name in model_fields(model)[0].items():
+            value, annotation = fields.get(encoded), model.model_fields[name].annotation
+            if value is not None or (encoded in fields and _is_nullable(annotation)):
+                try:
+                    values[encoded] = read_field(model, name, value)
+                except ModelMismatchError:
+                    values[encoded] = self._read(value, annotation)
+            elif model.model_fields[name].is_required():
+                values[encoded] = self._zero(annotation)
+        return model.model_construct(**values)
+
     def _zero(self, annotation: Any) -> Any:
         """Return a stand-in for a missing value, which is like Go's zero value."""
         self._is_partial = True
         annotation = _bare(annotation)
+        if is_model(annotation):
+            return self._read_model({}, annotation)
         kind = types.type_info(annotation)
         if isinstance(kind, types.StructType):
             return self._read_struct({}, annotation)
@@ -174,12 +195,32 @@ class StandIns:
             return _LEFT_OUT  # made of what is not there, which Go's omitempty leaves out, too
         if isinstance(value, msgspec.Struct):
             return self._write_struct(value, depth)
+        if is_model(type(value)) and not value.__pydantic_root_model__:
+            return self._write_model(value, depth)
         if isinstance(value, dict):
             return _without_left_out((name, self._write(part, depth + 1)) for name, part in value.items())
         if isinstance(value, (list, tuple, set, frozenset)):
             items = [written for item in value if (written := self._write(item, depth + 1)) is not _LEFT_OUT]
             return _LEFT_OUT if value and not items else items
-        return msgspec.to_builtins(value)
+        return plain(value)
+
+    def _write_model(self, model: Any, depth: int) -> Any:
+        """Return a pydantic model as JSON, which has no stand-ins."""
+        parts: dict[str, Any] = {}
+        has_own = False
+        kind: Any = type(model)
+        for encoded, name in model_fields(kind)[0].items():
+            value = getattr(model, name, None)
+            stands_in = id(value) in self._originals
+            if value is None and not stands_in:
+                continue
+            part = parts[encoded] = self._write(value, depth + 1)
+            if part is not _LEFT_OUT:
+                default = kind.model_fields[name].get_default(call_default_factory=False)
+                has_own |= stands_in or value != default or self._is_there(value)
+        if self._is_partial and parts and not has_own:
+            return _LEFT_OUT  # only defaults remain
+        return _without_left_out(parts.items())
 
     def _write_struct(self, struct: msgspec.Struct, depth: int) -> Any:
         """Return a Struct as JSON. msgspec writes it without the parts that have parts, to keep its tag and names."""
