@@ -16,6 +16,7 @@ from .schema import SchemaBuilder
 
 _STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
 _SIMPLE_PATH = re.compile(r"(\.[^.\[\]]+)+")
+_SELECT_ALIKE = "selectable_fields differ between versions with the same fields, and servers refuse that: give them to all"
 _SELECTABLE = ("string", "integer", "boolean")
 
 _SHARED = ("group", "kind", "plural", "namespaced", "short_names", "categories", "labels", "annotations")
@@ -47,6 +48,8 @@ def crd(*versions: type[CustomResource], conversion: Mapping[str, Any] | None = 
         mistakes += [(declared.class_name, mistake) for mistake in wrong]
         offered.append(_version(declared, schema, is_stored=declared is stored))
     mistakes += [(declarations[0].class_name, disagreement) for disagreement in _disagreements(declarations)]
+    if _has_apart_fields(offered):
+        mistakes.append((declarations[0].class_name, _SELECT_ALIKE))
     if mistakes:
         raise _error(mistakes)
     first = declarations[0]
@@ -66,6 +69,15 @@ def crd(*versions: type[CustomResource], conversion: Mapping[str, Any] | None = 
         "metadata": {name: value for name, value in metadata.items() if value},
         "spec": spec,
     }
+
+
+def _has_apart_fields(versions: Sequence[dict[str, Any]]) -> bool:
+    """Return whether versions with one schema have different selectable fields, which servers refuse."""
+    first = versions[0]
+    has_one_schema = all(version["schema"] == first["schema"] for version in versions)
+    return has_one_schema and any(
+        version.get("selectableFields") != first.get("selectableFields") for version in versions
+    )
 
 
 def _error(mistakes: Sequence[tuple[str, str]]) -> ConfigError:

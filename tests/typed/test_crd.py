@@ -629,7 +629,8 @@ def test_versions_share_labels_but_not_deprecation() -> None:
     ):
         spec: str
 
-    class New(Old, version="v2", selectable_fields=(".spec",)): ...
+    class New(Old, version="v2", selectable_fields=(".spec",)):
+        """The new version."""
 
     class Older(Old, version="v1beta1", deprecated=True): ...
 
@@ -644,6 +645,11 @@ def test_versions_share_labels_but_not_deprecation() -> None:
     assert (old["deprecated"], old["deprecationWarning"]) == (True, "use v2")
     assert new.keys().isdisjoint(["deprecated", "deprecationWarning"])
     assert new["selectableFields"] == [{"jsonPath": ".spec"}]
+
+    class Same(Old, version="v2", selectable_fields=(".spec",)): ...
+
+    with pytest.raises(ConfigError, match="selectable_fields differ between versions with the same fields"):
+        crd(Old, Same)
 
     class Other(Old, version="v3", labels={"a": "c"}): ...
 

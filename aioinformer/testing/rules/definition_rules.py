@@ -21,7 +21,7 @@ from aioinformer.testing.errors import (
 from aioinformer.testing.objects import value_at
 from aioinformer.testing.rules.naming import is_established
 from aioinformer.testing.rules.validation import dns_1035_faults, subdomain_fault
-from aioinformer.testing.rules.version_rules import selectable_field_faults, warning_faults
+from aioinformer.testing.rules.version_rules import SCHEMA_APART, selectable_field_faults, warning_faults
 from aioinformer.testing.rules.webhook_rules import client_config_faults, review_version_faults
 from aioinformer.testing.schema.builtin import node_of
 from aioinformer.testing.schema.definition import compile_schema, definition_faults, not_enforced
@@ -128,8 +128,13 @@ def _faults_of_versions(versions: list[Object]) -> Iterator[_Fault]:
     for number, version in enumerate(versions):
         yield from warning_faults(version, f"spec.versions[{number}].deprecationWarning")
     fields = [version.get("selectableFields") or [] for version in versions]
-    for number, (path, chosen) in enumerate(_place(fields, "selectableFields", "selectableFields")):
-        yield from selectable_field_faults(chosen, schemas[number], path)
+    places = [*_place(fields, "selectableFields", "selectableFields")]
+    is_schema_apart = len(places) > 1 and len([*_place(schemas, "schema", "schema")]) == 1
+    for number, (path, chosen) in enumerate(places):
+        if chosen and is_schema_apart:  # upstream keeps the one schema where it does not look for it
+            yield field_invalid(path, "", SCHEMA_APART)
+        else:
+            yield from selectable_field_faults(chosen, schemas[number], path)
 
 
 def _faults_of_views(versions: list[Object]) -> Iterator[_Fault]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Fault = dict[str, str]
 
+SCHEMA_APART = "may only be set when `version.schema.openAPIV3Schema` is not included"
+"""What the real server says if versions with the same schema have different fields."""
+
 _MOST_SELECTABLE_FIELDS = 8
 
 
