@@ -29,6 +29,9 @@ _LISTS: frozenset[Any] = frozenset([list, abc.Sequence, abc.MutableSequence, abc
 _SETS: frozenset[Any] = frozenset([set, abc.Set, abc.MutableSet])
 _MAPS: frozenset[Any] = frozenset([dict, abc.Mapping, abc.MutableMapping])
 
+_OPEN: Sequence[Any] = (Any, object)
+"""Types that take any value."""
+
 _LIMITS = (
     annotated_types.Gt, annotated_types.Ge, annotated_types.Lt, annotated_types.Le, annotated_types.Interval,
     annotated_types.MultipleOf, annotated_types.MinLen, annotated_types.MaxLen, annotated_types.Len,
@@ -85,14 +88,14 @@ class ModelReader:
         return made
 
     def _bare(self, kind: Any, metadata: tuple[Any, ...]) -> inspect.Type:
-        origin = get_origin(kind) or kind
+        origin: Any = get_origin(kind) or kind
         if kind is None or kind is NoneType:
             return inspect.NoneType()
         if origin in (Union, UnionType):
             return self._union(get_args(kind), metadata)
         if origin is Literal:
             return inspect.LiteralType(tuple(_value_of(value) for value in get_args(kind)))
-        if isinstance(kind, TypeVar) or (kind in (Any, object) and not metadata):
+        if isinstance(kind, TypeVar) or (kind in _OPEN and not metadata):
             return inspect.AnyType()
         if is_model(kind):
             return self._model(kind)
@@ -102,8 +105,8 @@ class ModelReader:
             return inspect.EnumType(kind)
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             return self._struct(kind)
-        if is_dataclass(origin) or is_typeddict(origin):
-            raise _RefusalError(f"{origin.__name__} is no model: make it a BaseModel")
+        if is_dataclass(kind) or is_typeddict(kind):
+            raise _RefusalError(f"{_name_of(kind)} is no model: make it a BaseModel")
         return self._value(kind, metadata)
 
     # -- models --------------------------------------------------------------------------------------------
@@ -257,9 +260,7 @@ class ModelReader:
             case None if not schema.keys() - _DESCRIBED:
                 made = inspect.AnyType()
             case _:
-                return RefusedType(
-                    f"a schema has no {getattr(kind, '__name__', kind)}: use a model, list, dict or str"
-                )
+                return RefusedType(f"a schema has no {_name_of(kind)}: use a model, list, dict or str")
         return _describe(made, others)
 
     def _json_schema(self, kind: Any, metadata: tuple[Any, ...]) -> dict[str, Any]:
@@ -310,6 +311,10 @@ def validators_of(model: type[BaseModel]) -> list[str]:
         if any(type(part).__name__.endswith("Validator") for part in info.metadata):
             fields.add(name)
     return [*sorted(fields), *(["the whole model"] if decorators.model_validators else [])]
+
+
+def _name_of(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))
 
 
 def _flatten(metadata: Sequence[Any]) -> list[Any]:

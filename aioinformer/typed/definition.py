@@ -16,7 +16,7 @@ from .schema import SchemaBuilder
 
 _STEPS = re.compile(r"\.([A-Za-z_][\w-]*)")
 _SIMPLE_PATH = re.compile(r"(\.[^.\[\]]+)+")
-_SELECT_ALIKE = "selectable_fields differ between versions with the same fields, and servers refuse that: give them to all"
+_SELECT_ALIKE = "selectable_fields differ between versions with the same fields, which servers refuse"
 _SELECTABLE = ("string", "integer", "boolean")
 
 _SHARED = ("group", "kind", "plural", "namespaced", "short_names", "categories", "labels", "annotations")

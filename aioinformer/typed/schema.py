@@ -261,9 +261,10 @@ class SchemaBuilder:
         check = _check_of_defaults(kind)
         properties: Schema = {}
         required = []
-        if getattr(kind, "tag_field", None):
-            properties[kind.tag_field] = self._one_of([kind.tag], f"{path}.{kind.tag_field}")
-            required.append(kind.tag_field)
+        tag_field: str | None = getattr(kind, "tag_field", None)
+        if tag_field:
+            properties[tag_field] = self._one_of([kind.tag], f"{path}.{tag_field}")
+            required.append(tag_field)
         for field in kind.fields:
             where = f"{path}.{field.encode_name}"
             schema = self._of(field.type, where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -11,6 +12,7 @@ from aioinformer import Client, InvalidError, ListWatch, Resource, SharedIndexIn
 from aioinformer.operator import Kind, Operator, Request
 from aioinformer.typed import CamelStruct, CustomResource, MapOf, Metadata, crd
 
+from ..kubernetes.kubectl import run_kubectl
 from ..typed.models import Http, Open, Port, Site, SiteSpec, SiteStatus, Size, Tcp
 from . import api
 from .api import DEFINITIONS
@@ -20,6 +22,7 @@ from .definitions import define
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # about objects, not about sockets
 
 SITES = api.Resource("models.example.com/v1", "sites")
+SITE = {"apiVersion": SITES.api_version, "kind": "Site"}
 
 
 @pytest.fixture
@@ -267,6 +270,38 @@ async def test_deprecated_versions_warn(checks: Resource[CheckV1], cluster: Clus
         "unions.example.com/v1alpha1 Check is deprecated; use unions.example.com/v1 Check",
         'gone in 2.0: use "v1"',
     ]
+
+
+@pytest.fixture(params=["secure", "real"])
+def with_kubectl(request: pytest.FixtureRequest) -> Cluster:
+    """A server with TLS, without which kubectl sends no token."""
+    chosen: Cluster = request.getfixturevalue(request.param)
+    return chosen
+
+
+@pytest.mark.kubernetes  # for the binary
+@pytest.mark.xdist_group("kubernetes")
+async def test_kubectl_scales_selects_and_warns(with_kubectl: Cluster, kubernetes_binaries: Path) -> None:
+    cluster = with_kubectl
+    await define(cluster.api, crd(Site))
+    await define(cluster.api, crd(Check, CheckV1Beta1, CheckV1))
+    command = [
+        str(kubernetes_binaries / "kubectl"),
+        f"--kubeconfig={cluster.kubeconfig}",
+        f"--cache-dir={cluster.folder / 'kubectl'}",
+        f"--namespace={cluster.namespace}",
+    ]
+    for name in ("a", "b"):
+        await cluster.create(SITES, SITE | {"metadata": {"name": name}, "spec": {"host": f"{name}.example"}})
+    assert await run_kubectl(command, "scale", "st/a", "--replicas=4") == "site.models.example.com/a scaled\n"
+    selected = await run_kubectl(command, "get", "sites", "--field-selector=spec.replicas=4", "-o", "name")
+    assert selected == "site.models.example.com/a\n"
+    assert "site.models.example.com/b" in await run_kubectl(command, "get", "all", "-o", "name")
+    warned = await asyncio.create_subprocess_exec(
+        *command, "get", "checks.v1beta1.unions.example.com", stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await warned.communicate()
+    assert b'Warning: gone in 2.0: use "v1"' in errors
 
 
 WRONG: dict[str, dict[str, Any]] = {

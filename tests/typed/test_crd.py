@@ -648,7 +648,7 @@ def test_versions_share_labels_but_not_deprecation() -> None:
 
     class Same(Old, version="v2", selectable_fields=(".spec",)): ...
 
-    with pytest.raises(ConfigError, match="selectable_fields differ between versions with the same fields"):
+    with pytest.raises(ConfigError, match="selectable_fields differ between versions"):
         crd(Old, Same)
 
     class Other(Old, version="v3", labels={"a": "c"}): ...

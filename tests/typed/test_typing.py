@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from lightkube.models.core_v1 import Pod
+from pydantic import BaseModel
 
 from aioinformer import (
     CachedResource,
@@ -40,6 +41,16 @@ class Cave(CustomResource, group="example.com", version="v1"):
     status: CaveStatus | None = None
 
 
+class PageSpec(BaseModel):
+    host: str
+    min_ready: int = 1
+
+
+class Page(CustomResource, group="example.com", version="v1"):
+    spec: PageSpec
+    status: PageSpec | None = None
+
+
 async def test_types_of_calls() -> None:
     client = Client.from_url("http://127.0.0.1:1")
     factory, manager = SharedInformerFactory(client), Manager(client)
@@ -65,6 +76,8 @@ async def test_types_of_calls() -> None:
     assert_type(Resource(client, "example.com/v1", "sites", kind="Site"), Resource[KubeObject])
     assert_type(Resource(client, "example.com/v1", "sites", Site, timeout=5.0), Resource[Site])
     assert_type(crd(Site), dict[str, Any])
+    assert_type(Resource(client, Page), Resource[Page])
+    assert_type(factory.for_resource(Page), SharedIndexInformer[Page])
 
 
 async def reconcile(request: Request[Site]) -> None:
@@ -73,6 +86,14 @@ async def reconcile(request: Request[Site]) -> None:
         assert_type(site.spec.min_ready, int)
         assert_type(site.metadata, Metadata)
         assert_type(site.key, str)
+
+
+async def reconcile_page(request: Request[Page]) -> None:
+    page = request.object
+    if page is not None:
+        assert_type(page.spec, PageSpec)
+        assert_type(page.spec.min_ready, int)
+        assert_type(page.status, PageSpec | None)
 
 
 def test_types_of_objects() -> None:

@@ -195,7 +195,8 @@ class StandIns:
             return _LEFT_OUT  # made of what is not there, which Go's omitempty leaves out, too
         if isinstance(value, msgspec.Struct):
             return self._write_struct(value, depth)
-        if is_model(type(value)) and not value.__pydantic_root_model__:
+        kind: Any = type(value)
+        if is_model(kind) and not kind.__pydantic_root_model__:
             return self._write_model(value, depth)
         if isinstance(value, dict):
             return _without_left_out((name, self._write(part, depth + 1)) for name, part in value.items())
