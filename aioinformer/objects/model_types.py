@@ -7,7 +7,7 @@ types that only pydantic knows.
 from __future__ import annotations
 
 import collections.abc as abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -37,11 +37,16 @@ _LIMITS = (
     annotated_types.MultipleOf, annotated_types.MinLen, annotated_types.MaxLen, annotated_types.Len,
 )  # fmt: skip
 
-_FORMATS: dict[str, type[inspect.Type]] = {
+_SECONDS = r"[0-9]{1,9}(\.[0-9]+)?S"
+_CLOCK = rf"T([0-9]{{1,5}}H([0-9]{{1,7}}M)?({_SECONDS})?|[0-9]{{1,7}}M({_SECONDS})?|{_SECONDS})"
+_DURATION = rf"^[+-]?P(([0-9]{{1,6}}Y([0-9]{{1,8}}D)?|[0-9]{{1,8}}D)({_CLOCK})?|{_CLOCK})$"
+"""ISO 8601 as pydantic writes it, with years of 365 days. What the pattern takes, pydantic reads."""
+
+_FORMATS: dict[str, Callable[[], inspect.Type]] = {
     "date-time": inspect.DateTimeType,
     "date": inspect.DateType,
     "time": inspect.TimeType,
-    "duration": inspect.TimeDeltaType,
+    "duration": lambda: inspect.StrType(pattern=_DURATION),
     "uuid": inspect.UUIDType,
 }
 """Formats whose texts have the schemas of msgspec's types, because servers have other rules for the format."""
@@ -245,7 +250,9 @@ class ModelReader:
                 made: inspect.Type = _FORMATS[wanted]()
             case "string":
                 made = inspect.StrType(
-                    schema.get("minLength"), schema.get("maxLength"), schema.get("pattern")
+                    schema.get("minLength", self._config.get("str_min_length")),
+                    schema.get("maxLength", self._config.get("str_max_length")),
+                    schema.get("pattern"),
                 )
             case "boolean":
                 made = inspect.BoolType()

@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from .._core.go_syntax import parse
 from ..objects.class_types import ModelType, RefusedType, type_info
-from ..objects.models import decode_hook
+from ..objects.models import decode_hook, is_model
 from .annotations import EXTENSION, VALIDATIONS
 from .defaults import default_of
 from .scalars import ANYTHING, NO_LIST, SCALARS, Schema
@@ -54,11 +54,15 @@ class SchemaBuilder:
         try:
             info = type_info(struct)
         except Exception as error:  # annotations are evaluated, which may raise anything
-            place = _find_unreadable(struct, struct.__name__)
-            hint = "; annotations may name what is defined in the module, not in a function"
+            place, annotation = _find_unreadable(struct, struct.__name__)
+            hint = ""
+            if isinstance(error, NameError):
+                hint = "; annotations may name what is defined in the module, not in a function"
+            elif _has_model(annotation):
+                hint = "; put a union of models into a model: class Either(RootModel[A | B])"
             self._mistake(
                 place,
-                f"msgspec cannot read the class: {error}{hint if isinstance(error, NameError) else ''}",
+                f"msgspec cannot read the class: {error}{hint}",
             )
             return {}
         return self._of(info, struct.__name__)
@@ -355,20 +359,25 @@ def _log_validators(model: Any) -> None:
         )  # fmt: skip
 
 
-def _find_unreadable(kind: Any, path: str) -> str:
-    """Return the path of the field that msgspec cannot read, as far as it is known."""
+def _find_unreadable(kind: Any, path: str) -> tuple[str, Any]:
+    """Return the path and the annotation of the field that msgspec cannot read, as far as they are known."""
     try:
         fields = msgspec.structs.fields(kind)
     except Exception:  # annotations are evaluated, which may raise anything
-        return path
+        return path, kind
     for field in fields:
         try:
             type_info(field.type)
         except Exception:
             structs = [part for part in (field.type, *get_args(field.type)) if _is_struct(part)]
-            inner = [_find_unreadable(struct, f"{path}.{field.encode_name}") for struct in structs]
-            return max(inner, key=len, default=f"{path}.{field.encode_name}")
-    return path
+            where = f"{path}.{field.encode_name}"
+            inner = [_find_unreadable(struct, where) for struct in structs]
+            return max(inner, key=lambda place: len(place[0]), default=(where, field.type))
+    return path, kind
+
+
+def _has_model(annotation: Any) -> bool:
+    return is_model(annotation) or any(map(_has_model, get_args(annotation)))
 
 
 def _is_struct(kind: Any) -> bool:

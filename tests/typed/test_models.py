@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -24,11 +26,14 @@ from pydantic import (
     RootModel,
     SecretStr,
     Tag,
+    create_model,
     model_serializer,
     model_validator,
 )
 
 from aioinformer.errors import ConfigError
+from aioinformer.objects.decoders import decoder_of
+from aioinformer.objects.encoding import fields_of
 from aioinformer.typed import CamelStruct, CustomResource, MapOf, crd
 
 from .models import Http, Port, Probe, Site, Tcp
@@ -247,6 +252,43 @@ def test_an_untagged_union_of_structs_names_the_field() -> None:
     spec = msgspec.defstruct("Spec", [("deep", deep)])
     with pytest.raises(ConfigError, match=r"spec\.deep\.either: .*must be tagged"):
         crd(define(spec))
+
+
+def test_a_union_of_models_in_a_struct_names_the_field() -> None:
+    spec = msgspec.defstruct("Spec", [("probes", list[Http | Tcp])])
+    with pytest.raises(ConfigError, match=r"spec\.probes: .*put a union of models into a model"):
+        crd(define(spec))
+
+
+TEXTS: dict[Any, tuple[list[str], list[str]]] = {
+    timedelta: (
+        ["PT300S", "P1D", "-P1Y5DT1H", "+PT0.123456789S", "P99999999D", "PT99999H9999999M999999999S"],
+        ["5m", "24h", "P", "PT", "P1DT", "PT123456H", "P1H", "pt1h", "01:00:00", ""],
+    ),
+    datetime: (
+        ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999-23:59", "2020-01-01T00:00:00.1234567Z"],
+        ["0000-01-01T00:00:00Z", "2020-01-01T00:00:00+99:99", "2020-01-01", "1577836800"],
+    ),
+    date: (["0001-01-01", "9999-12-31"], ["0000-01-01"]),
+    time: (["23:59:59.123456789+01:00", "00:00:00"], ["12:00", "24:00:00", "noon"]),
+    Decimal: (["1E+2", "-0.10", "+5"], ["ten", "NaN", "Infinity", ""]),
+    UUID: (["12345678123412341234123456789ABC"], ["12345678-123412341234123456789abc"]),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS, ids=lambda kind: kind.__name__)
+def test_a_model_reads_and_writes_the_texts_that_the_schema_takes(kind: Any) -> None:
+    pattern = schema_of(kind)["pattern"]
+    good, bad = TEXTS[kind]
+    model = create_model("Model", field=(kind, ...))
+    read = decoder_of(thing := define(model))
+    for text in good:
+        assert re.search(pattern, text), text
+        obj = read(msgspec.json.encode({"metadata": {"name": "a"}, "spec": {"field": text}}), None)
+        assert isinstance(obj, thing)
+        assert re.search(pattern, fields_of(obj)["spec"]["field"]), text
+    for text in bad:
+        assert not re.search(pattern, text), text
 
 
 def test_validators_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,7 +19,7 @@ import msgspec.inspect as types
 
 from ...errors import DecodeError
 from ...objects.encoding import plain
-from ...objects.models import ModelMismatchError, decode_hook, is_model, model_fields, read_field
+from ...objects.models import ModelMismatchError, decode_hook, encode_hook, is_model, model_fields, read_field
 from ...objects.reading_types import without_limits
 
 MISSING = object()
@@ -233,21 +233,26 @@ class StandIns:
             stands_in = id(value) in self._originals
             if not value and not stands_in and struct.__struct_config__.omit_defaults:
                 continue  # msgspec leaves it out, if it is the default
-            if stands_in or self._is_partial or (value and isinstance(value, _WITH_PARTS)):
+            if stands_in or self._is_partial or (value and _has_parts(value)):
                 msgspec.structs.force_setattr(shell, field.name, msgspec.UNSET)
                 if value is not None and value is not msgspec.UNSET:
                     part = parts[field.encode_name] = self._write(value, depth + 1)
                     if part is not _LEFT_OUT:
-                        is_plain = not (stands_in or isinstance(value, _WITH_PARTS))
+                        is_plain = not (stands_in or _has_parts(value))
                         has_own |= not is_plain or value != field.default or self._is_there(value)
-        plain = {name: value for name, value in msgspec.to_builtins(shell).items() if value is not None}
+        built = msgspec.to_builtins(shell, enc_hook=encode_hook)
+        plain = {name: value for name, value in built.items() if value is not None}
         if self._is_partial and parts and not has_own and not plain:
             return _LEFT_OUT  # only defaults remain
         return _without_left_out((*plain.items(), *parts.items()))
 
     def _is_there(self, value: Any) -> bool:
         """Return whether the object has a plain value somewhere."""
-        return (type(value), None if isinstance(value, _WITH_PARTS) else value) in self._values
+        return (type(value), None if _has_parts(value) else value) in self._values
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, _WITH_PARTS) or is_model(type(value))
 
 
 _WITH_PARTS = (msgspec.Struct, dict, list, tuple, set, frozenset)
