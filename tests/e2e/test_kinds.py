@@ -176,7 +176,7 @@ async def test_field_selectors_choose_by_the_selectable_fields(
 
     async def names(selector: str) -> list[str]:
         listed = await sites.list(namespace=cluster.namespace, field_selector=selector)
-        return sorted(found.name for found in listed)
+        return sorted(listed_site.name for listed_site in listed)
 
     assert await names("spec.host=b.example") == ["b", "c"]
     assert await names("spec.host!=b.example") == ["a"]
@@ -188,10 +188,10 @@ async def test_field_selectors_choose_by_the_selectable_fields(
     informer = SharedIndexInformer(list_watch, Site)
     async with informer, asyncio.timeout(20):
         await informer.wait_synced(timeout=20)
-        assert [found.name for found in informer.lister.list()] == ["c"]
+        assert [listed_site.name for listed_site in informer.lister.list()] == ["c"]
         await sites.patch(cluster.key("a"), {"spec": {"replicas": 4}})
         await sites.patch(cluster.key("c"), {"spec": {"replicas": 2}})
-        while [found.name for found in informer.lister.list()] != ["a"]:  # noqa: ASYNC110 - events of a watch
+        while [listed_site.name for listed_site in informer.lister.list()] != ["a"]:  # noqa: ASYNC110 - events of a watch
             await asyncio.sleep(0.02)
     assert Kind(Site, field_selector="spec.replicas=4").field_selector == "spec.replicas=4"
 
