@@ -17,7 +17,18 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 import annotated_types
 import msgspec
 from msgspec import Meta, inspect
-from pydantic import BaseModel, ConfigDict, Discriminator, RootModel, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    PlainValidator,
+    RootModel,
+    TypeAdapter,
+    ValidationError,
+    WrapValidator,
+)
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
@@ -28,6 +39,8 @@ from .reading_types import without_names
 _LISTS: frozenset[Any] = frozenset([list, abc.Sequence, abc.MutableSequence, abc.Collection])
 _SETS: frozenset[Any] = frozenset([set, abc.Set, abc.MutableSet])
 _MAPS: frozenset[Any] = frozenset([dict, abc.Mapping, abc.MutableMapping])
+
+_VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 
 _OPEN: Sequence[Any] = (Any, object)
 """Types that take any value."""
@@ -300,8 +313,6 @@ def check_default(model: type[BaseModel], name: str, value: Any) -> None:
     Raises:
         TypeError: It does not; the message says why.
     """
-    from pydantic import ValidationError
-
     info = model.model_fields[name]
     annotation: Any = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
     try:
@@ -315,7 +326,7 @@ def validators_of(model: type[BaseModel]) -> list[str]:
     decorators = model.__pydantic_decorators__
     fields = {field for validator in decorators.field_validators.values() for field in validator.info.fields}
     for name, info in model.model_fields.items():
-        if any(type(part).__name__.endswith("Validator") for part in info.metadata):
+        if any(isinstance(part, _VALIDATORS) for part in info.metadata):
             fields.add(name)
     return [*sorted(fields), *(["the whole model"] if decorators.model_validators else [])]
 
