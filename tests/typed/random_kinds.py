@@ -50,6 +50,12 @@ class Tagged(CamelStruct, tag="circle"):
     radius: Annotated[float, Meta(gt=0)]
 
 
+class Square(CamelStruct, tag="square"):
+    side: Annotated[float, Meta(gt=0)]
+    radius: Annotated[float, Meta(gt=0)] = 1.0
+    colour: Shade | None = None
+
+
 class Member(CamelStruct, kw_only=True):
     name: str
     port: Annotated[int, Meta(ge=1, le=65535)] = 80
@@ -73,18 +79,24 @@ SCALARS: list[Any] = [
     ),
 ]
 HASHABLE: list[Any] = [str, int, bool, date, UUID, Shade, Literal["a", "b"], Annotated[int, Meta(ge=0)]]
-OBJECTS: list[Any] = [Point, Entry, Strict, Tagged, Member, Condition, Annotated[Strict, PreserveUnknown]]
+OBJECTS: list[Any] = [
+    *(Point, Entry, Strict, Tagged, Tagged | Square, Member, Condition),
+    Annotated[Strict, PreserveUnknown],
+]
 
 
-def _lists(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def lists_of(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return lists of types."""
     return kinds.map(lambda kind: list[kind])  # type: ignore[valid-type]
 
 
-def _dicts(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def dicts_of(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return dicts of types."""
     return kinds.map(lambda kind: dict[str, kind])  # type: ignore[valid-type]
 
 
-def _optional(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def optional(kinds: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return types that take None, too."""
     return kinds.map(lambda kind: kind | None)
 
 
@@ -123,7 +135,7 @@ special = st.sampled_from(
 )
 kinds = st.recursive(
     leaves | special,
-    lambda inner: _lists(inner) | _dicts(inner) | _optional(inner) | _structs(inner),
+    lambda inner: lists_of(inner) | dicts_of(inner) | optional(inner) | _structs(inner),
     max_leaves=4,
 )
 

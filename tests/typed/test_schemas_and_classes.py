@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -20,11 +20,13 @@ from hypothesis import strategies as st
 
 from aioinformer import ApiError, Client, KubeObject, Resource
 from aioinformer.errors import DecodeError
+from aioinformer.objects.encoding import fields_of
 from aioinformer.testing import APIServer
 from aioinformer.typed import CustomResource, crd
 
 from ..kubernetes.controlplane import ControlPlane
-from .random_kinds import Field, kinds, struct_of, values_of
+from . import random_kinds, random_models
+from .random_kinds import Field, values_of
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes"), pytest.mark.timeout(7200)]
 
@@ -34,9 +36,25 @@ FIELDS_OF_A_CLASS, VALUES_OF_A_FIELD = 30, 10
 GROUP = "random.example.com"
 
 
-def kind_of(fields: list[Any]) -> type[CustomResource]:
+class Classes(NamedTuple):
+    """A library of classes.
+
+    Attributes:
+        kinds: Random types of fields.
+        make: Returns a class with fields.
+    """
+
+    kinds: st.SearchStrategy[Any]
+    make: Callable[[str, list[Field]], Any]
+
+
+STRUCTS = Classes(random_kinds.kinds, random_kinds.struct_of)
+MODELS = Classes(random_models.kinds, random_models.model_of)
+
+
+def kind_of(classes: Classes, fields: list[Any]) -> type[CustomResource]:
     """Return a new kind with these types in its spec. An object has one of them, so all may be missing."""
-    spec = struct_of("Spec", [Field(kind, has_default=True) for kind in fields])
+    spec = classes.make("Spec", [Field(kind, has_default=True) for kind in fields])
     return types.new_class(
         f"Random{uuid4().hex}",
         (CustomResource,),
@@ -112,13 +130,17 @@ def with_floats(value: Any) -> Any:
 
 async def differences(
     control_plane: ControlPlane, kind: type[CustomResource], specs: list[Any]
-) -> tuple[list[str], int]:
-    """Return what the class cannot decode or the embedded server does otherwise, and how many values were taken."""
+) -> tuple[list[str], int, list[tuple[str, Any]]]:
+    """Return what is wrong, how many values were taken, and what the class writes of each.
+
+    Wrong is what the class cannot decode, and what the embedded server does otherwise.
+    """
     async with Client.from_kubeconfig(path=str(control_plane.kubeconfig)) as client:
         real = await answers(client, kind, specs)
     async with APIServer() as server, Client.from_url(server.url) as client:
         embedded = await answers(client, kind, specs)
-    wrong = []
+    wrong: list[str] = []
+    written: list[tuple[str, Any]] = []
     taken = 0
     for spec, theirs, ours in zip(specs, real, embedded, strict=True):
         shown = json.dumps(spec)
@@ -131,10 +153,12 @@ async def differences(
             wrong.append(f"{shown}: real {theirs['spec']}, embedded {ours['spec']}")
         for obj in (theirs, ours):
             try:
-                assert type(obj.decode(kind)) is kind
-            except DecodeError as error:
+                decoded = obj.decode(kind)
+                assert type(decoded) is kind
+                written.append((shown, fields_of(decoded)["spec"]))
+            except (DecodeError, RecursionError) as error:
                 wrong.append(f"{shown}: {error}")
-    return wrong, taken
+    return wrong, taken, written
 
 
 class Example(NamedTuple):
@@ -144,7 +168,18 @@ class Example(NamedTuple):
     values: list[Any]
 
 
-def examples(count: int) -> list[Example]:
+async def refusals(kind: type[CustomResource], written: list[tuple[str, Any]]) -> list[str]:
+    """Return what the class writes and the server refuses, of values that it has read."""
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        again = await answers(client, kind, [spec for _, spec in written])
+    return [
+        f"{shown} was written as {spec}: {answer!s:.400}"
+        for (shown, spec), answer in zip(written, again, strict=True)
+        if isinstance(answer, ApiError)
+    ]
+
+
+def examples(classes: Classes, count: int) -> list[Example]:
     """Return random types with values for them. Hypothesis draws them, but does not wait for a server."""
     drawn: list[Example] = []
 
@@ -157,8 +192,8 @@ def examples(count: int) -> list[Example]:
     )
     @given(data=st.data())
     def draw(data: st.DataObject) -> None:
-        kind = data.draw(kinds)
-        schema = schema_of(kind_of([kind]))["f0"]
+        kind = data.draw(classes.kinds)
+        schema = schema_of(kind_of(classes, [kind]))["f0"]
         values = st.lists(values_of(schema), min_size=VALUES_OF_A_FIELD, max_size=VALUES_OF_A_FIELD)
         drawn.append(Example(kind, data.draw(values)))
 
@@ -173,14 +208,15 @@ def schema_of(kind: type[CustomResource]) -> dict[str, Any]:
     return fields
 
 
-def test_a_class_decodes_what_the_server_takes(control_plane: ControlPlane) -> None:
+@pytest.mark.parametrize("classes", [STRUCTS, MODELS], ids=["Structs", "models"])
+def test_a_class_decodes_what_the_server_takes(control_plane: ControlPlane, classes: Classes) -> None:
     wrong: list[str] = []
     taken = 0
-    for batch in split_batches(examples(FIELDS), FIELDS_OF_A_CLASS):
-        kind = kind_of([example.kind for example in batch])
+    for batch in split_batches(examples(classes, FIELDS), FIELDS_OF_A_CLASS):
+        kind = kind_of(classes, [example.kind for example in batch])
         specs = [{f"f{number}": value} for number, example in enumerate(batch) for value in example.values]
-        mismatches, accepted = asyncio.run(differences(control_plane, kind, specs))
-        wrong += mismatches
+        mismatches, accepted, written = asyncio.run(differences(control_plane, kind, specs))
+        wrong += [*mismatches, *asyncio.run(refusals(kind, written))]
         taken += accepted
     assert not wrong, "\n".join(wrong)
     assert 0.1 < taken / (FIELDS * VALUES_OF_A_FIELD) < 0.9  # many values are hostile
