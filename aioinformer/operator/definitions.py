@@ -280,3 +280,6 @@ def _changes(present: Object, wanted: Object) -> Iterator[str]:
                 # With the path as objects have it.
                 steps = [str(step) for step in change.path if step not in ("openAPIV3Schema", "properties")]
                 yield f"{name} {change._replace(path=tuple(steps))}"
+        for part in ("selectableFields", "deprecated", "deprecationWarning"):
+            if (has := served[name].get(part)) != (wants := version.get(part)):
+                yield f"{name} {part}: {has or 'none'} -> {wants or 'none'}"

@@ -261,6 +261,28 @@ async def test_classes_are_the_types_of_objects() -> None:
     assert (site.key, site.spec) == ("default/a", {"size": 3})
 
 
+async def test_other_selectable_fields_and_warnings_are_reported() -> None:
+    class Before(CustomResource, group="marks.example.com", version="v1", kind="Mark"):
+        spec: dict[str, str]
+        host: str = ""
+
+    class After(Before, version="v1", selectable_fields=(".host",), deprecated="use v2"): ...
+
+    before, after = Operator("before", events=False), Operator("after", events=False)
+    for operator, kind in ((before, Before), (after, After)):
+
+        @operator.controller(kind)
+        async def reconcile(request: Request[Any]) -> None: ...
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await install(client, before)
+        (text,) = await differences(client, after)
+        assert "v1 selectableFields: none -> [{'jsonPath': '.host'}]" in text
+        assert "v1 deprecationWarning: none -> use v2" in text
+        await install(client, after)
+        assert await differences(client, after) == []
+
+
 async def test_definition_without_the_conversion_webhook_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
