@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 
 from aioinformer import Client
 from aioinformer.operator import Manager, Operator, WebhookServer
-from aioinformer.operator.definitions import install, register
+from aioinformer.operator.definitions import install
+from aioinformer.operator.webhook_registration import register
 from aioinformer.operator.webhooks import Reached
 from aioinformer.testing import MissingExtraError
 from aioinformer.testing.access.tls import write_certificate

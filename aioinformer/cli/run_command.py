@@ -46,8 +46,8 @@ def run_command(
         ),
     ],
     namespace: Annotated[
-        str | None,
-        typer.Option("-n", "--namespace", help="Work in a single namespace. Default: in all."),
+        list[str] | None,
+        typer.Option("-n", "--namespace", help="Work in this namespace alone; repeatable. Default: in all."),
     ] = None,
     all_namespaces: Annotated[
         bool, typer.Option("-A", "--all-namespaces", help="Work in all namespaces, the default.")
@@ -82,7 +82,28 @@ def run_command(
     tls_key: Annotated[
         str | None, typer.Option("--tls-key", help="The certificate's private key in PEM.")
     ] = None,
-    webhook_ca: Annotated[str | None, typer.Option("--webhook-ca", hidden=True)] = None,  # of --dev
+    webhook_ca: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-ca", help="The authority of that certificate in PEM, to register the webhooks."
+        ),
+    ] = None,
+    webhook_service: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-service",
+            metavar="NAMESPACE/NAME[:PORT]",
+            help="The webhooks' Service: the leader registers them there once it serves them. Needs --webhook-ca.",
+        ),
+    ] = None,
+    webhook_configuration: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-configuration",
+            metavar="NAME",
+            help="The existing webhook configurations in which to register them. Default: the operator's name.",
+        ),
+    ] = None,
     host: Annotated[
         str | None,
         typer.Option("--host", help="The address to listen on. Default: 127.0.0.1; in a pod, all addresses."),
@@ -137,7 +158,7 @@ def run_command(
     if until_stdin_ends:  # --dev: its operator also logs every reconcile
         end_with_stdin()
         logging.getLogger("aioinformer.operator.workers").setLevel(logging.DEBUG)
-    if namespace is not None and all_namespaces:
+    if namespace and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
     elsewhere = any(option is not None for option in (server, kubeconfig, context))
     if dev and elsewhere:
@@ -147,14 +168,16 @@ def run_command(
     if dev and (tls_cert or tls_key):
         raise typer.BadParameter("--dev makes a certificate of its own: leave out --tls-cert and --tls-key")
     with usage():
-        for option, value in (("-n", namespace), ("--lease-namespace", lease_namespace)):
-            if value is not None:
-                require_namespace(option, value)
+        for name in namespace or ():
+            require_namespace("-n", name)
+        if lease_namespace is not None:
+            require_namespace("--lease-namespace", lease_namespace)
     from ..operator import RunOptions  # this needs half as long again as the other commands
 
     options = RunOptions(
         target=target,
-        namespace=namespace,
+        namespace=namespace[0] if namespace and len(namespace) == 1 else None,
+        namespaces=tuple(namespace) if namespace and len(namespace) > 1 else (),
         leader_elect=leader_elect,
         lease_namespace=lease_namespace,
         metrics_port=metrics_port,
@@ -163,6 +186,8 @@ def run_command(
         tls_cert=tls_cert,
         tls_key=tls_key,
         webhook_ca=webhook_ca,
+        webhook_service=webhook_service,
+        webhook_configuration=webhook_configuration or "",
         host=host,
         debug_hosts=tuple(debug_host or ()),
         grace_period=grace_period,
@@ -222,7 +247,7 @@ def _run_dev(options: RunOptions, *, uvloop: bool, log_format: LogFormat, verbos
         f"--probe-port={options.probe_port}",
         f"--webhook-port={options.webhook_port}",
         f"--log-format={log_format.value}",
-        *([f"--namespace={options.namespace}"] if options.namespace else []),
+        *(f"--namespace={name}" for name in options.watched),
         *([f"--lease-namespace={options.lease_namespace}"] if options.lease_namespace else []),
         *([f"--host={options.host}"] if options.host else []),
         *(f"--debug-host={name}" for name in options.debug_hosts),

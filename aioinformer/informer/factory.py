@@ -74,6 +74,7 @@ class SharedInformerFactory(InOneLoop):
     Args:
         client: A Client, or a kubernetes_asyncio ApiClient.
         namespace: The default namespace of its informers; None for all namespaces.
+        namespaces: Several default namespaces, in place of one.
         default_resync_period: Seconds between resyncs; 0 for none.
         queue: "delta" for DeltaFIFOs, "real" for RealFIFOs.
         stalled_after: Seconds without a byte from the server after which ``healthy`` calls a watch stalled, and
@@ -94,6 +95,7 @@ class SharedInformerFactory(InOneLoop):
         namespace: str | None = None,
         default_resync_period: float = 0.0,
         *,
+        namespaces: Sequence[str] | None = None,
         queue: QueueName = "delta",
         stalled_after: float | None = None,
         detect_mutations: bool = False,
@@ -102,7 +104,9 @@ class SharedInformerFactory(InOneLoop):
     ) -> None:
         require_queue(queue)
         self._client = Client.of(client)
-        self._namespace = namespace
+        self._default_namespaces: tuple[str, ...] = (
+            (namespace or EVERYWHERE,) if namespaces is None else _require_several(namespace, namespaces)
+        )
         self._default_resync_period = default_resync_period
         self._queue: QueueName = queue
         self._detect_mutations = detect_mutations
@@ -264,21 +268,10 @@ class SharedInformerFactory(InOneLoop):
             return (EVERYWHERE,)
         if namespaces is None:
             if namespace is None:
-                return (self._namespace or EVERYWHERE,)
+                return self._default_namespaces
             require_text("namespace", namespace)
             return (namespace,)
-        if namespace is not None:
-            raise ConfigError("namespace and namespaces exclude each other")
-        if isinstance(namespaces, str):
-            raise ConfigError(
-                f"namespaces must be a list of names, not {namespaces!r}; for one use namespace="
-            )
-        if not namespaces or not all(namespaces):
-            raise ConfigError(
-                f"namespaces must have at least one name, and no empty one, not {namespaces!r}; "
-                'for all namespaces use namespace=""'
-            )
-        return tuple(dict.fromkeys(namespaces))
+        return _require_several(namespace, namespaces)
 
     def start(self) -> None:
         """Start the informers that are not running yet.
@@ -496,3 +489,21 @@ class SharedInformerFactory(InOneLoop):
     def _record_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             self._ended.set()
+
+
+def _require_several(namespace: str | None, namespaces: Sequence[str]) -> tuple[str, ...]:
+    """Return several namespaces, each once.
+
+    Raises:
+        ConfigError: They are no list of names, or there is also a single one.
+    """
+    if namespace is not None:
+        raise ConfigError("namespace and namespaces exclude each other")
+    if isinstance(namespaces, str):
+        raise ConfigError(f"namespaces must be a list of names, not {namespaces!r}; for one use namespace=")
+    if not namespaces or not all(namespaces):
+        raise ConfigError(
+            f"namespaces must have at least one name, and no empty one, not {namespaces!r}; "
+            'for all namespaces use namespace=""'
+        )
+    return tuple(dict.fromkeys(namespaces))

@@ -37,6 +37,7 @@ class Context:
         name: The operator's name, which is also the field manager of its writes.
         manager: Runs the operator.
         namespace: The namespace that it works in.
+        namespaces: Several namespaces, in place of one.
         cached: The resources that it reads from caches.
         direct: The resources that it only uses at the server.
         recorder: Records its Events; None if the operator declares that it records none.
@@ -44,7 +45,8 @@ class Context:
 
     Attributes:
         name: The operator's name.
-        namespace: The only namespace that it works in; None for all.
+        namespace: The only namespace that it works in; None for all or several.
+        namespaces: The namespaces that it works in; ``()`` for all.
         client: Sends requests to the API server. ``client.namespace`` is the namespace of the pod.
 
     Raises:
@@ -57,13 +59,16 @@ class Context:
         manager: Manager,
         *,
         namespace: str | None,
+        namespaces: Iterable[str] | None = None,
         cached: Iterable[ResourceReference],
         direct: Iterable[ResourceReference],
         recorder: EventRecorder | None,
         settings: object = None,
     ) -> None:
         self.name = name
-        self.namespace = namespace
+        several = (namespace,) if namespace else tuple(dict.fromkeys(namespaces or ()))
+        self.namespace = several[0] if len(several) == 1 else None
+        self.namespaces = several
         self.client: Client = manager.client
         self._recorder = recorder
         self._provided = [] if settings is None else [settings]

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypedDict, TypeVar
 
 from .._core.callables import callable_name, require_callback
-from .._core.checks import require_list, require_options
+from .._core.checks import require_list, require_options, require_text
 from ..errors import ConfigError
 from ..workqueue import RateLimiter
 from .context import Context
 from .controller_options import ControllerOptions
 from .informer_triggers import Requests
-from .kinds import CacheKey, ResourceReference, key_of, resource_named
+from .kinds import CacheKey, ResourceReference, key_of, names_of, resource_named, show
 from .predicates import PredicateFunc
 from .requests import Request, Result
-from .rights import READ, WRITE, Right
+from .rights import APPLY, READ, Right
 
 T = TypeVar("T")
 
@@ -42,10 +42,13 @@ class Uses:
     Args:
         resource: A class, a Kind, a name such as ``"secrets"``, or a subresource such as ``"pods/eviction"``.
         verbs: The verbs that the operator uses: ``("get",)``, ``("create",)``.
+        names: The names of the only objects that it uses, not by list and watch. For these, use a Kind with
+            ``field_selector="metadata.name=NAME"``.
     """
 
     resource: ResourceReference
     verbs: Iterable[str] = READ
+    names: Iterable[str] = ()
 
     @property
     def named(self) -> ResourceReference:
@@ -67,9 +70,20 @@ class Uses:
         """What a Role has to permit.
 
         Raises:
-            ConfigError: The resource is unknown, or the verbs are invalid.
+            ConfigError: The resource is unknown, or the verbs or names are invalid.
         """
-        return Right.of(resource_named(self.named), self.verbs, self.subresource)
+        names = require_list("names", self.names)
+        right = Right.of(
+            resource_named(self.named), self.verbs, self.subresource, names or names_of(self.named)
+        )
+        for name in names:
+            require_text("names", name)
+        if names and (collective := {"list", "watch"}.intersection(right.verbs)):
+            raise ConfigError(
+                f"{show(self.named)}: names do not go with {' and '.join(sorted(collective))}: pass verbs=('get',), or "
+                f"to cache one object Uses(Kind({show(self.named)}, field_selector='metadata.name={names[0]}'))"
+            )
+        return right
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +94,14 @@ class Owned:
         resource: A class, a name, or a Kind.
         predicate: Which changes trigger a reconcile; None for all.
         controller_only: Whether only the owner that is the object's controller is reconciled.
-        verbs: The verbs that the operator uses beside get, list and watch.
+        verbs: The verbs that the operator uses beside get, list and watch. If not given, those of an apply: create and
+            patch.
     """
 
     resource: ResourceReference
     predicate: PredicateFunc[Any] | None = None
     controller_only: bool = True
-    verbs: Iterable[str] = WRITE
+    verbs: Iterable[str] = APPLY
 
     @property
     def right(self) -> Right:
@@ -95,7 +110,7 @@ class Owned:
         Raises:
             ConfigError: The resource is unknown, or the verbs are invalid.
         """
-        return Right.of(resource_named(self.resource), self.verbs)
+        return Right.of(resource_named(self.resource), self.verbs, names=names_of(self.resource))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from .declarations import (
     with_context,
 )
 from .informer_triggers import Owns, Watch
-from .kinds import ResourceReference, custom_class, require_distinct, resource_named
+from .kinds import ResourceReference, custom_class, names_of, require_distinct, resource_named
 from .mistakes import Mistakes
 from .predicates import require_predicate
 from .rights import READ, Right
@@ -169,19 +169,18 @@ class DeclaredController:
 
     def rights(self) -> Iterator[Right]:
         """Yield what the controller has to be permitted."""
-        primary = self.primary
-        yield Right.of(primary, READ)
+        yield _right(self.resource, READ)
         if self._status_verbs:
-            yield Right.of(primary, self._status_verbs, "status")
+            yield _right(self.resource, self._status_verbs, "status")
         if self.finalizer is not None:
-            yield Right.of(primary, ("patch",))
+            yield _right(self.resource, ("patch",))
         if self.owned:  # for the blockOwnerDeletion of owner references
-            yield Right.of(primary, ("update",), "finalizers")
+            yield _right(self.resource, ("update",), "finalizers")
         for owned in self.owned:
-            yield Right.of(resource_named(owned.resource), READ)
+            yield _right(owned.resource, READ)
             yield owned.right
         for watched in self.watches:
-            yield Right.of(resource_named(watched.resource), READ)
+            yield _right(watched.resource, READ)
         for used in self.uses:
             yield used.right
 
@@ -216,3 +215,8 @@ class DeclaredController:
         """Return a new rate limiter, for one run; None for the default one."""
         make = self.options.get("rate_limiter")
         return None if make is None else make()
+
+
+def _right(named: ResourceReference, verbs: Sequence[str], subresource: str = "") -> Right:
+    """Return the right to use a resource; of a Kind that selects a name, to use this object."""
+    return Right.of(resource_named(named), verbs, subresource, names_of(named))

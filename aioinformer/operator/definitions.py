@@ -116,17 +116,6 @@ def find_unconverted(operator: Operator) -> list[str]:
     return texts
 
 
-async def register(client: Client, operator: Operator, **reached: Unpack[Reached]) -> None:
-    """Create or update the configurations of an operator's admission webhooks.
-
-    Raises:
-        AioInformerError: The server refused, or does not answer.
-    """
-    for configuration in operator.webhook_configurations(**reached):
-        configurations = _resource(client, "admissionregistration.k8s.io/v1", configuration["kind"], operator)
-        await configurations.apply(configuration, force=True)
-
-
 async def differences(client: Client, operator: Operator) -> list[str]:
     """Return how the server's CustomResourceDefinitions differ from the classes: one text each.
 

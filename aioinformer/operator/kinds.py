@@ -171,6 +171,13 @@ def resource_of(named: ResourceReference) -> APIResource:
     return APIResource(f"{group}/", plural, "", True)
 
 
+def names_of(named: ResourceReference) -> tuple[str, ...]:
+    """Return the only name that a Kind's field selector lets through, as in ``metadata.name=settings``; else ``()``."""
+    selector = named.field_selector if isinstance(named, Kind) else ""
+    terms = (term.strip().partition("=") for term in selector.split(","))
+    return tuple(value.lstrip("=") for field, _, value in terms if field == "metadata.name")
+
+
 def base_of(named: ResourceReference) -> str | type[Any]:
     """Return the name or the class, without what a Kind adds."""
     return named.resource if isinstance(named, Kind) else named

@@ -47,6 +47,7 @@ class ManagerOptions(ReflectorOptions, total=False):
     """Options of a Manager that are those of its informers.
 
     Attributes:
+        namespaces: Several namespaces in place of ``namespace``, each listed and watched separately.
         default_resync_period: Seconds between resyncs of the informers; 0, the default, for none.
         queue: As for SharedInformerFactory.
         stalled_after: As for SharedInformerFactory.
@@ -54,6 +55,7 @@ class ManagerOptions(ReflectorOptions, total=False):
         on_trace: As for SharedInformerFactory.
     """
 
+    namespaces: Sequence[str] | None
     default_resync_period: float
     queue: QueueName
     stalled_after: float | None

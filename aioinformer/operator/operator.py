@@ -383,6 +383,7 @@ class Operator(DeclaresWebhooks):
             self.name,
             manager,
             namespace=namespace,
+            namespaces=options.get("namespaces"),
             cached=cached,
             direct=direct,
             recorder=recorder,

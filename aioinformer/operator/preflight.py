@@ -21,6 +21,7 @@ from .manager import Manager
 from .operator import Operator
 from .rights import ELECT, LEASES, Right, merge
 from .run_options import RunOptions
+from .webhook_registration import registration_rights
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
                 f"Install it: pass --install-crds, or apply what aioinformer manifests {target} prints; --dev needs "
                 "no cluster",
             )
-            if options.namespace:
+            if options.watched:
                 _require_scopes(client, operator.resources)
             for difference in [] if options.installs else await differences(client, operator):
                 logger.warning(
@@ -71,7 +72,7 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
         replicas = " --replicas 2" if options.leader_elect else ""
         grant = f"Grant it: aioinformer manifests {target}{replicas} prints the rules"
     if any({"list", "watch"} & set(needed_right.right.verbs) for needed_right in missing):
-        elsewhere = "" if options.namespace else ", or pass --namespace to work in a single one"
+        elsewhere = "" if options.watched else ", or pass --namespace to work in a single one"
         raise ConfigError(f"{rights}. {grant}{elsewhere}")
     logger.warning("%s; the operator starts anyway. %s", rights, grant)
 
@@ -97,7 +98,13 @@ def _list_needed(operator: Operator | None, options: RunOptions, manager: Manage
             yield Needed(right, collection.namespace or "")
         return
     for right in operator.rights(leader_election=False):
-        yield Needed(right, (options.namespace or "") if right.namespaced else "")
+        for namespace in (options.watched if right.namespaced else ()) or ("",):
+            for name in right.names or ("",):
+                yield Needed(right, namespace, name)
+    if options.webhook_service and options.webhook_port:
+        name = options.webhook_configuration or operator.name
+        for right in registration_rights(operator, name):
+            yield Needed(right, name=name)
     if options.leader_elect:
         yield Needed(
             Right.of(LEASES, ELECT), options.lease_namespace or manager.client.namespace, operator.name

@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,14 @@ from ..client import Client
 from ..errors import AioInformerError, ConfigError, message_of
 from ..leaderelection import LeaderElector
 from ..tracing import StageTimes
-from .definitions import BeingDeletedError, install, keep_installed, register
+from .definitions import BeingDeletedError, install, keep_installed
 from .manager import Manager
 from .operator import Operator
 from .preflight import check
 from .protocols import ManagerFactory
 from .run_options import RunOptions
 from .serving import Debug, Serving
+from .webhook_registration import keep_registered, register
 from .webhooks import Reached, WebhookServer
 from .webhooks.server import default_drain
 
@@ -95,6 +96,13 @@ class _Process:
                 "makes them), or --webhook-port 0 to run without webhooks"
             )
         reached: Reached = self._describe_webhook_address() if served else {}
+        if served and options.webhook_service and options.webhook_ca is None:
+            raise ConfigError(
+                "--webhook-service registers the webhooks, for which the API server needs the authority of their "
+                "certificate: pass --webhook-ca"
+            )
+        if served and reached:
+            served.webhook_configurations(only=options.watched, **reached)  # raises all mistakes
         async with client:
             elector = None
             if options.leader_elect:
@@ -116,14 +124,14 @@ class _Process:
             )
             webhooks = self._webhook_server(served, manager) if served else nullcontext()
             async with webhooks, serving:  # first the webhooks: a pod that is ready serves them
-                if served and reached:
-                    await register(client, served, **reached)
+                if served and reached and not options.webhook_service:
+                    await register(client, served, only=options.watched, **reached)
                 await check(operator, options, manager)
                 logger.info("%s runs on %s", self._name, client.server)
                 if self._host and options.metrics_port:
                     logger.info("the debug page: http://%s:%d/debug", self._host, options.metrics_port)
                 try:
-                    async with self._keep_installed(reached):
+                    async with self._keep_installed(reached), self._keep_registered(served, elector):
                         await manager.run()
                 finally:
                     if served:
@@ -153,12 +161,30 @@ class _Process:
         if self._operator is None or not self._options.installs:
             yield
             return
-        task = asyncio.create_task(keep_installed(self._client, self._operator, **reached))
-        try:
+        work = keep_installed(self._client, self._operator, **reached)
+        async with _beside(work, "the CustomResourceDefinitions are not checked"):
             yield
-        finally:
-            await finish(task)
-            raise_failures("the CustomResourceDefinitions are not checked", task)
+
+    @asynccontextmanager
+    async def _keep_registered(
+        self, operator: Operator | None, elector: LeaderElector | None
+    ) -> AsyncIterator[None]:
+        """Register the webhooks while this process leads, if they have a Service."""
+        options = self._options
+        if operator is None or not options.webhook_service:
+            yield
+            return
+        work = keep_registered(
+            self._client,
+            operator,
+            self._describe_webhook_address,
+            lambda: elector is None or elector.is_leader,
+            delay=default_drain(),
+            name=options.webhook_configuration or operator.name,
+            only=options.watched,
+        )
+        async with _beside(work, "the webhooks are not registered"):
+            yield
 
     def _webhook_server(self, operator: Operator, manager: Manager) -> WebhookServer:
         options = self._options
@@ -172,19 +198,35 @@ class _Process:
         )
 
     def _describe_webhook_address(self) -> Reached:
-        """Return how an API server on this machine reaches the webhooks; nothing if it is not to."""
+        """Return how the API server reaches the webhooks, by their Service or on this machine; nothing by default.
+
+        Raises:
+            ConfigError: The authority cannot be read.
+        """
         options = self._options
         if options.webhook_ca is None:
             return {}
+        try:
+            bundle = Path(options.webhook_ca).read_bytes()
+        except OSError as error:
+            raise ConfigError(f"--webhook-ca {options.webhook_ca}: {error.strerror}") from error
+        if options.webhook_service:
+            service, _, port = options.webhook_service.partition(":")
+            if port and not port.isdecimal():
+                raise ConfigError(
+                    f"--webhook-service must be NAMESPACE/NAME or NAMESPACE/NAME:PORT, not {service}:{port}"
+                )
+            return {"service": service, "port": int(port or 443), "ca_bundle": bundle}
         host = "[::1]" if self._host == "::1" else "127.0.0.1"
         return {
             "url": f"https://{host}:{options.webhook_port}",
-            "ca_bundle": Path(options.webhook_ca).read_bytes(),
+            "ca_bundle": bundle,
         }
 
     async def _manager(self, elector: LeaderElector | None, stages: StageTimes | None) -> Manager:
         options = {
             "namespace": self._options.namespace,
+            "namespaces": self._options.namespaces or None,
             "leader_election": elector,
             "grace_period": self._options.grace_period,
             "on_trace": stages,
@@ -217,3 +259,14 @@ class _Process:
         if not isinstance(made, Manager):
             raise ConfigError(f"{target} returned a {type(made).__name__}, not a Manager")
         return made
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None], failure: str) -> AsyncIterator[None]:
+    """Do work in a task of its own inside the block. Leaving the block raises its failure with this text."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        await finish(task)
+        raise_failures(failure, task)

@@ -10,6 +10,8 @@ from ..errors import ConfigError
 from ..objects.api_resources import APIResource
 
 READ = ("get", "list", "watch")
+APPLY = ("create", "patch")
+"""What server-side apply needs: create, for an object that is missing."""
 WRITE = ("create", "update", "patch", "delete")
 
 EVENTS = APIResource("events.k8s.io/v1", "events", "Event", True)
@@ -30,6 +32,7 @@ class Right(msgspec.Struct, frozen=True):
         namespaced: Whether its objects live in namespaces.
         verbs: ``("get", "list", "watch")``.
         subresource: ``"status"``; ``""`` for the objects themselves.
+        names: The names of the objects; ``()`` for all. They do not limit ``create``: a rule cannot name what is new.
     """
 
     group: str
@@ -37,9 +40,12 @@ class Right(msgspec.Struct, frozen=True):
     namespaced: bool
     verbs: tuple[str, ...]
     subresource: str = ""
+    names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, resource: APIResource, verbs: Iterable[str], subresource: str = "") -> Right:
+    def of(
+        cls, resource: APIResource, verbs: Iterable[str], subresource: str = "", names: Iterable[str] = ()
+    ) -> Right:
         """Return the right to use a resource by some verbs.
 
         Raises:
@@ -49,7 +55,7 @@ class Right(msgspec.Struct, frozen=True):
             raise ConfigError(
                 f"{resource.plural}: verbs must be a tuple such as ('get', 'list'), not {verbs!r}"
             )
-        return cls(resource.group, resource.plural, resource.namespaced, verbs, subresource)
+        return cls(resource.group, resource.plural, resource.namespaced, verbs, subresource, tuple(names))
 
     @property
     def resource(self) -> str:
@@ -58,25 +64,44 @@ class Right(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         of_group = f".{self.group}" if self.group else ""
-        return f"{', '.join(self.verbs)} {self.resource}{of_group}"
+        of_names = f" {'|'.join(self.names)}" if self.names else ""
+        return f"{', '.join(self.verbs)} {self.resource}{of_group}{of_names}"
+
+
+def split_names(right: Right) -> list[Right]:
+    """Return a right as rules of a Role can express it: what creates objects is not limited to names."""
+    if not right.names:
+        return [right]
+    parts = []
+    if "create" in right.verbs:
+        parts.append(msgspec.structs.replace(right, verbs=("create",), names=()))
+    if limited := tuple(verb for verb in right.verbs if verb != "create"):
+        parts.append(msgspec.structs.replace(right, verbs=limited))
+    return parts
 
 
 def merge(rights: Iterable[Right]) -> list[Right]:
-    """Return one right for each resource, in a fixed order. It is cluster-scoped if one of its rights says so."""
+    """Return one right for each resource and its names, in a fixed order.
+
+    It is cluster-scoped if one of the resource's rights says so.
+    """
     rights = list(rights)
     cluster_scoped = {(right.group, right.plural) for right in rights if not right.namespaced}
-    verbs: dict[tuple[str, str, str], set[str]] = {}
+    verbs: dict[tuple[str, str, str, tuple[str, ...]], set[str]] = {}
     for right in rights:
-        verbs.setdefault((right.group, right.plural, right.subresource), set()).update(right.verbs)
+        verbs.setdefault((right.group, right.plural, right.subresource, right.names), set()).update(
+            right.verbs
+        )
     return [
         Right(
             group,
             plural,
             (group, plural) not in cluster_scoped,
-            tuple(sorted(verbs[group, plural, subresource], key=_rank)),
+            tuple(sorted(verbs[group, plural, subresource, names], key=_rank)),
             subresource,
+            names,
         )
-        for group, plural, subresource in sorted(verbs)
+        for group, plural, subresource, names in sorted(verbs)
     ]
 
 

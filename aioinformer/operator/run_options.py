@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ..errors import ConfigError
+
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to run an operator as a process; each is an option of ``aioinformer run``.
@@ -13,6 +15,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             has no other name.
         settings: The operator's settings; None reads them from environment variables.
         namespace: The namespace to work in; None for all.
+        namespaces: Several namespaces to work in, in place of one.
         leader_elect: Whether to elect a leader.
         lease_namespace: The Lease's namespace; None for the client's.
         metrics_port: The port of ``/metrics`` and ``/debug``; 0 for none.
@@ -24,8 +27,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         webhook_port: The port of the operator's webhooks; 0 for none.
         tls_cert: The file of the webhooks' certificate.
         tls_key: The file of its private key.
-        webhook_ca: The file of the authority of the webhooks' certificate, to register them at the API server by this
-            machine's address; None to leave that to you.
+        webhook_ca: The file of the authority of the webhooks' certificate, to register them at the API server; None to
+            leave that to you. Without a Service, the API server reaches them at this machine's address.
+        webhook_service: The webhooks' Service, as ``"namespace/name"``, or ``"namespace/name:port"`` if not 443. The leader registers them in configurations
+            that exist, as soon as it serves them.
+        webhook_configuration: The name of these configurations; ``""`` for the operator's.
         install_crds: Whether to create the operator's CustomResourceDefinitions, first and again when one is deleted.
         force_crds: As ``install_crds``; it also replaces newer ones.
     """
@@ -33,6 +39,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     target: str = ""
     settings: object = None
     namespace: str | None = None
+    namespaces: tuple[str, ...] = ()
     leader_elect: bool = False
     lease_namespace: str | None = None
     metrics_port: int = 8080
@@ -45,8 +52,19 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     tls_cert: str | None = None
     tls_key: str | None = None
     webhook_ca: str | None = None
+    webhook_service: str | None = None
+    webhook_configuration: str = ""
     install_crds: bool = False
     force_crds: bool = False
+
+    def __post_init__(self) -> None:
+        if self.namespace and self.namespaces:
+            raise ConfigError("RunOptions: namespace and namespaces exclude each other: leave out namespace")
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The namespaces to work in; ``()`` for all."""
+        return tuple(dict.fromkeys(self.namespaces)) or ((self.namespace,) if self.namespace else ())
 
     @property
     def installs(self) -> bool:

@@ -462,8 +462,8 @@ def test_rights_follow_from_the_declarations() -> None:
     assert [str(right) for right in operator.rights()] == [
         "get, list, watch nodes",
         "create pods/eviction",
-        "get, list, watch, create, update, patch, delete secrets",
-        "get, list, watch, create, update, patch, delete services",
+        "get, list, watch, create, patch secrets",
+        "get, list, watch, create, patch services",
         "get, list, watch, patch deployments.apps",
         "update deployments/finalizers.apps",
         "patch deployments/status.apps",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ..._core.checks import require_object_name
 from ...errors import ConfigError
+from ...objects.api_resources import APIResource
 from .admission import Admission
 
 Object = dict[str, Any]
@@ -16,6 +17,14 @@ KUBE_SYSTEM = "kube-system"
 """The namespace of the cluster's own pods."""
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """The label that every namespace has: its name."""
+NOT_OF_THE_CLUSTER = {
+    "name": "not-of-the-cluster",
+    "expression": "!request.userInfo.groups.exists(group, group in ['system:nodes', "
+    "'system:serviceaccounts:kube-system']) && !(request.userInfo.username in ['system:apiserver', "
+    "'system:kube-controller-manager', 'system:kube-scheduler'])",
+}
+"""The match condition by which the cluster's own components need no webhook, for nodes and other objects in no
+namespace: a kubelet registers its node while the webhook is down, and so the webhook's pod finds one."""
 
 
 class Reached(TypedDict, total=False):
@@ -75,10 +84,11 @@ def _service(service: object) -> tuple[str, str]:
 
 def configurations(
     name: str,
-    admissions: Iterable[Admission],
+    admissions: Sequence[Admission],
     reached: Reached,
     namespace: str | None,
     annotations: Mapping[str, str] | None,
+    only: Sequence[str] = (),
 ) -> list[Object]:
     """Return a MutatingWebhookConfiguration and a ValidatingWebhookConfiguration, each if there are such webhooks.
 
@@ -88,16 +98,22 @@ def configurations(
         reached: How the API server reaches them.
         namespace: The operator's own namespace, which they exclude; None for the Service's.
         annotations: Of both objects.
+        only: The only namespaces for which they are called; ``()`` for all.
 
     Raises:
-        ConfigError: An argument is invalid, or a webhook selects the operator's own namespace.
+        ConfigError: An argument is invalid; or a webhook selects the operator's own namespace, or no other.
     """
     if namespace is None and (service := reached.get("service")) is not None:
         namespace = _service(service)[0]
+    if admissions and [*dict.fromkeys(only)] == [namespace]:
+        raise ConfigError(
+            f"{name} works in the namespace {namespace} alone, and its pods run there, too. Webhooks are not called "
+            "for the namespace of their pods: pass another --install-namespace"
+        )
     made = []
     for kind in ("Mutating", "Validating"):
         webhooks = [
-            _webhook(admission, reached, namespace)
+            _webhook(admission, reached, namespace, only)
             for admission in admissions
             if admission.mutates == (kind == "Mutating")
         ]
@@ -116,7 +132,7 @@ def configurations(
     return made
 
 
-def _webhook(admission: Admission, reached: Reached, namespace: str | None) -> Object:
+def _webhook(admission: Admission, reached: Reached, namespace: str | None, only: Sequence[str]) -> Object:
     resource = admission.of
     webhook: Object = {
         "name": admission.title,
@@ -137,23 +153,34 @@ def _webhook(admission: Admission, reached: Reached, namespace: str | None) -> O
         "failurePolicy": admission.failure_policy,
         "timeoutSeconds": admission.timeout,
     }
-    if selector := _namespaces(admission, namespace):
+    if selector := _namespaces(admission, namespace, only):
         webhook["namespaceSelector"] = selector
     if admission.object_selector:
         webhook["objectSelector"] = dict(admission.object_selector)
-    if admission.match_conditions:
-        webhook["matchConditions"] = [
-            {"name": name, "expression": expression}
-            for name, expression in admission.match_conditions.items()
-        ]
+    conditions = [
+        {"name": name, "expression": expression} for name, expression in admission.match_conditions.items()
+    ]
+    if admission.excludes_kube_system and _is_in_no_namespace(resource):
+        conditions.insert(0, NOT_OF_THE_CLUSTER)
+    if conditions:
+        webhook["matchConditions"] = conditions
     return webhook
 
 
-def _namespaces(admission: Admission, own: str | None) -> Object:
+def _is_in_no_namespace(resource: APIResource) -> bool:
+    """Return whether namespace selectors have no effect. For a Namespace, they are compared with its own labels."""
+    return (
+        bool(resource.kind)
+        and not resource.namespaced
+        and (resource.group, resource.plural) != ("", "namespaces")
+    )
+
+
+def _namespaces(admission: Admission, own: str | None, only: Sequence[str]) -> Object:
     """Return the namespace selector.
 
     It excludes the operator's own namespace: its pods must start while the webhook is down. For Kubernetes' own kinds
-    it excludes kube-system, too, unless that is selected.
+    it excludes kube-system, too, unless that is selected. An operator of some namespaces selects these.
     """
     selector = dict(admission.namespace_selector or {})
     expressions = [*selector.get("matchExpressions", ())]
@@ -174,7 +201,9 @@ def _namespaces(admission: Admission, own: str | None) -> Object:
     excluded = [] if own is None else [own]
     if admission.excludes_kube_system and KUBE_SYSTEM not in (selected | {own}):
         excluded.append(KUBE_SYSTEM)
-    if not excluded:
-        return selector
-    expression = {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": excluded}
-    return {**selector, "matchExpressions": [*expressions, expression]}
+    added = [
+        {"key": NAMESPACE_LABEL, "operator": operator, "values": [*values]}
+        for operator, values in (("NotIn", excluded), ("In", only))
+        if values
+    ]
+    return {**selector, "matchExpressions": [*expressions, *added]} if added else selector

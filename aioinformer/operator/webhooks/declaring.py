@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from ...client.lookup import resource_of_class
@@ -226,21 +226,34 @@ class DeclaresWebhooks:
     def webhook_configurations(
         self,
         *,
+        name: str | None = None,
         namespace: str | None = None,
+        only: Sequence[str] = (),
         annotations: Mapping[str, str] | None = None,
         **reached: Unpack[Reached],
     ) -> list[Object]:
         """Return the MutatingWebhookConfiguration and ValidatingWebhookConfiguration, for the server.
 
         Args:
+            name: Their name; the operator's if not given.
             namespace: The operator's own namespace, in which its webhooks are not called; the Service's if not given.
+            only: The only namespaces for which the webhooks are called; ``()`` for all.
             annotations: Of both objects: ``{"cert-manager.io/inject-ca-from": "websites/websites"}``.
             **reached: See Reached.
 
         Raises:
             ConfigError: An argument is invalid, or a webhook selects the operator's own namespace.
         """
-        return configurations(self.name, self._admissions, reached, namespace, annotations)
+        return configurations(name or self.name, self._admissions, reached, namespace, annotations, only)
+
+    @property
+    def admission_kinds(self) -> list[str]:
+        """The kinds of its webhook configurations: ``"MutatingWebhookConfiguration"``."""
+        return [
+            f"{kind}WebhookConfiguration"
+            for kind in ("Mutating", "Validating")
+            if any(admission.mutates == (kind == "Mutating") for admission in self._admissions)
+        ]
 
     def definitions(
         self, *, annotations: Mapping[str, str] | None = None, **reached: Unpack[Reached]

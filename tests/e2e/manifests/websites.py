@@ -10,7 +10,17 @@ import msgspec
 
 from aioinformer import AlreadyExistsError, Client, NotFoundError, Resource
 from aioinformer.objects.kube_object import KubeObject
-from aioinformer.operator import Context, CustomResource, Operator, Request, Uses, Watched, owner_reference
+from aioinformer.operator import (
+    Context,
+    CustomResource,
+    Operator,
+    Owned,
+    Request,
+    Uses,
+    Watched,
+    owner_reference,
+)
+from aioinformer.operator.rights import WRITE
 
 FINALIZER = "example.com/dns"
 PATIENCE = 30.0
@@ -49,7 +59,7 @@ async def remove_dns(request: Request[Website]) -> None: ...
 
 @operator.controller(
     Website,
-    owns=["configmaps"],
+    owns=[Owned("configmaps", verbs=WRITE)],
     watches=[Watched("secrets", websites_of)],
     finalizer=FINALIZER,
     cleanup=remove_dns,
