@@ -27,6 +27,10 @@ def manifests_command(
             help="Write a kustomization into this folder. Default: print YAML.",
         ),
     ] = None,
+    helm: Annotated[
+        Path | None,
+        typer.Option("--helm", metavar="DIR", help="Write a chart for helm into this folder."),
+    ] = None,
     image: Annotated[
         str | None, typer.Option("--image", help="The container's image. Default: NAME:latest.")
     ] = None,
@@ -35,13 +39,18 @@ def manifests_command(
         typer.Option("--name", help="The name of the Deployment, roles and others. Default: the operator's."),
     ] = None,
     namespace: Annotated[
-        str | None,
-        typer.Option("-n", "--namespace", help="Work in a single namespace, by a Role. Default: in all."),
+        list[str] | None,
+        typer.Option(
+            "-n",
+            "--namespace",
+            help="Work in this namespace alone, with a Role there; repeatable. Default: in all.",
+        ),
     ] = None,
     install_namespace: Annotated[
         str | None,
         typer.Option(
-            "--install-namespace", help="Where the operator's pods run. Default: --namespace, then NAME."
+            "--install-namespace",
+            help="Where the operator's pods run. Default: --namespace if there is one, then NAME.",
         ),
     ] = None,
     create_namespace: Annotated[
@@ -63,17 +72,56 @@ def manifests_command(
             "cert-manager creates both.",
         ),
     ] = None,
+    static_webhooks: Annotated[
+        bool,
+        typer.Option(
+            "--static-webhooks",
+            help="Register the webhooks with these objects, even while no pod serves them. Default: the operator "
+            "registers them once it serves them.",
+        ),
+    ] = False,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="A setting of the operator; repeatable."),
+    ] = None,
+    setting_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set-from",
+            metavar="FIELD=SOURCE",
+            help="A setting from secret/NAME/KEY or configmap/NAME/KEY; repeatable.",
+        ),
+    ] = None,
+    mount: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mount",
+            metavar="SOURCE:PATH",
+            help="Mount secret/NAME or configmap/NAME as files in this folder; repeatable.",
+        ),
+    ] = None,
+    network_policy: Annotated[
+        bool,
+        typer.Option(
+            "--network-policy/--no-network-policy",
+            help="Let only namespaces with the label metrics=enabled read /metrics and /debug.",
+        ),
+    ] = True,
+    pod_monitor: Annotated[
+        bool, typer.Option("--pod-monitor", help="Also print a PodMonitor, for the Prometheus Operator.")
+    ] = False,
 ) -> None:
     """Print what installs an operator: its CustomResourceDefinitions, its rights and its Deployment."""
     from ..operator import Operator  # these need longer than other commands
-    from ..operator.manifests import Installation, manifests, to_yaml, write_kustomization
-    from ..operator.settings import required_variables
+    from ..operator.manifests import Installation, manifests, to_yaml, write_chart, write_kustomization
+    from ..operator.manifests.settings import missing_variables, parse_mount, parse_setting, parse_source
     from .loading import DEFAULT_OBJECT, load
 
     with report_errors(), convert_write_errors():
-        for option, value in (("--namespace", namespace), ("--install-namespace", install_namespace)):
-            if value is not None:
-                require_namespace(option, value)
+        for watched in namespace or ():
+            require_namespace("--namespace", watched)
+        if install_namespace is not None:
+            require_namespace("--install-namespace", install_namespace)
         operator = load(target)
         if not isinstance(operator, Operator):
             raise ConfigError(
@@ -86,20 +134,32 @@ def manifests_command(
             name=name,
             image=f"{name}:latest" if image is None else image,
             namespace=install_namespace or "",
-            watched=namespace,
+            watched=tuple(namespace) if namespace else None,
             replicas=replicas,
             create_namespace=create_namespace,
             ca_bundle=None if ca_bundle is None else _read(ca_bundle),
+            static_webhooks=static_webhooks,
+            settings=dict(
+                [*map(parse_setting, setting or ()), *map(parse_source, setting_from or ())],
+            ),
+            mounts=tuple(map(parse_mount, mount or ())),
+            network_policy=network_policy,
+            pod_monitor=pod_monitor,
         )
-        objects = manifests(operator, installation)
-        if folder is None:
-            write(to_yaml(objects))
-        else:
-            written = write_kustomization(objects, folder)
+        if folder is not None:
+            written = write_kustomization(manifests(operator, installation), folder)
             print_error(f"wrote {len(written)} files; install them by: kubectl apply -k {folder}")
-        if required := required_variables(operator.name, operator.settings):
+        if helm is not None:
+            written = write_chart(operator, installation, helm)
             print_error(
-                f"the Deployment needs values, in your overlay or by kubectl set env: {', '.join(required)}"
+                f"wrote {len(written)} files; install them by: helm install {name} {helm} --namespace {name} "
+                "--create-namespace"
+            )
+        if folder is None and helm is None:
+            write(to_yaml(manifests(operator, installation)))
+        if missing := missing_variables(operator, installation):
+            print_error(
+                f"the Deployment needs values, by --set or --set-from, or in your overlay: {', '.join(missing)}"
             )
 
 

@@ -18,12 +18,6 @@ def variable_of(operator: str, field: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", f"{operator}_{field}".upper())
 
 
-def required_variables(operator: str, settings: type[Any] | None) -> list[str]:
-    """Return the environment variables without which the operator does not start."""
-    fields = () if settings is None else msgspec.structs.fields(settings)
-    return [variable_of(operator, field.name) for field in fields if field.required]
-
-
 def require_settings_class(settings: object) -> None:
     """Check that a class can be read from environment variables.
 

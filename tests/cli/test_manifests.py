@@ -44,22 +44,70 @@ async def test_it_prints_yaml() -> None:
 async def test_with_a_folder_it_says_how_to_install_it(tmp_path: Path) -> None:
     ended = await manifests(DECLARED, "-o", str(tmp_path))
     assert (ended.code, ended.output) == (0, "")
-    assert ended.errors == f"wrote 8 files; install them by: kubectl apply -k {tmp_path}\n"
+    assert ended.errors == f"wrote 9 files; install them by: kubectl apply -k {tmp_path}\n"
+
+
+KEEPER = (
+    "import msgspec\nfrom aioinformer.operator import Operator\n\n"
+    "class Settings(msgspec.Struct):\n    host: str\n    user_name: str\n    recheck: float = 20.0\n\n"
+    "operator = Operator('cave-keeper', settings=Settings)\n"
+)
 
 
 @pytest.mark.parametrize("to_folder", [False, True])
 async def test_it_names_the_settings_that_have_no_default(tmp_path: Path, to_folder: bool) -> None:
-    (tmp_path / "keeper.py").write_text(
-        "import msgspec\nfrom aioinformer.operator import Operator\n\n"
-        "class Settings(msgspec.Struct):\n    host: str\n    user_name: str\n    recheck: float = 20.0\n\n"
-        "operator = Operator('cave-keeper', settings=Settings)\n"
-    )
+    (tmp_path / "keeper.py").write_text(KEEPER)
     options = ["-o", str(tmp_path / "out")] if to_folder else []
     ended = await manifests("keeper", *options, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     assert (ended.code, bool(ended.output)) == (0, not to_folder)
     assert ended.errors.endswith(
-        "the Deployment needs values, in your overlay or by kubectl set env: CAVE_KEEPER_HOST, CAVE_KEEPER_USER_NAME\n"
+        "the Deployment needs values, by --set or --set-from, or in your overlay: CAVE_KEEPER_HOST, "
+        "CAVE_KEEPER_USER_NAME\n"
     )
+
+
+async def test_settings_are_variables_and_files(tmp_path: Path) -> None:
+    (tmp_path / "keeper.py").write_text(KEEPER)
+    ended = await manifests(
+        "keeper",
+        "--set=host=a=b",
+        "--set-from=user_name=secret/dns/user",
+        "--mount=configmap/zones:/etc/zones",
+        PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}",
+    )
+    assert (ended.code, ended.errors) == (0, "")
+    *_, deployment = yaml.safe_load_all(ended.output)
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["env"] == [
+        {"name": "CAVE_KEEPER_HOST", "value": "a=b"},
+        {"name": "CAVE_KEEPER_USER_NAME", "valueFrom": {"secretKeyRef": {"name": "dns", "key": "user"}}},
+    ]
+    assert container["volumeMounts"][1:] == [
+        {"name": "settings-0", "mountPath": "/etc/zones", "readOnly": True}
+    ]
+    assert pod["volumes"][1:] == [{"name": "settings-0", "configMap": {"name": "zones"}}]
+
+
+async def test_wrong_settings_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "keeper.py").write_text(KEEPER)
+    ended = await manifests(
+        "keeper",
+        "--set=hots=a",
+        "--set=recheck=soon",
+        PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}",
+    )
+    assert (ended.code, ended.output, len(ended.errors.splitlines())) == (1, "", 1)
+    assert "cave-keeper has no setting 'hots'; it has host, user_name, recheck" in ended.errors
+    assert "the setting recheck is invalid: Expected `float`" in ended.errors
+
+
+async def test_several_namespaces_have_a_role_each() -> None:
+    ended = await manifests(DECLARED, "-n", "a", "-n", "b")
+    roles = [
+        obj["metadata"]["namespace"] for obj in yaml.safe_load_all(ended.output) if obj["kind"] == "Role"
+    ]
+    assert (ended.code, roles) == (0, ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -75,8 +123,26 @@ async def test_it_names_the_settings_that_have_no_default(tmp_path: Path, to_fol
         ),
         ([DECLARED, "--image=a b"], "image must be an image's name"),
         ([DECLARED, "--ca-bundle=missing.crt"], "--ca-bundle: missing.crt: No such file"),
+        ([DECLARED, "--set=recheck"], "must be FIELD=VALUE, like 'recheck=20', not 'recheck'"),
+        ([DECLARED, "--set-from=a=vault/b/c"], "'a=vault/b/c' names a 'vault': use secret or configmap"),
+        ([DECLARED, "--mount=secret/a:etc"], "must be secret/NAME:/PATH or configmap/NAME:/PATH, not"),
+        ([DECLARED, "--helm=chart", "--install-namespace=a"], "leave out --install-namespace"),
+        ([DECLARED, "--helm=chart", "--static-webhooks"], "leave out --static-webhooks"),
     ],
-    ids=["module", "factory", "name", "namespace", "home", "image", "authority"],
+    ids=[
+        "module",
+        "factory",
+        "name",
+        "namespace",
+        "home",
+        "image",
+        "authority",
+        "setting",
+        "source",
+        "mount",
+        "home of a chart",
+        "static webhooks of a chart",
+    ],
 )
 async def test_a_mistake_is_one_line(arguments: list[str], message: str) -> None:
     ended = await manifests(*arguments)

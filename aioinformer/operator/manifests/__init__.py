@@ -5,8 +5,18 @@ print(to_yaml(objects))
 """
 
 from .access import rules
-from .installation import Installation
+from .chart import write_chart
+from .installation import FromKey, Installation, Mount
 from .kustomization import to_yaml, write_kustomization
 from .objects import manifests
 
-__all__ = ["Installation", "manifests", "rules", "to_yaml", "write_kustomization"]
+__all__ = [
+    "FromKey",
+    "Installation",
+    "Mount",
+    "manifests",
+    "rules",
+    "to_yaml",
+    "write_chart",
+    "write_kustomization",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,11 +14,29 @@ METRICS_SUFFIX = "-metrics"
 """Of the name of the Service of /metrics and /debug."""
 WEBHOOK_SUFFIX = "-webhook"
 """Of the names of the webhooks' Service, the Certificate and its Secret."""
+AUTHORITY_SUFFIX = "-webhook-ca"
+"""Of the names of the authority of that certificate: a Certificate with its Secret, or a ConfigMap."""
 
 LONGEST_NAME = 63 - max(len(METRICS_SUFFIX), len(WEBHOOK_SUFFIX))
 """Of names from which the names of Services are made."""
 
 Object = dict[str, Any]
+
+
+class FromKey(msgspec.Struct, frozen=True):
+    """Where a setting comes from: a key of a Secret or ConfigMap in the operator's namespace."""
+
+    kind: Literal["secret", "configmap"]
+    name: str
+    key: str
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """A Secret or ConfigMap in the operator's namespace, as files in a folder of its container."""
+
+    kind: Literal["secret", "configmap"]
+    name: str
+    path: str
 
 
 class Installation(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,11 +48,17 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         image: The container's image. Its entry point is ``aioinformer``.
         namespace: The namespace that the operator runs in; ``""`` for the watched one, or else for its own, which has
             the operator's name and is created with it.
-        watched: The only namespace that it works in; None for all.
+        watched: The only namespace that it works in, or several; None for all.
         replicas: The number of pods. With several, one is elected to reconcile.
         create_namespace: Whether the namespace is created with it; None for only if it is the operator's own.
         ca_bundle: The authority, in PEM, of the certificate of the webhooks, which is in a Secret of your own called
             ``NAME-webhook``; None for a Certificate of cert-manager.
+        static_webhooks: Whether the webhooks are registered with the objects, even while no pod serves them. Otherwise
+            the operator registers them once it serves them, and may change its webhook configurations.
+        settings: The operator's settings by their fields: texts, as environment variables have them, or where they are.
+        mounts: Secrets and ConfigMaps that its container has as files.
+        network_policy: Whether a NetworkPolicy limits who reaches its pods.
+        pod_monitor: Whether there is a PodMonitor, for which the cluster needs the Prometheus Operator.
 
     Raises:
         ConfigError: A value is invalid; the message has all mistakes.
@@ -44,20 +68,33 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     image: str
     namespace: str = ""
-    watched: str | None = None
+    watched: str | tuple[str, ...] | None = None
     replicas: int = 1
     create_namespace: bool | None = None
     ca_bundle: bytes | None = None
+    static_webhooks: bool = False
+    settings: dict[str, str | FromKey] = {}
+    mounts: tuple[Mount, ...] = ()
+    network_policy: bool = True
+    pod_monitor: bool = False
 
     def __post_init__(self) -> None:
         mistakes = Mistakes("the manifests")
         mistakes.of(self._check_name)
         mistakes.of(self._check_image)
-        for name, value in (("namespace", self.namespace or None), ("watched", self.watched)):
-            if value is not None:
-                mistakes.of(require_namespace, name, value)
+        if self.namespace:
+            mistakes.of(require_namespace, "namespace", self.namespace)
+        for name in self.namespaces:
+            mistakes.of(require_namespace, "watched", name)
         mistakes.of(require_count, "replicas", self.replicas)
         mistakes.raise_if_any()
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that it works in; ``()`` for all."""
+        if self.watched is None:
+            return ()
+        return (self.watched,) if isinstance(self.watched, str) else tuple(dict.fromkeys(self.watched))
 
     @property
     def elects(self) -> bool:
@@ -67,14 +104,14 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def home(self) -> str:
         """The namespace that the operator runs in."""
-        return self.namespace or self.watched or self.name
+        return self.namespace or (self.namespaces[0] if len(self.namespaces) == 1 else self.name)
 
     @property
     def creates_namespace(self) -> bool:
         """Whether the namespace is created with the operator."""
         if self.create_namespace is not None:
             return self.create_namespace
-        return not (self.namespace or self.watched)
+        return self.home == self.name and not self.namespace and self.name not in self.namespaces
 
     @property
     def labels(self) -> dict[str, str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..._core.yaml_text import dump_yaml
-from ...errors import ConfigError
+from .folder import MARK, write_files
 from .installation import Object
 
-HEADER = "# Written by aioinformer manifests, again at each call: make changes in an overlay of this kustomization.\n"
+HEADER = f"# {MARK}make changes in an overlay of this kustomization.\n"
 """The first line of each file."""
 
 
@@ -40,33 +40,4 @@ def write_kustomization(objects: Iterable[Object], folder: Path) -> list[Path]:
     texts = {name: to_yaml(its) for name, its in by_kind.items()} | {
         "kustomization.yaml": to_yaml([kustomization])
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _make_room(folder, texts)
-        for name, text in texts.items():
-            (folder / name).write_text(HEADER + text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write the manifests into {folder}: {error.strerror}") from error
-    return [folder / name for name in texts]
-
-
-def _make_room(folder: Path, names: Iterable[str]) -> None:
-    """Remove what an earlier call wrote.
-
-    Raises:
-        ConfigError: Another file has one of the names.
-    """
-    earlier = [file for file in folder.glob("*.yaml") if _is_ours(file)]
-    foreign = [name for name in names if (folder / name).exists() and folder / name not in earlier]
-    if foreign:
-        raise ConfigError(
-            f"{folder} has a {' and a '.join(foreign)} that aioinformer manifests did not write: name another folder, "
-            "or remove it"
-        )
-    for file in earlier:
-        file.unlink()
-
-
-def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(HEADER)) == HEADER.encode()
+    return write_files(folder, {name: HEADER + text for name, text in texts.items()})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ...errors import ConfigError
 from ..operator import Operator
-from . import webhooks
 from .access import access
-from .installation import METRICS_SUFFIX, WEBHOOK_SUFFIX, Installation, Object
-from .workload import METRICS_PORT, deployment, service
+from .installation import Installation, Object
+from .network import network_policy, pod_monitor, services
+from .user_roles import user_roles
+from .webhooks import certificates, definitions, registrations
+from .workload import deployment, disruption_budget
 
 
 def manifests(operator: Operator, installation: Installation) -> list[Object]:
@@ -17,31 +19,36 @@ def manifests(operator: Operator, installation: Installation) -> list[Object]:
 
     Raises:
         ConfigError: A class of the operator cannot be a CustomResourceDefinition, conversions are missing, or its
-            webhooks cannot be registered; or it has no webhooks, and the installation has an authority for them.
+            webhooks cannot be registered; it has no webhooks, and the installation has an authority for them; or it
+            lacks a setting that the installation sets.
     """
-    return [*_objects(operator, installation)]
-
-
-def _objects(operator: Operator, installation: Installation) -> Iterator[Object]:
-    if installation.creates_namespace:
-        yield _namespace(installation)
-    yield from webhooks.definitions(operator, installation)
-    yield from access(operator, installation)
-    yield service(installation, METRICS_SUFFIX, "metrics", METRICS_PORT)
-    if operator.has_webhooks:
-        yield service(installation, WEBHOOK_SUFFIX, "webhooks", 443)
-        yield from webhooks.certificates(installation)
-        yield from webhooks.registrations(operator, installation)
-    elif installation.ca_bundle is not None:
+    if installation.ca_bundle is not None and not operator.has_webhooks:
         raise ConfigError(f"{operator.name} has no webhooks: leave out --ca-bundle")
-    yield deployment(installation, serves_webhooks=operator.has_webhooks)
+    return [obj for part in PARTS for obj in part(operator, installation)]
 
 
-def _namespace(installation: Installation) -> Object:
-    """Return the Namespace, in which pods must satisfy the strictest Pod Security Standard, as the operator's do."""
-    labels = {**installation.labels, "pod-security.kubernetes.io/enforce": "restricted"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": installation.home, "labels": labels},
-    }
+def _namespace(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield the Namespace, in which pods must satisfy the strictest Pod Security Standard, as the operator's do."""
+    if installation.creates_namespace:
+        labels = {**installation.labels, "pod-security.kubernetes.io/enforce": "restricted"}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": installation.home, "labels": labels},
+        }
+
+
+PARTS: tuple[Callable[[Operator, Installation], Iterable[Object]], ...] = (
+    _namespace,
+    definitions,
+    access,
+    user_roles,
+    services,
+    network_policy,
+    pod_monitor,
+    disruption_budget,
+    certificates,
+    registrations,
+    deployment,
+)
+"""What makes the objects, in the order in which to create them."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from ...errors import ConfigError
 from ..definitions import find_unconverted
 from ..operator import Operator
-from ..webhooks.configuration import NAMESPACE_LABEL, Reached
-from .installation import WEBHOOK_SUFFIX, Installation, Object
+from ..webhooks import Reached
+from .installation import AUTHORITY_SUFFIX, WEBHOOK_SUFFIX, Installation, Object
 
 logger = logging.getLogger(__name__)
 
 _CERT_MANAGER = "cert-manager.io/v1"
 _INJECT = "cert-manager.io/inject-ca-from"
 """The annotation by which cert-manager fills in the caBundle."""
+_TEN_YEARS = "87600h"
 
 
 def definitions(operator: Operator, installation: Installation) -> list[Object]:
@@ -28,44 +28,60 @@ def definitions(operator: Operator, installation: Installation) -> list[Object]:
 
 
 def registrations(operator: Operator, installation: Installation) -> Iterator[Object]:
-    """Yield the webhook configurations. Those of a single namespace are called for that namespace only.
+    """Yield the webhook configurations: without webhooks, unless they are static.
+
+    The operator adds its webhooks when it serves them. A later apply of these objects leaves them as they are, and the
+    deletion of these objects deletes the webhooks, too.
 
     Raises:
         ConfigError: The webhooks would never be called, or the authority's certificate is invalid.
     """
     made = operator.webhook_configurations(
-        annotations=_annotations(installation), **_describe_webhook_address(installation)
+        name=installation.name,
+        only=installation.namespaces,
+        annotations=_annotations(installation) if installation.static_webhooks else None,
+        **_describe_webhook_address(installation),
     )
-    if made and installation.watched == installation.home:
-        raise ConfigError(
-            f"{operator.name} works in the namespace {installation.home} alone, and its pods run there, too. Webhooks "
-            "are not called for the namespace of their pods: pass another --install-namespace"
-        )
     for configuration in made:
         configuration["metadata"] |= installation.metadata(namespace="")
-        if installation.watched is not None:
-            only = {"key": NAMESPACE_LABEL, "operator": "In", "values": [installation.watched]}
-            for webhook in configuration["webhooks"]:
-                webhook["namespaceSelector"]["matchExpressions"].append(only)
+        if not installation.static_webhooks:
+            del configuration["webhooks"]
         yield configuration
 
 
-def certificates(installation: Installation) -> Iterator[Object]:
-    """Yield cert-manager's objects that make the Secret; none if the user makes it."""
+def certificates(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield cert-manager's objects that make the Secret; or the user's authority, for the operator to register it.
+
+    An authority of its own signs the certificate, so that a renewed one is accepted where the older one was.
+    """
+    if not operator.has_webhooks:
+        return
+    authority = installation.metadata(AUTHORITY_SUFFIX)
     if installation.ca_bundle is not None:
+        if operator.admission_kinds and not installation.static_webhooks:
+            pem = installation.ca_bundle.decode("ascii", "ignore")
+            yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": authority, "data": {"ca.crt": pem}}
         return
     metadata = installation.metadata(WEBHOOK_SUFFIX)
-    yield {"apiVersion": _CERT_MANAGER, "kind": "Issuer", "metadata": metadata, "spec": {"selfSigned": {}}}
-    yield {
+    yield _issuer(authority, {"selfSigned": {}})
+    yield _certificate(authority, commonName=installation.name, isCA=True, duration=_TEN_YEARS)
+    yield _issuer(metadata, {"ca": {"secretName": authority["name"]}})
+    yield _certificate(metadata, dnsNames=[f"{metadata['name']}.{installation.home}.svc"])
+
+
+def _issuer(metadata: Object, spec: Object) -> Object:
+    return {"apiVersion": _CERT_MANAGER, "kind": "Issuer", "metadata": metadata, "spec": spec}
+
+
+def _certificate(metadata: Object, **spec: object) -> Object:
+    """Return a Certificate, with the Secret and the Issuer of its name."""
+    issuer = {"kind": "Issuer", "name": metadata["name"]}
+    spec = {"secretName": metadata["name"], **spec, "issuerRef": issuer}
+    return {
         "apiVersion": _CERT_MANAGER,
         "kind": "Certificate",
         "metadata": metadata,
-        "spec": {
-            "secretName": metadata["name"],
-            "dnsNames": [f"{metadata['name']}.{installation.home}.svc"],
-            "issuerRef": {"kind": "Issuer", "name": metadata["name"]},
-            "privateKey": {"rotationPolicy": "Always"},
-        },
+        "spec": {**spec, "privateKey": {"rotationPolicy": "Always"}},
     }
 
 

@@ -1,17 +1,23 @@
-"""The Deployment that runs an operator, and Services of its ports."""
+"""The Deployment that runs an operator, and its disruption budget."""
 
 from __future__ import annotations
 
-from ..runs import CANCEL_GRACE
-from .installation import WEBHOOK_SUFFIX, Installation, Object
+from collections.abc import Iterator
 
-METRICS_PORT = 8080
+from ..operator import Operator
+from ..runs import CANCEL_GRACE
+from .installation import AUTHORITY_SUFFIX, WEBHOOK_SUFFIX, Installation, Object
+from .network import METRICS_PORT
+from .settings import environment, volumes
+
 PROBE_PORT = 8081
 """Its own, so that a NetworkPolicy can limit who reads /metrics and /debug."""
 
 WEBHOOK_PORT = 9443
 CERTIFICATES = "/certs"
 """Where the Secret of the webhooks' certificate is mounted."""
+AUTHORITY = "/certs-ca"
+"""Where the ConfigMap of its authority is mounted."""
 
 USER = 65532
 """The user of distroless images. A number, because the kubelet cannot tell whether a user's name is root's."""
@@ -23,22 +29,21 @@ _SLACK = 5
 """Seconds for the last Events, and to release the Lease."""
 
 
-def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
-    """Return the Deployment. It satisfies the Pod Security Standard "restricted"."""
+def deployment(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield the Deployment. It satisfies the Pod Security Standard "restricted".
+
+    Raises:
+        ConfigError: The operator lacks a setting of the installation, or a value is invalid.
+    """
     container = _container(installation)
-    volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}]
-    if serves_webhooks:
-        container["args"] += [
-            f"--webhook-port={WEBHOOK_PORT}",
-            f"--tls-cert={CERTIFICATES}/tls.crt",
-            f"--tls-key={CERTIFICATES}/tls.key",
-        ]
-        container["ports"].append({"name": "webhooks", "containerPort": WEBHOOK_PORT})
-        container["volumeMounts"].append({"name": "webhook", "mountPath": CERTIFICATES, "readOnly": True})
-        container["readinessProbe"]["periodSeconds"] = 2  # webhooks are called in ready pods only
-        # The pod waits for the Secret.
-        volumes.append({"name": "webhook", "secret": {"secretName": f"{installation.name}{WEBHOOK_SUFFIX}"}})
-    pod = {
+    if variables := environment(operator, installation):
+        container["env"] = variables
+    mounted, mounts = volumes(installation.mounts)
+    container["volumeMounts"] += mounts
+    pod_volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}, *mounted]
+    if operator.has_webhooks:
+        pod_volumes += _add_webhooks(container, operator, installation)
+    pod: Object = {
         "serviceAccountName": installation.name,
         "enableServiceLinks": False,  # their variables would look like settings: NAME_METRICS_PORT
         "terminationGracePeriodSeconds": GRACE_PERIOD + int(CANCEL_GRACE) + _SLACK,
@@ -49,8 +54,10 @@ def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],
-        "volumes": volumes,
+        "volumes": pod_volumes,
     }
+    if installation.elects:
+        pod["topologySpreadConstraints"] = _spread(installation)
     spec: Object = {
         "replicas": installation.replicas,
         "selector": {"matchLabels": installation.labels},
@@ -58,7 +65,7 @@ def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
     }
     if not installation.elects:  # the old pod ends before the new one works
         spec["strategy"] = {"type": "Recreate"}
-    return {
+    yield {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": installation.metadata(),
@@ -66,23 +73,65 @@ def deployment(installation: Installation, *, serves_webhooks: bool) -> Object:
     }
 
 
-def service(installation: Installation, suffix: str, name: str, port: int) -> Object:
-    """Return a Service of the container's port of this name."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": installation.metadata(suffix),
-        "spec": {
-            "selector": installation.labels,
-            "ports": [{"name": name, "port": port, "targetPort": name}],
-        },
-    }
+def _add_webhooks(container: Object, operator: Operator, installation: Installation) -> list[Object]:
+    """Add to the container what serves and registers the webhooks. Return its volumes, for which the pod waits."""
+    container["args"] += [
+        f"--webhook-port={WEBHOOK_PORT}",
+        f"--tls-cert={CERTIFICATES}/tls.crt",
+        f"--tls-key={CERTIFICATES}/tls.key",
+    ]
+    container["ports"].append({"name": "webhooks", "containerPort": WEBHOOK_PORT})
+    container["volumeMounts"].append({"name": "webhook", "mountPath": CERTIFICATES, "readOnly": True})
+    container["readinessProbe"]["periodSeconds"] = 2  # webhooks are called in ready pods only
+    secret = {"name": "webhook", "secret": {"secretName": f"{installation.name}{WEBHOOK_SUFFIX}"}}
+    if installation.static_webhooks or not operator.admission_kinds:
+        return [secret]
+    has_own_authority = installation.ca_bundle is not None
+    container["args"] += [
+        f"--webhook-service={installation.home}/{installation.name}{WEBHOOK_SUFFIX}",
+        f"--webhook-ca={AUTHORITY if has_own_authority else CERTIFICATES}/ca.crt",
+    ]
+    if installation.name != operator.name:
+        container["args"].append(f"--webhook-configuration={installation.name}")
+    if not has_own_authority:
+        return [secret]
+    container["volumeMounts"].append({"name": "webhook-ca", "mountPath": AUTHORITY, "readOnly": True})
+    authority = {"name": "webhook-ca", "configMap": {"name": f"{installation.name}{AUTHORITY_SUFFIX}"}}
+    return [secret, authority]
+
+
+def disruption_budget(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield the PodDisruptionBudget: of several pods, a drain of nodes evicts one at a time."""
+    if installation.elects:
+        yield {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": installation.metadata(),
+            "spec": {
+                "maxUnavailable": 1,
+                "selector": {"matchLabels": installation.labels},
+                "unhealthyPodEvictionPolicy": "AlwaysAllow",  # pods that fail must not block a drain
+            },
+        }
+
+
+def _spread(installation: Installation) -> list[Object]:
+    """Return the constraints that put several pods on different nodes and into different zones."""
+    return [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": installation.labels},
+            "matchLabelKeys": ["pod-template-hash"],  # pods of another release do not count
+        }
+        for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+    ]
 
 
 def _container(installation: Installation) -> Object:
     arguments = ["run", installation.target]
-    if installation.watched is not None:
-        arguments.append(f"--namespace={installation.watched}")
+    arguments += [f"--namespace={name}" for name in installation.namespaces]
     if installation.elects:
         arguments.append("--leader-elect")
     arguments += [f"--metrics-port={METRICS_PORT}", f"--probe-port={PROBE_PORT}"]

@@ -55,7 +55,11 @@ def test_an_operator_of_all_namespaces_has_a_namespace_and_a_cluster_role() -> N
         "ServiceAccount sites",
         "ClusterRole",
         "ClusterRoleBinding",
+        "ClusterRole",
+        "ClusterRole",
+        "ClusterRole",
         "Service sites",
+        "NetworkPolicy sites",
         "Deployment sites",
     ]
 
@@ -70,11 +74,34 @@ def test_an_operator_of_one_namespace_has_a_role_there() -> None:
         "Role a",
         "RoleBinding a",
         "Service b",
+        "NetworkPolicy b",
         "Deployment b",
     ]
     assert objects[1]["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
     assert objects[4]["subjects"] == [{"kind": "ServiceAccount", "name": "sites", "namespace": "b"}]
     assert "--namespace=a" in container(objects)["args"]
+
+
+def test_an_operator_of_several_namespaces_has_a_role_in_each_and_runs_in_its_own() -> None:
+    objects = manifests(declare("configmaps"), installation(watched=("a", "b", "a")))
+    assert kinds(objects) == [
+        "Namespace",
+        "ServiceAccount sites",
+        "Role a",
+        "RoleBinding a",
+        "Role b",
+        "RoleBinding b",
+        "Service sites",
+        "NetworkPolicy sites",
+        "Deployment sites",
+    ]
+    assert objects[2]["rules"] == objects[4]["rules"]
+    assert container(objects)["args"][2:4] == ["--namespace=a", "--namespace=b"]
+
+
+def test_a_namespace_that_is_watched_exists_already() -> None:
+    objects = manifests(declare("configmaps"), installation(watched=("a", "sites")))
+    assert kinds(objects)[0] == "ServiceAccount sites"
 
 
 def test_a_discovered_cluster_scoped_resource_is_in_the_cluster_role_of_one_namespace() -> None:
@@ -85,7 +112,11 @@ def test_a_discovered_cluster_scoped_resource_is_in_the_cluster_role_of_one_name
         operator = declare(
             "configmaps", events=False, uses=[Uses(named), Uses("caves.example.com", ("delete",))]
         )
-        roles = {manifest["kind"]: manifest for manifest in manifests(operator, installation(watched="a"))}
+        roles = {
+            manifest["kind"]: manifest
+            for manifest in manifests(operator, installation(watched="a"))
+            if manifest["metadata"]["name"] == "sites"
+        }
         (rule,) = roles["ClusterRole"]["rules"]
         assert (rule["resources"], rule["verbs"]) == (["caves"], ["get", "list", "watch", "delete"])
         assert [rule["resources"] for rule in roles["Role"]["rules"]] == [["configmaps"]]
@@ -135,9 +166,48 @@ def test_resources_of_a_group_with_equal_verbs_share_a_rule() -> None:
         {
             "apiGroups": [""],
             "resources": ["secrets", "services"],
-            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
+            "verbs": ["get", "list", "watch", "create", "patch"],
         },
     ]
+
+
+def test_rights_of_named_objects_name_them() -> None:
+    operator = Operator(
+        "sites", events=False, uses=[Uses("secrets", ("get", "create", "patch"), names=["dns", "tls"])]
+    )
+    settings = Kind("configmaps", field_selector="metadata.name=settings,metadata.namespace!=kube-system")
+
+    @operator.controller(settings, finalizer="example.com/a", cleanup=lambda request: None)
+    async def reconcile(request: Request[KubeObject]) -> None: ...
+
+    assert rules(operator.rights(leader_election=False)) == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["settings"],
+            "verbs": ["get", "list", "watch", "patch"],
+        },
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": ["dns", "tls"],
+            "verbs": ["get", "patch"],
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("uses", "message"),
+    [
+        (Uses("secrets", names=["dns"]), r"names do not go with list and watch: .*metadata.name=dns"),
+        (Uses("secrets", ("get",), names="dns"), "names must be a list"),
+        (Uses("secrets", ("get",), names=[1]), "names must be a string"),  # type: ignore[list-item]
+    ],
+)
+def test_names_that_limit_nothing_are_refused(uses: Uses, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Operator("sites", uses=[uses])
 
 
 def test_versions_of_a_kind_are_one_definition() -> None:
@@ -169,13 +239,15 @@ class TestKustomization:
         write_kustomization(objects, tmp_path / "deploy" / "base")
         written = tmp_path / "deploy" / "base"
         kustomization = yaml.safe_load((written / "kustomization.yaml").read_text())
-        assert kustomization["resources"] == [f"{obj['kind'].lower()}.yaml" for obj in objects]
+        assert kustomization["resources"] == list(
+            dict.fromkeys(f"{obj['kind'].lower()}.yaml" for obj in objects)
+        )
         read = [
             obj
             for name in kustomization["resources"]
             for obj in yaml.safe_load_all((written / name).read_text())
         ]
-        assert read == objects
+        assert sorted(read, key=str) == sorted(objects, key=str)
 
     def test_files_of_an_earlier_call_go(self, tmp_path: Path) -> None:
         (tmp_path / "mine.yaml").write_text("a: 1\n")
@@ -185,6 +257,7 @@ class TestKustomization:
             "deployment.yaml",
             "kustomization.yaml",
             "mine.yaml",
+            "networkpolicy.yaml",
             "role.yaml",
             "rolebinding.yaml",
             "service.yaml",
@@ -218,55 +291,110 @@ def make_guarded() -> Operator:
     return operator
 
 
-def test_webhooks_get_a_service_certificates_and_a_registration() -> None:
+def test_webhooks_get_a_service_certificates_and_configurations() -> None:
     objects = manifests(make_guarded(), installation())
-    assert kinds(objects)[5:] == [
+    assert kinds(objects)[10:] == [
         "Service sites",
         "Service sites",
+        "NetworkPolicy sites",
+        "Issuer sites",
+        "Certificate sites",
         "Issuer sites",
         "Certificate sites",
         "ValidatingWebhookConfiguration",
         "Deployment sites",
     ]
-    service, configuration, running = objects[6], objects[9], container(objects)
+    service, running = objects[11], container(objects)
     assert service["metadata"]["name"] == "sites-webhook"
     (port,) = service["spec"]["ports"]
     (listening,) = [
         container_port for container_port in running["ports"] if container_port["name"] == port["targetPort"]
     ]
     assert f"--webhook-port={listening['containerPort']}" in running["args"]
+
+
+def test_the_operator_registers_its_webhooks_and_the_manifests_only_have_the_configurations() -> None:
+    objects = manifests(make_guarded(), installation(name="other"))
+    configuration = objects[-2]
+    assert configuration == {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "other", "labels": {"app.kubernetes.io/name": "other"}},
+    }
+    assert container(objects)["args"][-3:] == [
+        "--webhook-service=other/other-webhook",
+        "--webhook-ca=/certs/ca.crt",
+        "--webhook-configuration=other",
+    ]
+    (role,) = [
+        obj for obj in objects if obj["kind"] == "ClusterRole" and obj["metadata"]["name"] == "other-webhook"
+    ]
+    assert role["rules"] == [
+        {
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": ["validatingwebhookconfigurations"],
+            "resourceNames": ["other"],
+            "verbs": ["patch"],
+        }
+    ]
+
+
+def test_static_webhooks_are_registered_by_the_manifests_and_need_no_rights() -> None:
+    objects = manifests(make_guarded(), installation(static_webhooks=True))
+    configuration = objects[-2]
     (webhook,) = configuration["webhooks"]
-    assert webhook["clientConfig"]["service"]["port"] == port["port"] == 443
+    assert webhook["clientConfig"]["service"]["port"] == 443
     assert webhook["clientConfig"]["service"]["name"] == "sites-webhook"
-    assert configuration["metadata"]["labels"] == {"app.kubernetes.io/name": "sites"}
+    assert configuration["metadata"] == {
+        "name": "sites",
+        "annotations": {"cert-manager.io/inject-ca-from": "sites/sites-webhook"},
+        "labels": {"app.kubernetes.io/name": "sites"},
+    }
+    assert not [argument for argument in container(objects)["args"] if "--webhook-service" in argument]
+    without = manifests(declare(Site), installation())
+    assert [obj["rules"] for obj in objects if "rules" in obj] == [
+        obj["rules"] for obj in without if "rules" in obj
+    ]
+
+
+def test_a_renewed_certificate_has_the_authority_of_the_older_one() -> None:
+    objects = manifests(make_guarded(), installation())
+    certificates = {obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["kind"] == "Certificate"}
+    issuers = {obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["kind"] == "Issuer"}
+    served, authority = certificates["sites-webhook"], certificates["sites-webhook-ca"]
+    assert served["dnsNames"] == ["sites-webhook.sites.svc"]
+    assert issuers[served["issuerRef"]["name"]] == {"ca": {"secretName": authority["secretName"]}}
+    assert (authority["isCA"], issuers[authority["issuerRef"]["name"]]) == (True, {"selfSigned": {}})
 
 
 def test_with_an_authority_the_secret_is_the_users() -> None:
     pem = b"-----BEGIN CERTIFICATE-----"
     objects = manifests(make_guarded(), installation(ca_bundle=pem))
     assert "Certificate sites" not in kinds(objects)
+    (authority,) = [obj for obj in objects if obj["kind"] == "ConfigMap"]
+    assert authority["data"]["ca.crt"].encode() == pem
+    volumes = objects[-1]["spec"]["template"]["spec"]["volumes"]
+    assert volumes[1]["secret"] == {"secretName": "sites-webhook"}
+    assert volumes[2]["configMap"] == {"name": authority["metadata"]["name"]}
+    mounted = {mount["name"]: mount["mountPath"] for mount in container(objects)["volumeMounts"]}
+    assert f"--webhook-ca={mounted[volumes[2]['name']]}/ca.crt" in container(objects)["args"]
+
+
+def test_with_an_authority_static_webhooks_have_it() -> None:
+    pem = b"-----BEGIN CERTIFICATE-----"
+    objects = manifests(make_guarded(), installation(ca_bundle=pem, static_webhooks=True))
     (webhook,) = objects[-2]["webhooks"]
     assert base64.b64decode(webhook["clientConfig"]["caBundle"]) == pem
     assert "annotations" not in objects[-2]["metadata"]
-    assert objects[-1]["spec"]["template"]["spec"]["volumes"][1]["secret"] == {"secretName": "sites-webhook"}
+    assert "ConfigMap sites" not in kinds(objects)
 
 
-def test_webhooks_need_the_same_rights_as_without_them() -> None:
-    with_webhooks, without = (
-        manifests(make_guarded(), installation()),
-        manifests(declare(Site), installation()),
-    )
-    assert [obj["rules"] for obj in with_webhooks if "rules" in obj] == [
-        obj["rules"] for obj in without if "rules" in obj
-    ]
-
-
-def test_webhooks_of_one_namespace_are_called_for_it_alone() -> None:
-    objects = manifests(make_guarded(), installation(watched="a", namespace="b"))
+def test_webhooks_of_some_namespaces_are_called_for_these_alone() -> None:
+    objects = manifests(make_guarded(), installation(watched=("a", "c"), namespace="b", static_webhooks=True))
     (webhook,) = objects[-2]["webhooks"]
     assert webhook["namespaceSelector"]["matchExpressions"] == [
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["b"]},
-        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["a"]},
+        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["a", "c"]},
     ]
 
 
