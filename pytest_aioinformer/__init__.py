@@ -7,9 +7,14 @@ they would replace fixtures of the same name of other plugins, such as pytest-dj
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
+from typing import Any
 
 import pytest
+
+_RBAC = "aioinformer.testing.rbac"
+"""The module of assert_rbac_covers, which only the tests that use it import."""
 
 SERVERS = ("embedded", "kubernetes", "kubeconfig")
 
@@ -43,6 +48,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
         binaries()  # one error in place of one for each test
     config.pluginmanager.import_plugin("pytest_aioinformer.fixtures")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send what rights the tests of this xdist worker needed to the process that reports."""
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None and (rbac := sys.modules.get(_RBAC)) is not None:
+        output[_RBAC] = [sorted(rbac.usage.granted), sorted(rbac.usage.needed)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take what rights the tests of an xdist worker needed."""
+    if sent := getattr(node, "workeroutput", {}).get(_RBAC):
+        from aioinformer.testing.rbac import usage
+
+        usage.granted.update(sent[0])
+        usage.needed.update(sent[1])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the rights that assert_rbac_covers got and that no test needed."""
+    if (rbac := sys.modules.get(_RBAC)) is not None and rbac.usage.unused:
+        terminalreporter.section("rights that no test needed (assert_rbac_covers)")
+        for verb in rbac.usage.unused:
+            terminalreporter.line(verb)
 
 
 failed = pytest.StashKey[bool]()

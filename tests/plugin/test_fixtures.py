@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import trustme  # noqa: F401 - pytester forgets modules that a project imports first, and cryptography loads only once
 
+from aioinformer.testing.rbac import Usage
+
 pytest_plugins = ["pytester"]
 
 OPERATOR = """
@@ -511,3 +513,34 @@ def test_another_event_loop_than_the_tests_is_refused(
     result = run(project, "--api-server", "embedded", *options)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([why])
+
+
+RIGHTS = """
+import pytest
+from aioinformer import Client, Resource
+from aioinformer.operator import Right
+from aioinformer.testing import APIServer, assert_rbac_covers
+
+RIGHTS = [Right("", "configmaps", True, ("get", "list", "delete"))]
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("verb", ["get", "list"])
+async def test_rights(verb):
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        maps = Resource(client, "configmaps")
+        await (maps.get("default/a") if verb == "get" else maps.list("default"))
+        assert_rbac_covers(server, RIGHTS)
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_rights_that_no_test_needed_are_listed_at_the_end(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr("aioinformer.testing.rbac.usage", Usage())
+    pytester.makepyfile(test_rights=RIGHTS)
+    result = run(pytester, *([f"-n{workers}"] if workers else []))
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*rights that no test needed*", "delete configmaps"])
+    result.stdout.no_fnmatch_line("get configmaps")

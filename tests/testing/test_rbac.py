@@ -10,6 +10,15 @@ from aioinformer import Client, NotFoundError, Resource
 from aioinformer.objects.kube_object import KubeObject
 from aioinformer.operator import Right
 from aioinformer.testing import APIServer, assert_rbac_covers
+from aioinformer.testing.rbac import Usage
+
+
+@pytest.fixture(autouse=True)
+def own_usage(monkeypatch: pytest.MonkeyPatch) -> Usage:
+    """What these tests check does not belong into the summary of a run."""
+    usage = Usage()
+    monkeypatch.setattr("aioinformer.testing.rbac.usage", usage)
+    return usage
 
 
 def rule(*verbs: str, group: str = "", resource: str = "configmaps", **more: Any) -> dict[str, Any]:
@@ -78,3 +87,48 @@ async def test_only_the_requests_of_a_user_count_and_what_all_may_do_is_skipped(
         assert_rbac_covers(server, [rule("get")], user="robot")
         with pytest.raises(AssertionError, match="create configmaps"):
             assert_rbac_covers(server, [rule("get")])
+
+
+async def test_verbs_that_no_request_needed_are_returned() -> None:
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await maps(client).apply({"metadata": {"name": "a", "namespace": "default"}}, field_manager="tests")
+        rights = [
+            Right("", "configmaps", True, ("get", "create", "patch")),
+            Right("", "configmaps", True, ("update",), "finalizers"),
+            rule("*", resource="secrets"),
+        ]
+        assert assert_rbac_covers(server, rights) == ["get configmaps"]
+        assert assert_rbac_covers(server, [rule("create", "delete", "patch")]) == ["delete configmaps"]
+
+
+async def test_expected_unused_verbs_are_compared() -> None:
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await maps(client).list("default")
+        rights = [rule("list", "watch", "delete")]
+        assert_rbac_covers(server, rights, unused=["delete configmaps", "watch configmaps"])
+        with pytest.raises(AssertionError) as raised:
+            assert_rbac_covers(server, rights, unused=["delete configmaps", "list configmaps"])
+        assert str(raised.value).splitlines() == [
+            "unused has not the verbs that no request needed:",
+            "  list configmaps: needed",
+            "  watch configmaps: not needed",
+        ]
+
+
+async def test_a_right_to_named_objects_permits_these_and_the_creation_of_all() -> None:
+    right = Right("", "configmaps", True, ("get", "create"), names=("a",))
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        await maps(client).create({"metadata": {"name": "b", "namespace": "default"}})
+        assert assert_rbac_covers(server, [right]) == ["get configmaps"]
+        await maps(client).get("default/b")
+        with pytest.raises(AssertionError, match="get configmaps"):
+            assert_rbac_covers(server, [right])
+
+
+async def test_what_one_test_needed_is_used_for_all(own_usage: Usage) -> None:
+    for verb in ("get", "list"):
+        async with APIServer() as server, Client.from_url(server.url) as client:
+            server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+            await (maps(client).get("default/a") if verb == "get" else maps(client).list("default"))
+            assert_rbac_covers(server, [rule("get", "list", "delete")])
+    assert own_usage.unused == ["delete configmaps"]
