@@ -29,8 +29,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         tls_key: The file of its private key.
         webhook_ca: The file of the authority of the webhooks' certificate, to register them at the API server; None to
             leave that to you. Without a Service, the API server reaches them at this machine's address.
-        webhook_service: The webhooks' Service, as ``"namespace/name"``, or ``"namespace/name:port"`` if not 443. The leader registers them in configurations
-            that exist, as soon as it serves them.
+        webhook_service: The webhooks' Service, as ``"namespace/name"``, or ``"namespace/name:port"`` if not 443. The
+            leader registers them in configurations that exist, as soon as it serves them.
         webhook_configuration: The name of these configurations; ``""`` for the operator's.
         install_crds: Whether to create the operator's CustomResourceDefinitions, first and again when one is deleted.
         force_crds: As ``install_crds``; it also replaces newer ones.

@@ -17,6 +17,7 @@ from .chart_values import schema_text, values_text
 from .folder import MARK, write_files
 from .installation import Installation, Object
 from .objects import manifests
+from .workload import SEVERAL, SINGLE
 
 HEADER = f"# {MARK}pass your values by helm's --values and --set.\n"
 
@@ -28,7 +29,6 @@ _EXPRESSIONS = {
     _NAME: "{{ $.Release.Name }}",
     _HOME: "{{ $.Release.Namespace }}",
     _WATCHED: "{{ . }}",
-    "strategy": f"{{{{ ternary `RollingUpdate` `Recreate` ({_SEVERAL}) }}}}",
 }
 """What takes the place of a marker in a text."""
 _ITEMS = {
@@ -142,7 +142,7 @@ def _mark(deployment: Object) -> None:
     spec = deployment["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     spec["replicas"] = _marker("replicas")
-    spec["strategy"] = {"type": _marker("strategy")}
+    spec["strategy"] = _marker("strategy")
     container["image"] = _marker("image")
     container["resources"] = _marker("resources")
     container["env"] = _marker("env")
@@ -179,12 +179,22 @@ def _to_template(obj: Object, prefix: str) -> str:
     for name, expression in _EXPRESSIONS.items():
         text = text.replace(_marker(name), expression)
     text = re.sub(rf'( *)resources: "{_marker("resources")}"\n', _resources, text)
+    text = re.sub(rf'( *)strategy: "{_marker("strategy")}"\n', _strategy, text)
     return re.sub(rf'( *)env: "{_marker("env")}"\n', lambda match: _environment(match, prefix), text)
 
 
 def _resources(match: re.Match[str]) -> str:
     spaces = match[1]
     return f"{spaces}resources: {{{{- toYaml $.Values.resources | nindent {len(spaces) + 2} }}}}\n"
+
+
+def _strategy(match: re.Match[str]) -> str:
+    spaces = match[1]
+    several, single = (
+        "".join(f"{spaces}{line}\n" for line in dump_yaml([{"strategy": strategy}]).splitlines())
+        for strategy in (SEVERAL, SINGLE)
+    )
+    return f"{{{{- if {_SEVERAL} }}}}\n{several}{{{{- else }}}}\n{single}{{{{- end }}}}\n"
 
 
 def _environment(match: re.Match[str], prefix: str) -> str:

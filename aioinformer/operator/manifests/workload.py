@@ -25,6 +25,11 @@ USER = 65532
 GRACE_PERIOD = 20
 """Seconds for running reconciles to end."""
 
+SINGLE: Object = {"type": "Recreate"}
+"""The strategy of a single pod, which ends before the next one works."""
+SEVERAL: Object = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+"""The strategy of several pods. It names the numbers, because defaults would remain when it becomes SINGLE."""
+
 _SLACK = 5
 """Seconds for the last Events, and to release the Lease."""
 
@@ -60,11 +65,10 @@ def deployment(operator: Operator, installation: Installation) -> Iterator[Objec
         pod["topologySpreadConstraints"] = _spread(installation)
     spec: Object = {
         "replicas": installation.replicas,
+        "strategy": SEVERAL if installation.elects else SINGLE,
         "selector": {"matchLabels": installation.labels},
         "template": {"metadata": {"labels": installation.labels}, "spec": pod},
     }
-    if not installation.elects:  # the old pod ends before the new one works
-        spec["strategy"] = {"type": "Recreate"}
     yield {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

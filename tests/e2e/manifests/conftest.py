@@ -9,6 +9,7 @@ import pytest
 
 from aioinformer import Client
 from examples import operator_declared, storage_operator
+from tests.kubernetes.configuration import CONTROLLERS
 
 from . import websites
 from .audit import Audited
@@ -21,7 +22,7 @@ def audited(kubernetes_binaries: Path, tmp_path_factory: pytest.TempPathFactory)
         for operator in (websites.operator, storage_operator.operator, operator_declared.operator):
             for definition in operator.definitions():
                 running.define(definition)
-        running.start_controller_manager()
+        running.start_controller_manager((*CONTROLLERS, "clusterrole-aggregation-controller"))
         yield running
 
 

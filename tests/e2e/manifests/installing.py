@@ -14,6 +14,7 @@ from aioinformer.operator import Manager, Operator
 from aioinformer.operator.definitions import install as install_definitions
 from aioinformer.operator.manifests import Installation, to_yaml, write_kustomization
 from aioinformer.operator.preflight import Needed, missing_rights
+from aioinformer.operator.webhook_registration import registration_rights
 from tests.kubernetes.kubectl import KubectlError
 
 from .audit import PATIENCE, Audited
@@ -39,7 +40,7 @@ _CREATOR: list[Object] = [
 """Permits a user who is no administrator to create ConfigMaps."""
 
 
-def installation(name: str, watched: str | None = None, home: str = "") -> Installation:
+def installation(name: str, watched: str | tuple[str, ...] | None = None, home: str = "") -> Installation:
     """Return how two replicas of the websites operator are deployed."""
     return Installation(
         target="tests.e2e.manifests.websites:operator",
@@ -61,6 +62,15 @@ async def install(
     for obj in objects:
         if obj["kind"] == "CustomResourceDefinition":
             await until_owners(audited, obj)
+
+
+def assert_unchanged(applied: str) -> None:
+    """Check what ``kubectl apply`` says of objects that it has applied before.
+
+    Of a PodDisruptionBudget it always says that it is configured: its selector is replaced as a whole.
+    """
+    others = [line for line in applied.splitlines() if not line.startswith("poddisruptionbudget.")]
+    assert {line.rpartition(" ")[2] for line in others} == {"unchanged"}
 
 
 async def kubeconfig_of(audited: Audited, installed: Installation, folder: Path) -> Path:
@@ -90,19 +100,20 @@ async def leading_operator(
         client, operator.name, installed.home, lease_duration=2.0, renew_deadline=1.5, retry_period=0.2
     )
     async with operator.manager(
-        client, namespace=installed.watched, leader_election=elector, use_watch_list=False
+        client, namespaces=installed.namespaces or None, leader_election=elector, use_watch_list=False
     ) as manager:
         yield manager
 
 
 async def until_permitted(client: Client, operator: Operator, installed: Installation) -> None:
     """Wait until the server's authorizer has seen the roles."""
-    needed = [
-        Needed(right, installed.home, operator.name)
-        if right.plural == "leases"
-        else Needed(right, (installed.watched or "") if right.namespaced else "")
-        for right in operator.rights()
-    ]
+    needed = [Needed(right, name=installed.name) for right in registration_rights(operator, installed.name)]
+    for right in operator.rights():
+        if right.plural == "leases":
+            needed.append(Needed(right, installed.home, operator.name))
+        else:
+            where = (installed.namespaces if right.namespaced else ()) or ("",)
+            needed += [Needed(right, namespace) for namespace in where]
     async with asyncio.timeout(PATIENCE):
         while await missing_rights(client, needed):
             pass
@@ -146,3 +157,35 @@ def without(obj: Object, verb: str, resource: str) -> Object:
 
 def _remaining(verbs: list[str], verb: str) -> list[str]:
     return [other for other in verbs if other != verb] if verb else []
+
+
+async def define_foreign_kinds(audited: Audited) -> None:
+    """Define the kinds of cert-manager and the Prometheus Operator that manifests have, with any spec."""
+    for kind, group in (
+        ("Issuer", "cert-manager.io"),
+        ("Certificate", "cert-manager.io"),
+        ("PodMonitor", "monitoring.coreos.com"),
+    ):
+        definition = _foreign_definition(kind, group)
+        await audited.kubectl("apply", "-f", "-", stdin=to_yaml([definition]))
+        await audited.kubectl("wait", "--for=condition=Established", f"crd/{definition['metadata']['name']}")
+
+
+def _foreign_definition(kind: str, group: str) -> Object:
+    plural = f"{kind.lower()}s"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.{group}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
+        },
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+            "versions": [version],
+        },
+    }

@@ -79,11 +79,14 @@ async def test_the_pods_satisfy_the_strictest_security_standard(audited: Audited
     assert "created" in await audited.kubectl("create", "-f", "-", stdin=to_yaml([pod]))
 
 
+@pytest.mark.parametrize("several", [False, True])
 async def test_the_deployed_command_runs_with_the_deployed_rights(
-    audited: Audited, admin: Client, tmp_path: Path
+    audited: Audited, admin: Client, tmp_path: Path, several: bool
 ) -> None:
     namespace = audited.create_namespace()
     installed = installation("runs", namespace)
+    if several:
+        installed = installation("runs-in-several", (audited.create_namespace(), namespace))
     objects = manifests(operator, installed)
     await install(audited, admin, operator, objects, tmp_path)
     config = await kubeconfig_of(audited, installed, tmp_path)

@@ -49,12 +49,13 @@ async def test_on_the_embedded_server_every_verb_is_needed_and_no_other() -> Non
 
 
 @real
-@pytest.mark.parametrize("only", [False, True], ids=["all namespaces", "one namespace"])
+@pytest.mark.parametrize("scope", ["all", "one", "several"])
 async def test_on_the_real_server_every_verb_is_needed_and_no_other(
-    audited: Audited, admin: Client, tmp_path: Path, only: bool
+    audited: Audited, admin: Client, tmp_path: Path, scope: str
 ) -> None:
     namespace = audited.create_namespace()
-    installed = installation("suffices-in-one" if only else "suffices-in-all", namespace if only else None)
+    watched = {"all": (), "one": (namespace,), "several": (audited.create_namespace(), namespace)}[scope]
+    installed = installation(f"suffices-in-{scope}", watched or None)
     await install(audited, admin, operator, manifests(operator, installed), tmp_path)
     config = await kubeconfig_of(audited, installed, tmp_path)
     async with Client.from_kubeconfig(path=config) as client:

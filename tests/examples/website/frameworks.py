@@ -68,6 +68,7 @@ class AioInformer(Framework):
             "aioinformer",
             "manifests",
             self._operator,
+            "--static-webhooks",  # as those of the other frameworks
             "-o",
             str(folder / "base"),
         ]

@@ -143,7 +143,7 @@ def test_several_replicas_elect_a_leader_with_rights_on_its_lease_alone() -> Non
         {**lease, "verbs": ["get", "update"], "resourceNames": ["sites"]},
     ]
     assert "--leader-elect" in container(objects)["args"]
-    assert "strategy" not in objects[-1]["spec"]
+    assert objects[-1]["spec"]["strategy"]["type"] == "RollingUpdate"
 
 
 def test_a_single_replica_ends_before_the_next_one_starts() -> None:

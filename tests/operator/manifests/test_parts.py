@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from aioinformer import ConfigError
@@ -14,6 +15,10 @@ from aioinformer.typed import Scale
 from .test_manifests import container, declare, installation, make_guarded
 
 Object = dict[str, Any]
+
+
+class Replicas(msgspec.Struct):
+    replicas: int = 0
 
 
 def find(objects: list[Object], kind: str) -> list[Object]:
@@ -68,8 +73,8 @@ def test_users_get_roles_for_the_kinds_of_the_operator() -> None:
         version="v1",
         scale=Scale(),
     ):
-        spec: dict[str, int]
-        status: dict[str, int] | None = None
+        spec: Replicas
+        status: Replicas | None = None
 
     class Cave(CustomResource, group="caves.example.com", version="v1", namespaced=False):
         spec: int = 0
