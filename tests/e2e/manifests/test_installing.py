@@ -20,7 +20,7 @@ from tests.kubernetes.process import free_ports
 
 from . import websites
 from .audit import Audited
-from .installing import install, installation, kubeconfig_of, until_owners, until_permitted
+from .installing import assert_unchanged, install, installation, kubeconfig_of, until_owners, until_permitted
 from .websites import operator
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
@@ -48,7 +48,7 @@ async def test_the_printed_yaml_applies_and_a_second_time_changes_nothing(audite
     first = await audited.kubectl("apply", "-f", "-", stdin=text)
     again = await audited.kubectl("apply", "-f", "-", stdin=text)
     assert "deployment.apps/printed created" in first
-    assert {line.rpartition(" ")[2] for line in again.splitlines()} == {"unchanged"}
+    assert_unchanged(again)
     assert await audited.kubectl("diff", "-f", "-", stdin=text) == ""
 
 
