@@ -74,9 +74,14 @@ async def test_a_factory_reads_its_namespaces_and_others_if_asked() -> None:
         assert [*factory.for_resource("nodes").list_watches] == [""]
         assert [*factory.for_resource("configmaps", namespace="").list_watches] == [""]
         assert [*factory.for_resource("secrets", namespaces=["c"]).list_watches] == ["c"]
-        for wrong in ({"namespace": "a", "namespaces": ["b"]}, {"namespaces": []}, {"namespaces": "a"}):
+        wrongs: list[dict[str, Any]] = [
+            {"namespace": "a", "namespaces": ["b"]},
+            {"namespaces": []},
+            {"namespaces": "a"},
+        ]
+        for wrong in wrongs:
             with pytest.raises(ConfigError, match="namespace"):
-                SharedInformerFactory(client, **wrong)  # type: ignore[arg-type]
+                SharedInformerFactory(client, **wrong)
 
 
 def test_options_of_a_run_have_one_namespace_or_several() -> None:

@@ -10,7 +10,7 @@ from aioinformer import Client, NotFoundError, Resource
 from aioinformer.objects.kube_object import KubeObject
 from aioinformer.operator import Right
 from aioinformer.testing import APIServer, assert_rbac_covers
-from aioinformer.testing.rbac import Usage
+from aioinformer.testing.rbac import Rule, Usage
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ async def test_only_the_requests_of_a_user_count_and_what_all_may_do_is_skipped(
 async def test_verbs_that_no_request_needed_are_returned() -> None:
     async with APIServer() as server, Client.from_url(server.url) as client:
         await maps(client).apply({"metadata": {"name": "a", "namespace": "default"}}, field_manager="tests")
-        rights = [
+        rights: list[Rule] = [
             Right("", "configmaps", True, ("get", "create", "patch")),
             Right("", "configmaps", True, ("update",), "finalizers"),
             rule("*", resource="secrets"),

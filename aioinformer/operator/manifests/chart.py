@@ -175,7 +175,7 @@ def _to_template(obj: Object, prefix: str) -> str:
     """
     text = dump_yaml([_mark_names(obj)]).replace("{{", '{{ "{{" }}')
     for name, item in _ITEMS.items():
-        text = re.sub(f'"{_marker(name)}"(,\\s*)?', lambda match, item=item: item, text)
+        text = re.sub(f'"{_marker(name)}"(,\\s*)?', item, text)
     for name, expression in _EXPRESSIONS.items():
         text = text.replace(_marker(name), expression)
     text = re.sub(rf'( *)resources: "{_marker("resources")}"\n', _resources, text)

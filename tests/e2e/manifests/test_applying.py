@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from aioinformer import KubeObject
 from aioinformer.operator import AdmissionReview, CustomResource, Operator, Request
 from aioinformer.operator.manifests import FromKey, Installation, Mount, manifests, to_yaml
 from aioinformer.operator.manifests.user_roles import EDIT
@@ -37,13 +38,19 @@ operator = Operator("fields", settings=Settings)
 
 
 @operator.controller(Field, owns=["configmaps"])
-@operator.controller("nodes", name="nodes")
-async def reconcile(request: Request[Any]) -> None: ...
+async def reconcile(request: Request[Field]) -> None: ...
+
+
+@operator.controller("nodes")
+async def look(request: Request[KubeObject]) -> None: ...
 
 
 @operator.validate(Field)
-@operator.validate("nodes", name="nodes")
-def check(review: AdmissionReview[Any]) -> None: ...
+def check(review: AdmissionReview[Field]) -> None: ...
+
+
+@operator.validate("nodes")
+def check_node(review: AdmissionReview[KubeObject]) -> None: ...
 
 
 def install(name: str, **options: Any) -> list[Object]:
