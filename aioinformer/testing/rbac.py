@@ -14,9 +14,6 @@ _OPEN_TO_ALL = frozenset(["selfsubjectaccessreviews", "selfsubjectrulesreviews",
 """What every user may create, by the roles that a cluster has from the start."""
 
 
-_FIELDS = ("apiGroups", "resources", "verbs")
-
-
 class GrantedRight(Protocol):
     """A right, as ``Operator.rights()`` returns them."""
 
@@ -138,7 +135,10 @@ def _single_verbs(rules: Iterable[Rule]) -> Iterator[tuple[Access, Mapping[str, 
     """Yield each verb on each resource of rules, with the rule for it alone."""
     for rule in rules:
         for part in _as_mappings(rule):
-            for group, resource, verb in product(*(part.get(field) or () for field in _FIELDS)):
+            groups, resources, verbs = (
+                part.get(field) or () for field in ("apiGroups", "resources", "verbs")
+            )
+            for group, resource, verb in product(groups, resources, verbs):
                 if "*" not in (group, resource, verb) and not resource.endswith("/finalizers"):
                     single = {**part, "apiGroups": [group], "resources": [resource], "verbs": [verb]}
                     yield Access(verb, group, resource), single
