@@ -12,7 +12,7 @@ from aioinformer.errors import ApiError
 
 from ..virtual_time import virtual_time
 from .running import content, plain_store, reflector, run_for
-from .scripted import FOREVER, Scripted, added, page, raw_pod
+from .scripted import FOREVER, ListAnswer, Scripted, added, page, raw_pod
 
 
 def absent() -> ApiError:
@@ -21,14 +21,14 @@ def absent() -> ApiError:
 
 @virtual_time
 async def test_a_collection_that_the_server_does_not_have_is_read_once_it_comes() -> None:
-    pages = [*[absent()] * 6, page(raw_pod("a", 10), version=10)]
+    pages: list[ListAnswer] = [*[absent()] * 6, page(raw_pod("a", 10), version=10)]
     server = Scripted(pages, [[added("b", 11), FOREVER]])
     subject = reflector(server, store := plain_store(), optional=True)
     async with subject:
         await asyncio.sleep(0.1)
-        assert subject.state.absent
-        assert subject.state.last_error is None
-        assert "not served, which is allowed" in str(subject.state)
+        state = subject.state
+        assert (state.absent, state.last_error) == (True, None)
+        assert "not served, which is allowed" in str(state)
         await asyncio.sleep(200)
         assert content(store) == {"default/a": "10", "default/b": "11"}
         assert not subject.state.absent
