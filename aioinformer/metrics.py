@@ -1,16 +1,29 @@
-"""Metrics in Prometheus' text format."""
+"""Metrics as plain samples, and their exposition by prometheus-client (extra ``metrics``).
+
+States yield samples when they are asked, so events and reconciles pay nothing for Prometheus.
+"""
 
 from __future__ import annotations
 
-__all__ = ["Histogram", "Sample", "exposition", "labelled"]
+__all__ = ["Histogram", "Sample", "SamplesCollector", "exposition", "labelled", "render"]
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from ._core.cancellation import CALL_ERRORS
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
+    from prometheus_client.registry import Collector
 
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 """controller-runtime's histogram bounds for the durations of queueing and work."""
+
+CERTIFICATE_EXPIRY = "aioinformer_certificate_expiry_timestamp_seconds"
 
 MEANINGS = {
     "aioinformer_synced": "Whether the whole first list was processed.",
@@ -62,6 +75,14 @@ MEANINGS = {
     "controller_runtime_webhook_requests_in_flight": "Webhook calls that are running.",
     "controller_runtime_webhook_latency_seconds": "Seconds that webhook calls took.",
     "leader_election_master_status": "Whether this is the leader.",
+    "aioinformer_webhook_unconverted_objects_total": "Objects that a conversion left as they were: they do not fit.",
+    "controller_runtime_webhook_requests_total": "Webhook calls that ended, by HTTP status.",
+    "certwatcher_read_certificate_total": "Certificate reads of the webhooks' server.",
+    "certwatcher_read_certificate_errors_total": "Certificate reads of the webhooks' server that failed.",
+    CERTIFICATE_EXPIRY: "When a certificate expires, in seconds since 1970.",
+    "rest_client_requests_total": "Requests to the API server, by method and HTTP status.",
+    "rest_client_request_duration_seconds": "Seconds until answers of the API server began, by method.",
+    "aioinformer_event_loop_lag_seconds": "Seconds that timers of the event loop were late, once a second.",
 }
 """The help text of each metric."""
 
@@ -129,21 +150,153 @@ def labelled(samples: Iterable[Sample], **labels: str) -> Iterator[Sample]:
         yield sample._replace(labels={**labels, **sample.labels})
 
 
-def exposition(samples: Iterable[Sample]) -> str:
-    """Return samples in Prometheus' text format."""
-    by_name: dict[str, list[Sample]] = {}
-    for sample in samples:
-        by_name.setdefault(sample.name, []).append(sample)
-    lines = []
-    for name, its in by_name.items():
-        if (meaning := MEANINGS.get(name)) is not None:
-            lines.append(f"# HELP {name} {meaning}")
-        lines.append(f"# TYPE {name} {its[0].kind}")
-        for sample in its:
-            labels = ",".join(f'{label}="{_escape(value)}"' for label, value in sample.labels.items())
-            lines.append(f"{name}{sample.suffix}{f'{{{labels}}}' if labels else ''} {sample.value:.17g}")
-    return "\n".join(lines) + "\n"
+class SamplesCollector:
+    """A collector of prometheus-client: gives a registry of yours the samples of a factory or a manager.
+
+    ``REGISTRY.register(SamplesCollector(factory.samples))``
+
+    Args:
+        samples: Returns the samples; called at each scrape.
+
+    Raises:
+        ConfigError: prometheus-client is not installed.
+    """
+
+    def __init__(self, samples: Callable[[], Iterable[Sample]]) -> None:
+        require_prometheus_client()
+        self._samples = samples
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: the names are known at the scrape only."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the families of the samples."""
+        return _families(self._samples()).values()
 
 
-def _escape(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+class _Families:
+    """What an encoder of prometheus-client writes."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def exposition(samples: Iterable[Sample], *registries: Collector) -> str:
+    """Return samples in Prometheus' text format, then what registries of prometheus-client have.
+
+    Raises:
+        ConfigError: prometheus-client is not installed, or a registry has a metric of aioinformer's name.
+        Exception: A collector of a registry failed with this error.
+    """
+    return render(samples, registries)[0].decode()
+
+
+def render(
+    samples: Iterable[Sample],
+    registries: Iterable[Collector] = (),
+    *,
+    accept: str = "",
+    on_error: Callable[[BaseException], object] | None = None,
+) -> tuple[bytes, str]:
+    """Return the answer to a scrape, and its Content-Type.
+
+    Args:
+        samples: The samples.
+        registries: Registries of prometheus-client with metrics of your own.
+        accept: The scrape's Accept header: Prometheus asks for OpenMetrics or a version of the text format.
+        on_error: Called with the error of a registry, which is then left out. None raises it.
+
+    Raises:
+        ConfigError: prometheus-client is not installed.
+    """
+    require_prometheus_client()
+    from prometheus_client.exposition import choose_encoder
+
+    encode, content_type = choose_encoder(accept)
+    families = _families(samples, is_canonical="openmetrics" in content_type)
+    for registry in registries:
+        try:
+            families |= _families_of(registry, families)
+        except CALL_ERRORS as error:
+            if on_error is None or not isinstance(error, Exception):
+                raise
+            on_error(error)
+    return encode(_Families(families.values())), content_type  # type: ignore[arg-type]
+
+
+def new_registry() -> CollectorRegistry:
+    """Return an empty registry of prometheus-client.
+
+    Raises:
+        ConfigError: prometheus-client is not installed.
+    """
+    require_prometheus_client()
+    from prometheus_client import CollectorRegistry
+
+    return CollectorRegistry()
+
+
+def require_prometheus_client() -> None:
+    """Check that prometheus-client is installed.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    try:
+        import prometheus_client  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ConfigError("metrics need prometheus-client: pip install 'aioinformer[metrics]'") from error
+
+
+def _families(samples: Iterable[Sample], *, is_canonical: bool = False) -> dict[str, Metric]:
+    """Return samples as families of prometheus-client.
+
+    Args:
+        samples: The samples.
+        is_canonical: Whether bounds of histograms are written as OpenMetrics wants them: ``1.0``, not ``1``.
+    """
+    from prometheus_client.metrics_core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+        UnknownMetricFamily,
+    )
+    from prometheus_client.samples import Sample as Line
+    from prometheus_client.utils import floatToGoString
+
+    types: dict[str, Callable[[str, str], Metric]] = {
+        "counter": CounterMetricFamily,
+        "gauge": GaugeMetricFamily,
+        "histogram": HistogramMetricFamily,
+        "unknown": UnknownMetricFamily,
+    }
+    families: dict[str, Metric] = {}
+    for name, kind, labels, value, suffix in samples:
+        if is_canonical and kind == "counter" and name.removesuffix("_total") in families:
+            kind = "unknown"  # OpenMetrics wants other names of a gauge and a counter, such as a feed's changes
+        family = families.get(name)
+        if family is None:
+            family = families[name] = types[kind](name, MEANINGS.get(name, ""))
+        if is_canonical and "le" in labels:
+            labels = {**labels, "le": floatToGoString(labels["le"])}
+        full_name = f"{family.name}_total" if kind == "counter" else f"{name}{suffix}"
+        family.samples.append(Line(full_name, labels, value))
+    return families
+
+
+def _families_of(registry: Collector, ours: dict[str, Metric]) -> dict[str, Metric]:
+    """Return the families of a registry.
+
+    Raises:
+        ConfigError: One has a name of ours.
+    """
+    taken = {family.name for family in ours.values()}
+    theirs = list(registry.collect())
+    if clash := sorted(family.name for family in theirs if family.name in taken):
+        raise ConfigError(f"a registry has metrics of aioinformer's names: {', '.join(clash)}. Rename them")
+    return {family.name: family for family in theirs}
+

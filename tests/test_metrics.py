@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from aioinformer.metrics import Histogram, Sample, exposition
+import sys
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from aioinformer import ConfigError
+from aioinformer.metrics import Histogram, Sample, SamplesCollector, exposition, render
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 
 
 def test_histogram_counts_values_below_each_bound() -> None:
@@ -25,7 +35,7 @@ def test_known_metrics_have_help_text() -> None:
     assert exposition([Sample("aioinformer_lists_total", "counter", {}, 2)]).splitlines() == [
         "# HELP aioinformer_lists_total Lists started.",
         "# TYPE aioinformer_lists_total counter",
-        "aioinformer_lists_total 2",
+        "aioinformer_lists_total 2.0",
     ]
 
 
@@ -39,14 +49,82 @@ def test_text_has_each_name_once_with_its_type() -> None:
         Sample("depth", "gauge", {"name": 'b "\\\n'}, 1234567890123456),
     ]
     assert exposition(samples).splitlines() == [
+        "# HELP leading ",
         "# TYPE leading gauge",
-        "leading 1",
+        "leading 1.0",
+        "# HELP depth ",
         "# TYPE depth gauge",
-        'depth{name="a"} 1',
-        'depth{name="b \\"\\\\\\n"} 1234567890123456',
+        'depth{name="a"} 1.0',
+        'depth{name="b \\"\\\\\\n"} 1.234567890123456e+15',
+        "# HELP seconds ",
         "# TYPE seconds histogram",
-        'seconds_bucket{name="a",le="0.5"} 1',
-        'seconds_bucket{name="a",le="+Inf"} 1',
+        'seconds_bucket{le="0.5",name="a"} 1.0',
+        'seconds_bucket{le="+Inf",name="a"} 1.0',
         'seconds_sum{name="a"} 0.25',
-        'seconds_count{name="a"} 1',
+        'seconds_count{name="a"} 1.0',
     ]
+
+
+def samples() -> list[Sample]:
+    histogram = Histogram((1.0, 2.5))
+    histogram.observe(2.0)
+    return [
+        Sample("changes", "gauge", {"feed": "pods"}, 3),
+        Sample("changes_total", "counter", {"feed": "pods"}, 7),
+        *histogram.samples("seconds", {"name": "a"}),
+    ]
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+def test_parsers_of_both_formats_read_the_same_values(accept: str) -> None:
+    body, content_type = render(samples(), accept=accept)
+    assert content_type.startswith("application/openmetrics-text" if accept else "text/plain; version=0.0.4")
+    families = (parse_openmetrics if accept else parse)(body.decode())
+    values = {
+        (line.name, line.labels.get("le")): line.value for family in families for line in family.samples
+    }
+    one = "1.0" if accept else "1"
+    assert values == {
+        ("changes", None): 3.0, ("changes_total", None): 7.0,
+        ("seconds_bucket", one): 0.0, ("seconds_bucket", "2.5"): 1.0, ("seconds_bucket", "+Inf"): 1.0,
+        ("seconds_sum", None): 2.0, ("seconds_count", None): 1.0,
+    }  # fmt: skip
+
+
+def test_a_registry_of_your_own_serves_samples_of_each_scrape() -> None:
+    registry, counted = CollectorRegistry(), [1.0]
+    registry.register(SamplesCollector(lambda: [Sample("lists_total", "counter", {}, counted[0])]))
+    assert registry.get_sample_value("lists_total") == 1.0
+    counted[0] = 2.0
+    assert registry.get_sample_value("lists_total") == 2.0
+
+
+class _Broken:
+    def collect(self) -> list[object]:
+        raise OSError("the meter is gone")
+
+
+def test_a_broken_registry_hides_no_other_metric() -> None:
+    own, errors = CollectorRegistry(), list[BaseException]()
+    Counter("published", "Published sites.", registry=own).inc()
+    body, _ = render(samples(), [_Broken(), own], on_error=errors.append)  # type: ignore[list-item]
+    assert "published_total 1.0" in body.decode()
+    assert 'changes{feed="pods"} 3.0' in body.decode()
+    assert str(errors[0]) == "the meter is gone"
+    with pytest.raises(OSError, match="the meter is gone"):
+        exposition(samples(), _Broken())  # type: ignore[arg-type]
+
+
+def test_a_registry_cannot_take_the_name_of_a_metric() -> None:
+    own = CollectorRegistry()
+    Counter("changes", "Mine.", registry=own)
+    with pytest.raises(ConfigError, match="aioinformer's names: changes"):
+        exposition(samples(), own)
+
+
+def test_without_prometheus_client_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ConfigError, match=r"pip install 'aioinformer\[metrics\]'"):
+        exposition(samples())
+    with pytest.raises(ConfigError, match=r"aioinformer\[metrics\]"):
+        SamplesCollector(samples)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import encodings.idna  # noqa: F401 -- the first look-up of a host imports it, which blocks the event loop
 import os
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import anyio
 from .._core.checks import require_seconds
 from .._core.loops import AsyncOnly
 from ..errors import ConfigError, DecodeError, shorten
+from ..metrics import Sample
 from ..objects.api_resources import APIResource
 from ..objects.excerpts import begins
 from ..objects.nesting import DECODE_ERRORS, decode_any
@@ -193,6 +195,12 @@ class Client(AsyncOnly):
     def discovery(self) -> Discovery:
         """Finds resources by name, such as ``"certificates.cert-manager.io"``, and remembers them for this client."""
         return Discovery(self, self._resources)  # kept here, it would be a reference cycle
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics of its requests, if its Transport counts them. See docs/observability.md."""
+        samples: Callable[[], Iterator[Sample]] | None = getattr(self._transport, "samples", None)
+        if samples is not None:
+            yield from samples()
 
     async def open(self) -> None:
         """Read the configuration.

@@ -9,18 +9,21 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ssl import SSLCertVerificationError
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from weakref import WeakSet
 
 import anyio
 
 from .._core.callables import require_plain
+from .._core.certificates import expiry_of
 from .._core.forks import Process, current_process, require_same_process
 from .._core.loops import require_running_loop
 from .._core.tasks import finish
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
+from ..metrics import CERTIFICATE_EXPIRY, Sample
 from .credentials import (
     TOKEN_FILE_PERIOD,
     Access,
@@ -36,6 +39,7 @@ from .error_mapping import (
     without_credentials,
 )
 from .libraries import Library, to_thread
+from .request_counts import NO_ANSWER, RequestCounts
 from .response import ResponseStream, encoding_of, error_of
 from .transport import JSON, READ_TIMEOUT, Change, HttpRequest, Query
 from .warning_headers import WarningHandler, report_warnings, warnings_of
@@ -85,6 +89,7 @@ class _Opened:
     sessions: Sessions
     renew_at: float
     expires: float
+    certificate_expires: float | None = None
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     @property
@@ -135,6 +140,7 @@ class LibraryTransport:
         self._closed = False
         self._loading: asyncio.Task[_Opened | ConfigError] | None = None
         self._waiters = 0
+        self._requests = RequestCounts()
 
     @property
     def server(self) -> str:
@@ -143,6 +149,12 @@ class LibraryTransport:
     @property
     def namespace(self) -> str:
         return self._opened.access.namespace if self._opened else "default"
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics of the requests, with client-go's names, and when the client certificate expires."""
+        yield from self._requests.samples(urlsplit(self.server).netloc)
+        if self._opened is not None and (expires := self._opened.certificate_expires) is not None:
+            yield Sample(CERTIFICATE_EXPIRY, "gauge", {"certificate": "client"}, expires)
 
     async def open(self) -> None:
         """Read the configuration. Reopens a closed transport.
@@ -228,10 +240,13 @@ class LibraryTransport:
     async def _ask_once(self, opened: _Opened, request: HttpRequest, deadline: _Deadline) -> ResponseStream:
         sessions = opened.sessions
         progress = sessions.begin()
+        method = "GET" if request.change is None else request.change.method
+        began = time.perf_counter()
         try:
             with deadline.enforce(progress.too_late):
                 response = await sessions.ask(request, opened.access, progress)
         except BaseException as error:
+            self._requests.record(method, NO_ANSWER, time.perf_counter() - began)
             from aiohttp import RedirectClientError  # already imported
 
             await sessions.release()
@@ -243,6 +258,7 @@ class LibraryTransport:
             if converted is None or converted is error:
                 raise
             raise converted from safe_cause(error)
+        self._requests.record(method, str(response.status), time.perf_counter() - began)
         body = ResponseStream(response, sessions, request.idle_timeout)
         if headers := response.headers.getall("Warning", ()):
             report_warnings(opened.server, warnings_of(headers), self._on_warning)
@@ -363,7 +379,7 @@ class LibraryTransport:
             with suppress(ConfigError):
                 stale.access.set_token(await to_thread(read_token, stale.access.token_file))
                 renew_at = self._wall() + TOKEN_FILE_PERIOD
-                return _Opened(stale.access, stale.identity, stale.sessions, renew_at, stale.access.expires)
+                return replace(stale, renew_at=renew_at, expires=stale.access.expires)
         access = await self._source.load(self._library, self._wall)
         try:
             return await self._open(access, stale)
@@ -379,10 +395,13 @@ class LibraryTransport:
         configuration = access.configuration
         check_url(configuration.host)
         proxy = proxy_for(configuration.host, configuration.proxy)
-        identity = b"" if access.api_client else await to_thread(_identity, access)
+        identity, certificate_expires = b"", None
+        if not access.api_client:
+            identity, certificate_expires = await to_thread(_identity, access)
+        times = (access.renew_at, access.expires, certificate_expires)
         if stale is not None and stale.identity == identity:
             # The server and the certificates are the same: keep the connections.
-            return _Opened(access, identity, stale.sessions, access.renew_at, access.expires)
+            return _Opened(access, identity, stale.sessions, *times)
         ssl_context = await to_thread(access.ssl_context)
         sessions = Sessions(configuration, ssl_context, proxy, keep=self._keep_connections)
         if proxy:
@@ -391,7 +410,7 @@ class LibraryTransport:
         self._sessions.add(sessions)
         if stale is not None:
             await stale.sessions.retire()
-        return _Opened(access, identity, sessions, access.renew_at, access.expires)
+        return _Opened(access, identity, sessions, *times)
 
 
 def _may_need_reload(error: ApiError | TransportError) -> bool:
@@ -417,12 +436,17 @@ async def _read(body: ResponseStream) -> bytes:
         await body.aclose()
 
 
-def _identity(access: Access) -> bytes:
-    """Return a digest of the server, the TLS files and the fixed headers: all but the token. Blocks."""
+def _identity(access: Access) -> tuple[bytes, float | None]:
+    """Return a digest of the server, the TLS files and the fixed headers: all but the token. Blocks.
+
+    It comes with the wall time at which the client certificate expires; None if there is none.
+    """
     configuration = access.configuration
     digest = hashlib.sha256(repr((access.headers, access.tls)).encode())
     names = ("host", "tls_server_name", "proxy")
     digest.update(repr([getattr(configuration, name, None) for name in names]).encode())
-    for content in access.tls.read():
+    contents = access.tls.read()
+    for content in contents:
         digest.update(hashlib.sha256(content).digest())
-    return digest.digest()
+    _, certificate, _ = contents
+    return digest.digest(), expiry_of(certificate)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
 from .._core.forks import FORKED
@@ -37,6 +37,9 @@ from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
 from .webhook_counts import WebhookCounts
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +88,11 @@ class Manager(Running):
             caches filled and queues changes.
         grace_period: Seconds that running reconciles may take to end. Cancelled ones may take ten more, and releasing
             the Lease takes requests. Kubernetes kills a pod after 30 seconds by default.
+        registry: A registry of prometheus-client with metrics of your own, for ``metrics``; None for none.
         **options: See ManagerOptions and ReflectorOptions; they apply to every informer.
+
+    Attributes:
+        registries: The registry.
 
     Raises:
         ConfigError: An argument is invalid.
@@ -98,6 +105,7 @@ class Manager(Running):
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
         grace_period: float = 20.0,
+        registry: Collector | None = None,
         **options: Unpack[ManagerOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
@@ -107,6 +115,8 @@ class Manager(Running):
         self._grace_period = grace_period
         self._controllers: list[Controller[Any]] = []
         self._webhooks: list[Iterable[WebhookCounts]] = []
+        self._reported: list[Callable[[], Iterable[Sample]]] = []
+        self.registries: tuple[Collector, ...] = () if registry is None else (registry,)
         self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: BaseException | None = None
@@ -457,13 +467,28 @@ class Manager(Running):
             yield from state.samples()
         for count in self._webhook_counts():
             yield from count.samples()
+        yield from self.client.samples()
+        for samples in self._reported:
+            yield from samples()
         if (leads := self._leads) is not None:
             lease = self._election.state.lease if isinstance(self._election, LeaderElector) else ""
             yield Sample("leader_election_master_status", "gauge", {"name": lease.rpartition("/")[2]}, leads)
 
     def metrics(self) -> str:
-        """Return all metrics in Prometheus' text format; serve them at ``/metrics`` as ``text/plain``."""
-        return exposition(self.samples())
+        """Return all metrics in Prometheus' text format, with those of the registry; serve them at ``/metrics``.
+
+        Raises:
+            ConfigError: prometheus-client is not installed.
+        """
+        return exposition(self.samples(), *self.registries)
+
+    def report(self, samples: Callable[[], Iterable[Sample]]) -> None:
+        """Add samples to the metrics.
+
+        Args:
+            samples: Returns them; called at each scrape.
+        """
+        self._reported.append(samples)
 
     def report_webhooks(self, counts: Iterable[WebhookCounts]) -> None:
         """Report webhooks in the metrics and states of this manager; ``operator.webhook_app(manager)`` calls it.

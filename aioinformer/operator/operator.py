@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, cast, overload
 
 from .._core.callables import require_arguments
 from .._core.checks import require_object_name
@@ -43,6 +43,7 @@ from .kinds import (
 )
 from .manager import Manager, ManagerOptions
 from .mistakes import Mistakes
+from .own_metrics import OwnMetrics
 from .protocols import LeaderElection
 from .requests import Request
 from .rights import ELECT, EVENTS, LEASES, Right, merge
@@ -51,6 +52,9 @@ from .webhooks import Reviewed, UserInfo, WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
 from .webhooks.review import Operation
 from .webhooks.trying import try_review
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Outcome)
@@ -120,6 +124,7 @@ class Operator(DeclaresWebhooks):
         self._declared: list[DeclaredController] = []
         self._lifespans: list[Lifespan] = []
         self._leading_lifespans: list[Lifespan] = []
+        self._own_metrics = OwnMetrics()
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
@@ -271,6 +276,19 @@ class Operator(DeclaresWebhooks):
         return function
 
     @property
+    def registry(self) -> CollectorRegistry:
+        """A registry of prometheus-client for metrics of your own, which ``/metrics`` serves with the others.
+
+        ::
+
+            SITES = Counter("websites_published", "Published websites.", registry=operator.registry)
+
+        Raises:
+            ConfigError: prometheus-client is not installed.
+        """
+        return self._own_metrics.registry
+
+    @property
     def resources(self) -> list[ResourceReference]:
         """The resources that it reconciles, owns, watches or uses, as they were declared."""
         return unique([*self._triggers, *(use.named for use in self._uses)])
@@ -373,6 +391,7 @@ class Operator(DeclaresWebhooks):
         """Return a manager without controllers, which reads the declared resources, and its context."""
         settings = self._settings(settings)
         recorder = EventRecorder(client, self.name) if self.events else None
+        options["registry"] = self._own_metrics
         manager = _OperatorManager(
             client, recorder, self._lifespans, self._leading_lifespans, namespace=namespace, **options
         )

@@ -188,7 +188,7 @@ class _Process:
 
     def _webhook_server(self, operator: Operator, manager: Manager) -> WebhookServer:
         options = self._options
-        return WebhookServer(
+        server = WebhookServer(
             operator.webhook_app(manager),
             port=options.webhook_port,
             cert=options.tls_cert or "",
@@ -196,6 +196,8 @@ class _Process:
             host=self._host,
             drain=0.0,  # the seconds count from the signal
         )
+        manager.report(server.samples)
+        return server
 
     def _describe_webhook_address(self) -> Reached:
         """Return how the API server reaches the webhooks, by their Service or on this machine; nothing by default.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic
@@ -67,7 +68,13 @@ class WebhookCounts:
     timed_out: int = 0
     unconverted: int = 0
     seconds: Histogram = field(default_factory=lambda: Histogram(SECONDS))
+    codes: Counter[int] = field(default_factory=Counter)
     _error: tuple[str, float] | None = None
+
+    def record_end(self, status: int, seconds: float) -> None:
+        """Count a call that ended with an HTTP status, after a time."""
+        self.codes[status] += 1
+        self.seconds.observe(seconds)
 
     def record_failure(self, why: str, *, timed_out: bool = False) -> None:
         """Count a call that failed or took too long."""
@@ -98,6 +105,10 @@ class WebhookCounts:
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics; the names that controller-runtime has are its own."""
         labels = {"webhook": self.path, "operation": self.operation}
+        for code, count in tuple(self.codes.items()):
+            yield Sample(
+                "controller_runtime_webhook_requests_total", "counter", {**labels, "code": str(code)}, count
+            )
         for result in ("allowed", "denied", "failed", "timed_out"):
             yield Sample(
                 "aioinformer_webhook_reviews_total",

@@ -30,8 +30,11 @@ def setup(app: web.Application, informers: WebInformers, *, prefix: str = "") ->
         informers.end_streams()
 
     async def probe(request: web.Request) -> web.Response:
-        status, text = informers.answer(request.path.rpartition("/")[2])
-        return web.Response(status=status, text=text, headers={"Cache-Control": "no-store"})
+        status, body, content_type = informers.respond(
+            request.path.rpartition("/")[2], request.headers.get("Accept", "")
+        )
+        headers = {"Cache-Control": "no-store", "Content-Type": content_type}
+        return web.Response(status=status, body=body, headers=headers)
 
     app.cleanup_ctx.append(informers.lifespan)
     app.on_shutdown.append(end_streams)

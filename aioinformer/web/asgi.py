@@ -115,15 +115,18 @@ class Probes:
         if scope["type"] != "http":
             await _close(send, BAD_DATA, "use HTTP")
             return
-        status, text = self._informers.answer(scope["path"].rstrip("/").rpartition("/")[2])
-        await respond(send, status, text, is_head=scope["method"] == "HEAD")
+        accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+        name = scope["path"].rstrip("/").rpartition("/")[2]
+        status, body, content_type = self._informers.respond(name, accept)
+        headers = [(b"content-type", content_type.encode()), (b"cache-control", b"no-store")]
+        await respond(send, status, body, headers, is_head=scope["method"] == "HEAD")
 
 
 async def respond(
-    send: Send, status: int, text: str, headers: Headers = TEXT, *, is_head: bool = False
+    send: Send, status: int, text: str | bytes, headers: Headers = TEXT, *, is_head: bool = False
 ) -> None:
     """Send a short text as the whole response."""
-    body = text.encode()
+    body = text.encode() if isinstance(text, str) else text
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": b"" if is_head else body})

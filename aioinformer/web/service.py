@@ -11,7 +11,7 @@ from ..client import Client
 from ..errors import AlreadyStartedError, ConfigError, InformerError
 from ..informer import Health, SharedIndexInformer, SharedInformerFactory
 from ..informer.factory import InformerOptions
-from ..metrics import Sample, exposition
+from ..metrics import Sample, render
 from ..objects.api_resources import APIResource
 from ..objects.kube_object import KubeObject
 from ..store import Lister
@@ -21,6 +21,7 @@ from .stopping import calling_at_stop
 
 T = TypeVar("T")
 
+TEXT = "text/plain; charset=utf-8"
 NOT_STARTED = "has not started: pass lifespan=informers.lifespan to the application"
 
 
@@ -238,12 +239,25 @@ class WebInformers:
 
     def answer(self, name: str) -> tuple[int, str]:
         """Return status and text for a probe: ``"readyz"``, ``"livez"`` or ``"metrics"``."""
+        status, body, _ = self.respond(name)
+        return status, body.decode()
+
+    def respond(self, name: str, accept: str = "") -> tuple[int, bytes, str]:
+        """Return status, body and Content-Type for a probe.
+
+        Args:
+            name: ``"readyz"``, ``"livez"`` or ``"metrics"``.
+            accept: The request's Accept header, by which Prometheus chooses a format.
+        """
         if name == "metrics":
-            return 200, exposition(self.samples())
+            try:
+                return 200, *render(self.samples(), accept=accept)
+            except ConfigError as error:  # prometheus-client is not installed
+                return 501, str(error).encode(), TEXT
         if name not in ("readyz", "livez"):
-            return 404, "there are readyz, livez and metrics"
+            return 404, b"there are readyz, livez and metrics", TEXT
         health = self.ready() if name == "readyz" else self.healthy()
-        return 200 if health else 503, str(health)
+        return 200 if health else 503, str(health).encode(), TEXT
 
     def _forget(self) -> None:
         self._factory = None

@@ -241,9 +241,9 @@ class TestLifecycle:
         assert secrets.has_synced()
         for line in (
             "# TYPE aioinformer_objects gauge",
-            'aioinformer_objects{informer="pods"} 1',
-            'aioinformer_synced{informer="secrets"} 1',
-            'aioinformer_lists_total{informer="pods",reflector="pods"} 1',
+            'aioinformer_objects{informer="pods"} 1.0',
+            'aioinformer_synced{informer="secrets"} 1.0',
+            'aioinformer_lists_total{informer="pods",reflector="pods"} 1.0',
             "# TYPE aioinformer_handler_depth gauge",
         ):
             assert lines.count(line) == 1, lines
@@ -262,8 +262,8 @@ class TestLifecycle:
         assert [line for line in lines if "aioinformer_objects" in line] == [
             "# HELP aioinformer_objects Objects in the cache.",
             "# TYPE aioinformer_objects gauge",
-            'aioinformer_objects{cluster="east",informer="pods"} 1',
-            'aioinformer_objects{cluster="west",informer="pods"} 1',
+            'aioinformer_objects{cluster="east",informer="pods"} 1.0',
+            'aioinformer_objects{cluster="west",informer="pods"} 1.0',
         ]
 
     @virtual_time
@@ -327,8 +327,8 @@ class TestLifecycle:
             'reflector="pods in blue with a=b"}',
         ]
         assert [line for line in lines if "handler_depth" in line] == [
-            'aioinformer_handler_depth{informer="pods",handler="a follower (2)"}',
-            'aioinformer_handler_depth{informer="pods",handler="a follower (3)"}',
+            'aioinformer_handler_depth{handler="a follower (2)",informer="pods"}',
+            'aioinformer_handler_depth{handler="a follower (3)",informer="pods"}',
         ]
 
     @virtual_time

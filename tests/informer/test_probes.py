@@ -104,7 +104,7 @@ async def test_forbidden_watch_is_not_ready_with_reason(world: Simulation) -> No
         assert "pods cannot watch: polling by list: " in str(factory.ready())
         assert "cannot watch: polling by list" in str(pods.state)
         assert (
-            'failed_watches_total{informer="pods",reflector="pods",reason="Forbidden"}' in factory.metrics()
+            'failed_watches_total{informer="pods",reason="Forbidden",reflector="pods"}' in factory.metrics()
         )
         assert factory.healthy()
         rule.remove()

@@ -410,15 +410,15 @@ class TestState:
             )
             metrics = manager.metrics().splitlines()
             for line in (
-                'controller_runtime_reconcile_total{controller="tests",result="requeue_after"} 1',
-                'controller_runtime_max_concurrent_reconciles{controller="tests"} 1',
+                'controller_runtime_reconcile_total{controller="tests",result="requeue_after"} 1.0',
+                'controller_runtime_max_concurrent_reconciles{controller="tests"} 1.0',
                 "# TYPE controller_runtime_reconcile_time_seconds histogram",
-                'controller_runtime_reconcile_time_seconds_count{controller="tests"} 1',
-                'workqueue_adds_total{controller="tests",name="tests"} 1',
-                'workqueue_depth{controller="tests",name="tests"} 0',
-                'workqueue_retries_total{controller="tests",name="tests"} 1',
-                'aioinformer_synced{informer="configmaps"} 1',
-                'aioinformer_objects{informer="configmaps"} 1',
+                'controller_runtime_reconcile_time_seconds_count{controller="tests"} 1.0',
+                'workqueue_adds_total{controller="tests",name="tests"} 1.0',
+                'workqueue_depth{controller="tests",name="tests"} 0.0',
+                'workqueue_retries_total{controller="tests",name="tests"} 1.0',
+                'aioinformer_synced{informer="configmaps"} 1.0',
+                'aioinformer_objects{informer="configmaps"} 1.0',
             ):
                 assert line in metrics
             assert all(line.count("# TYPE") == 0 or metrics.count(line) == 1 for line in metrics)

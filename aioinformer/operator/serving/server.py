@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib.resources import files
@@ -16,19 +16,20 @@ import msgspec
 from aiohttp import web
 
 from ..._core.bounded_server import Body, BoundedServer
+from ..._core.cancellation import maybe_await
 from ..._core.checks import require_count
 from ...errors import ConfigError
 from ...informer import Health
+from .loop_lag import LoopLag
+from .scrapes import Scrapes
 from .snapshot import LISTED, MOST_LISTED, Debug, shorten
-
-METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 MOST_CONNECTIONS = 100
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of answers that clients have not read yet."""
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
-_Page = Callable[[web.BaseRequest], web.Response]
+_Page = Callable[[web.BaseRequest], Awaitable[web.Response] | web.Response]
 
 _POLICY = (
     "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -53,7 +54,7 @@ class Serving:
             conversion by these webhooks, which are called in ready pods only.
 
     Raises:
-        ConfigError: A port is invalid. Entering raises one if a port is in use.
+        ConfigError: A port is invalid, or prometheus-client is not installed. Entering raises one if a port is in use.
     """
 
     def __init__(
@@ -76,6 +77,8 @@ class Serving:
         self._debug_hosts = {name.lower() for name in debug_hosts}
         self._serves_webhooks = webhooks
         self._page = files(__name__.rpartition(".")[0]).joinpath("debug.html").read_bytes()
+        self._scrapes = Scrapes(debug.manager) if metrics_port else None
+        self._lag = LoopLag()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -89,6 +92,9 @@ class Serving:
                 {"/healthz": self._healthz, "/readyz": self._readyz}
             )
         async with AsyncExitStack() as starting:
+            if self._metrics_port:
+                starting.enter_context(self._lag)
+                self._debug.manager.report(self._lag.samples)
             for port, its in pages.items():
                 server = BoundedServer(
                     partial(self._serve, its),
@@ -119,7 +125,7 @@ class Serving:
             return web.Response(
                 status=405, text=f"{request.path} answers GET only\n", headers={"Allow": "GET, HEAD"}
             )
-        return page(request)
+        return await maybe_await(page(request))
 
     def _healthz(self, request: web.BaseRequest) -> web.Response:
         return _answer(self._debug.manager.healthy())
@@ -131,9 +137,10 @@ class Serving:
         accepting = manager.accepting()
         return _answer(accepting, manager.ready().reasons if accepting else ())
 
-    def _metrics(self, request: web.BaseRequest) -> web.Response:
-        text = self._debug.manager.metrics()
-        return web.Response(body=text.encode(), headers={"Content-Type": METRICS})
+    async def _metrics(self, request: web.BaseRequest) -> web.Response:
+        assert self._scrapes is not None
+        body, content_type = await self._scrapes.answer(request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
 
     def _debug_page(self, request: web.BaseRequest) -> web.Response:
         if refusal := self._refusal(request):

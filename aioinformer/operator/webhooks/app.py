@@ -175,15 +175,18 @@ class WebhookApp:
         if isinstance(answer, Answer):
             counts = self._counts_of(path, "")
             counts.record_failure(answer.body.decode().strip())
-            counts.seconds.observe(monotonic() - began)
+            counts.record_end(answer.status, monotonic() - began)
             return answer
         counts = self._counts_of(path, getattr(answer, "operation", CONVERT))
         counts.running += 1
+        status = 500
         try:
-            return await self._handle(endpoint, answer, deadline, end, counts)
+            reply = await self._handle(endpoint, answer, deadline, end, counts)
+            status = reply.status
+            return reply
         finally:
             counts.running -= 1
-            counts.seconds.observe(monotonic() - began)
+            counts.record_end(status, monotonic() - began)
 
     async def _review(
         self, endpoint: _Endpoint, method: str, content_type: str, chunks: AsyncIterator[bytes]

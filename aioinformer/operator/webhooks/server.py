@@ -7,6 +7,7 @@ import logging
 import os
 import ssl
 import stat
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,8 +16,10 @@ from typing import Self
 from aiohttp import web
 
 from ..._core.bounded_server import Body, BoundedServer
+from ..._core.certificates import expiry_of
 from ..._core.tasks import finish
 from ...errors import ConfigError
+from ...metrics import CERTIFICATE_EXPIRY, Sample
 from .app import LARGEST_CONVERSION, WebhookApp
 
 logger = logging.getLogger(__name__)
@@ -95,6 +98,10 @@ class WebhookServer:
         finally:
             await self._stack.aclose()
 
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics of the certificate."""
+        return self._certificate.samples()
+
     async def _serve(self, request: web.BaseRequest, body: Body) -> web.Response:
         answer = await self._app.answer(
             request.method,
@@ -127,6 +134,7 @@ class _Certificate:
         self._seen: list[tuple[int, int, int]] = []
         self._is_broken = False
         self._warned = self._pem = ""
+        self._reads = self._failed_reads = 0
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
     def load(self) -> None:
@@ -135,6 +143,7 @@ class _Certificate:
         Raises:
             ConfigError: They are no certificate and key.
         """
+        self._reads += 1
         try:
             seen = self._times()
             pem = Path(self._cert).read_text("ascii", "ignore")  # comments may be in any language
@@ -142,6 +151,7 @@ class _Certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self._cert, self._key)
         except (OSError, ValueError) as error:  # SSLError is an OSError
+            self._failed_reads += 1
             raise ConfigError(
                 f"the TLS certificate {self._cert} with the key {self._key} cannot be used: "
                 f"{getattr(error, 'strerror', None) or error}"
@@ -180,6 +190,13 @@ class _Certificate:
             return
         self._is_broken = False
         logger.info("the TLS certificate %s has changed: new connections get the new one", self._cert)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the metrics; the names that controller-runtime has are its own."""
+        yield Sample("certwatcher_read_certificate_total", "counter", {}, self._reads)
+        yield Sample("certwatcher_read_certificate_errors_total", "counter", {}, self._failed_reads)
+        if (expires := expiry_of(self._pem.encode())) is not None:
+            yield Sample(CERTIFICATE_EXPIRY, "gauge", {"certificate": "webhook"}, expires)
 
     def _times(self) -> list[tuple[int, int, int]]:
         return [

@@ -60,12 +60,15 @@ async def test_answers_are_counted_by_operation_and_result() -> None:
         assert (updated.allowed, updated.calls, updated.last_error) == (1, 1, None)
         assert (garbage.operation, garbage.failed) == ("", 1)
         text = manager.metrics()
-    labels = f'webhook="{PATH}",operation="CREATE"'
+    labels = f'operation="CREATE",result="{{}}",webhook="{PATH}"'
     for result in ("allowed", "denied", "failed", "timed_out"):
-        assert f'aioinformer_webhook_reviews_total{{{labels},result="{result}"}} 1\n' in text
-    assert f"controller_runtime_webhook_requests_in_flight{{{labels}}} 0\n" in text
-    assert f'controller_runtime_webhook_latency_seconds_bucket{{{labels},le="+Inf"}} 4\n' in text
-    assert f'controller_runtime_webhook_latency_seconds_bucket{{{labels},le="0.5"}} 3\n' in text
+        assert f"aioinformer_webhook_reviews_total{{{labels.format(result)}}} 1.0\n" in text
+    labels = f'operation="CREATE",webhook="{PATH}"'
+    assert f"controller_runtime_webhook_requests_in_flight{{{labels}}} 0.0\n" in text
+    assert f'controller_runtime_webhook_requests_total{{code="200",{labels}}} 2.0\n' in text
+    assert f'controller_runtime_webhook_requests_total{{code="500",{labels}}} 2.0\n' in text
+    assert f'controller_runtime_webhook_latency_seconds_bucket{{le="+Inf",{labels}}} 4.0\n' in text
+    assert f'controller_runtime_webhook_latency_seconds_bucket{{le="0.5",{labels}}} 3.0\n' in text
 
 
 async def test_cancelled_requests_are_no_longer_running() -> None:
