@@ -225,7 +225,7 @@ def render(
             if on_error is None or not isinstance(error, Exception):
                 raise
             on_error(error)
-    return encode(_Families(families.values())), content_type  # type: ignore[arg-type]
+    return encode(_Families(families.values())), content_type
 
 
 def new_registry() -> CollectorRegistry:
@@ -268,6 +268,7 @@ def _families(samples: Iterable[Sample], *, is_canonical: bool = False) -> dict[
     from prometheus_client.samples import Sample as Line
     from prometheus_client.utils import floatToGoString
 
+    canonical: Callable[[str], str] = floatToGoString
     types: dict[str, Callable[[str, str], Metric]] = {
         "counter": CounterMetricFamily,
         "gauge": GaugeMetricFamily,
@@ -277,12 +278,14 @@ def _families(samples: Iterable[Sample], *, is_canonical: bool = False) -> dict[
     families: dict[str, Metric] = {}
     for name, kind, labels, value, suffix in samples:
         if is_canonical and kind == "counter" and name.removesuffix("_total") in families:
-            kind = "unknown"  # OpenMetrics wants other names of a gauge and a counter, such as a feed's changes
+            kind = (
+                "unknown"  # OpenMetrics wants other names of a gauge and a counter, such as a feed's changes
+            )
         family = families.get(name)
         if family is None:
             family = families[name] = types[kind](name, MEANINGS.get(name, ""))
         if is_canonical and "le" in labels:
-            labels = {**labels, "le": floatToGoString(labels["le"])}
+            labels = {**labels, "le": canonical(labels["le"])}
         full_name = f"{family.name}_total" if kind == "counter" else f"{name}{suffix}"
         family.samples.append(Line(full_name, labels, value))
     return families
@@ -299,4 +302,3 @@ def _families_of(registry: Collector, ours: dict[str, Metric]) -> dict[str, Metr
     if clash := sorted(family.name for family in theirs if family.name in taken):
         raise ConfigError(f"a registry has metrics of aioinformer's names: {', '.join(clash)}. Rename them")
     return {family.name: family for family in theirs}
-

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from .log_fields import FIELDS
+
 FIRST = 10
 """Failures of each error type that get a log line of their own."""
 MOST_TYPES = 16
@@ -53,7 +55,8 @@ class FailureLog:
         logged = self._logged.get(type(error), 0)
         if logged < FIRST and (logged or len(self._logged) < MOST_TYPES):
             self._logged[type(error)] = logged + 1
-            self._logger.log(level, line, *values, exc_info=traceback, stacklevel=2)
+            fields = {FIELDS: {"error_type": type(error).__name__}}
+            self._logger.log(level, line, *values, exc_info=traceback, stacklevel=2, extra=fields)
         else:
             self._count += 1
             self._level = max(level, self._level)

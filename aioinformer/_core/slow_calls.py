@@ -13,7 +13,7 @@ SLOW_CALL = 0.1
 WARN_EVERY = 10.0
 """Seconds between warnings about one function."""
 ADVICE = "run blocking work in a thread, such as with aioinformer.operator.in_thread"
-"""What to do about a function that blocks the event loop."""
+"""What to do about a function that blocks the event loop. It is said once for each function."""
 
 
 class StepTimer:
@@ -66,10 +66,10 @@ class SlowCalls:
             fast functions pay nothing.
     """
 
-    __slots__ = ("_logger", "_name", "_next_warning", "times_steps")
+    __slots__ = ("_has_advised", "_logger", "_name", "_next_warning", "times_steps")
 
     def __init__(self, name: str, logger: logging.Logger) -> None:
-        self.times_steps = False
+        self.times_steps = self._has_advised = False
         self._name = name
         self._logger = logger
         self._next_warning = 0.0
@@ -91,14 +91,16 @@ class SlowCalls:
             blocked = call.longest if isinstance(call, StepTimer) else 0.0
             self.times_steps = True
         if blocked > SLOW_CALL:
-            self.warn(
-                f"blocked the event loop for {blocked * 1000:.0f} ms on {key}, with {waiting} waiting; {ADVICE}"
-            )
+            text = f"blocked the event loop for {blocked * 1000:.0f} ms on {key}, with {waiting} waiting"
+            if self.warn(text if self._has_advised else f"{text}; {ADVICE}"):
+                self._has_advised = True
         return blocked > SLOW_CALL
 
-    def warn(self, what: str) -> None:
-        """Log a warning about the function, at most every WARN_EVERY seconds."""
+    def warn(self, what: str) -> bool:
+        """Log a warning about the function, at most every WARN_EVERY seconds; return whether it was logged."""
         now = perf_counter()
-        if now >= self._next_warning:
-            self._next_warning = now + WARN_EVERY
-            self._logger.warning("%s %s", self._name, what)
+        if now < self._next_warning:
+            return False
+        self._next_warning = now + WARN_EVERY
+        self._logger.warning("%s %s", self._name, what)
+        return True

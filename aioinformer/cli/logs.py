@@ -9,7 +9,11 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from typing import Any
 
+from .._core.log_fields import FIELDS, log_fields
 from .output import LogLines, one_json_line, print_error
+
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
+"""Attributes of each record."""
 
 
 class JsonLog(logging.Handler):
@@ -28,9 +32,20 @@ class JsonLog(logging.Handler):
             if record.stack_info:
                 line["stack"] = record.stack_info
             # The standard library's encoder takes any str: file names may hold lone surrogates.
-            print_error(one_json_line(json.dumps(line, ensure_ascii=False)))
+            line |= {name: value for name, value in _fields_of(record).items() if name not in line}
+            print_error(one_json_line(json.dumps(line, ensure_ascii=False, default=repr)))
         except Exception:
             self.handleError(record)
+
+
+def _fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """Return what a record says beside its message: of the reconcile that logged it, and by ``extra``."""
+    fields = log_fields()
+    if record.exc_info and record.exc_info[0] is not None:
+        fields["error_type"] = record.exc_info[0].__name__
+    extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    given = extra.pop(FIELDS, None)
+    return fields | extra | (given if isinstance(given, dict) else {})
 
 
 def _message_of(record: logging.LogRecord) -> str:

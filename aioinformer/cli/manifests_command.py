@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -110,6 +111,24 @@ def manifests_command(
     pod_monitor: Annotated[
         bool, typer.Option("--pod-monitor", help="Also print a PodMonitor, for the Prometheus Operator.")
     ] = False,
+    metrics_auth: Annotated[
+        bool,
+        typer.Option(
+            "--metrics-auth", help="The metrics ask for a token, as by aioinformer run --metrics-auth."
+        ),
+    ] = False,
+    service_monitor: Annotated[
+        bool,
+        typer.Option("--service-monitor", help="Add a ServiceMonitor, a kind of the Prometheus operator."),
+    ] = False,
+    dashboard: Annotated[
+        Path | None,
+        typer.Option(
+            "--dashboard",
+            metavar="FILE",
+            help="Also write a Grafana dashboard of the metrics into this file.",
+        ),
+    ] = None,
 ) -> None:
     """Print what installs an operator: its CustomResourceDefinitions, its rights and its Deployment."""
     from ..operator import Operator  # these need longer than other commands
@@ -145,6 +164,8 @@ def manifests_command(
             mounts=tuple(map(parse_mount, mount or ())),
             network_policy=network_policy,
             pod_monitor=pod_monitor,
+            metrics_auth=metrics_auth,
+            service_monitor=service_monitor,
         )
         if folder is not None:
             written = write_kustomization(manifests(operator, installation), folder)
@@ -157,10 +178,22 @@ def manifests_command(
             )
         if folder is None and helm is None:
             write(to_yaml(manifests(operator, installation)))
+        if dashboard is not None:
+            _write_dashboard(operator.name, dashboard)
         if missing := missing_variables(operator, installation):
             print_error(
                 f"the Deployment needs values, by --set or --set-from, or in your overlay: {', '.join(missing)}"
             )
+
+
+def _write_dashboard(name: str, path: Path) -> None:
+    from ..operator.manifests import make_dashboard
+
+    try:
+        path.write_text(json.dumps(make_dashboard(name), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--dashboard: {path}: {error.strerror}") from error
+    print_error(f"wrote a Grafana dashboard: {path}")
 
 
 def _read(path: Path) -> bytes:

@@ -17,6 +17,7 @@ import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 
+from .._core.log_fields import FIELDS
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError, DecodeError
 from ..objects.kube_object import KubeObject
@@ -107,12 +108,20 @@ class LogLines(logging.Handler):
         try:
             text = self.format(record)
             head = (self.formatter or logging.Formatter()).formatMessage(record)
-            print_error(head)
+            print_error(f"{head}{_about(record)}")
             for line in text.removeprefix(head).splitlines():
                 if line:
                     print_error(f"  {line}")
         except Exception:
             self.handleError(record)
+
+
+def _about(record: logging.LogRecord) -> str:
+    """Return the object that a message of ``context.logger`` is about: ``" [websites default/a]"``."""
+    fields = getattr(record, FIELDS, None) or {}
+    if "controller" not in fields:
+        return ""
+    return f" [{fields['controller']} {'/'.join(filter(None, (fields['namespace'], fields['name'])))}]"
 
 
 def replace_unencodable() -> None:

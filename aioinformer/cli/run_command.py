@@ -65,6 +65,13 @@ def run_command(
         int,
         typer.Option("--metrics-port", min=0, max=65535, help="For /metrics and /debug; 0 for none."),
     ] = 8080,
+    metrics_auth: Annotated[
+        bool,
+        typer.Option(
+            "--metrics-auth",
+            help="Ask for a token whose user may get /metrics and /debug.json in the cluster.",
+        ),
+    ] = False,
     probe_port: Annotated[
         int,
         typer.Option("--probe-port", min=0, max=65535, help="For /healthz and /readyz; 0 for none."),
@@ -181,6 +188,7 @@ def run_command(
         leader_elect=leader_elect,
         lease_namespace=lease_namespace,
         metrics_port=metrics_port,
+        metrics_auth=metrics_auth,
         probe_port=probe_port,
         webhook_port=webhook_port,
         tls_cert=tls_cert,
@@ -253,6 +261,7 @@ def _run_dev(options: RunOptions, *, uvloop: bool, log_format: LogFormat, verbos
         *(f"--debug-host={name}" for name in options.debug_hosts),
         *([f"--grace-period={options.grace_period}"] if options.grace_period is not None else []),
         *(["--leader-elect"] if options.leader_elect else []),
+        *(["--metrics-auth"] if options.metrics_auth else []),
         *(["--trace"] if options.trace else []),
         *(["--uvloop"] if uvloop else []),
         *(["--verbose"] if verbose else []),

@@ -40,6 +40,4 @@ class RequestCounts:
             labels = {"code": code, "host": host, "method": method}
             yield Sample("rest_client_requests_total", "counter", labels, count)
         for method, seconds in tuple(self._seconds.items()):
-            yield from seconds.samples(
-                "rest_client_request_duration_seconds", {"host": host, "verb": method}
-            )
+            yield from seconds.samples("rest_client_request_duration_seconds", {"host": host, "verb": method})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .._core.cancellation import maybe_await
@@ -12,6 +13,7 @@ from .._core.coop import Budget
 from ..client.client import Client
 from ..client.error_mapping import name_request
 from ..client.lookup import ResourceName, look_up
+from ..client.request_spans import request_span
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError, DecodeError
 from ..objects.decoders import FromBytes
@@ -208,7 +210,11 @@ class ResourceListWatch(ListWatch):
         """
         options = self._resource.with_selectors(options)
         metadata_only = self._resource.metadata_only
-        with self._resource.explain_errors(), name_request(request_text("list", self.description, options)):
+        with (
+            self._span("list", is_current=False),
+            self._resource.explain_errors(),
+            name_request(request_text("list", self.description, options)),
+        ):
             body = await self.client.stream(
                 self._resource.path,
                 query_of(options),
@@ -241,7 +247,7 @@ class ResourceListWatch(ListWatch):
         """Open a watch: a stream of lists of events. Close it with ``aclose``."""
         options = self._resource.with_selectors(options)
         request = request_text("watch", self.description, options)
-        with self._resource.explain_errors(), name_request(request):
+        with self._span("watch"), self._resource.explain_errors(), name_request(request):
             body = await self.client.stream(
                 self._resource.path,
                 query_of(options, watch=True),
@@ -249,6 +255,12 @@ class ResourceListWatch(ListWatch):
             )
         events = EventStream(body, self._longest_object, request)
         return PartialStream(events) if self._resource.metadata_only else events
+
+    def _span(self, verb: str, *, is_current: bool = True) -> AbstractContextManager[object]:
+        resource = self._resource
+        return request_span(
+            verb, resource.api_version, resource.plural, resource.namespace or "", is_current=is_current
+        )
 
     def _splitter_for(
         self, first_chunk: bytes, read_item: FromBytes | None

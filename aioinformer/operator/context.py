@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar, overload
 
 import anyio
 
+from .._core.log_fields import WorkLogger
 from ..client import Client
 from ..client.lookup import resource_of as api_resource_of
 from ..errors import ConfigError
@@ -48,6 +50,8 @@ class Context:
         namespace: The only namespace that it works in; None for all or several.
         namespaces: The namespaces that it works in; ``()`` for all.
         client: Sends requests to the API server. ``client.namespace`` is the namespace of the pod.
+        logger: Logs with the operator's name. In a reconcile, records have its controller, namespace, name, uid,
+            attempt and duration, in ``record.fields`` and as fields of ``--log-format=json``.
 
     Raises:
         ConfigError: An index is invalid, or two Kinds of one resource have an index of the same name.
@@ -70,6 +74,7 @@ class Context:
         self.namespace = several[0] if len(several) == 1 else None
         self.namespaces = several
         self.client: Client = manager.client
+        self.logger = WorkLogger(logging.getLogger(name), {})
         self._recorder = recorder
         self._provided = [] if settings is None else [settings]
         self._cached: dict[CacheKey, CachedResource[Any]] = {}

@@ -11,7 +11,9 @@ from typing import Any, Generic, TypeVar, Unpack
 from .._core.cancellation import maybe_await
 from .._core.checks import require_options
 from .._core.tasks import wait_ended
+from ..client.request_spans import kind_of
 from ..errors import (
+    AioInformerError,
     AlreadyStartedError,
     ConfigError,
     DecodeError,
@@ -21,8 +23,11 @@ from ..errors import (
     UndecodableError,
 )
 from ..informer import Registration, SharedIndexInformer
+from ..listwatch.list_watch import ResourceListWatch
 from ..metrics import Sample, labelled
+from ..objects.api_resources import APIResource
 from ..objects.decoders import decoder_of
+from ..objects.keys import uid_of
 from ..objects.kube_object import KubeObject
 from ..objects.nested_encoding import encode_nested
 from ..objects.undecodable import UndecodableObject
@@ -118,7 +123,15 @@ class Controller(Generic[T]):
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
         self._sources = [SourceTrigger(source) for source in options.get("sources", ())]
-        self._workers = Workers(name, self._queue, self._reconcile, options, self._is_gone)
+        self._workers = Workers(
+            name,
+            self._queue,
+            self._reconcile,
+            options,
+            self._is_gone,
+            uid_of=self._uid_of,
+            kind=self._find_kind(),
+        )
         self._own = own
         own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False
@@ -297,6 +310,23 @@ class Controller(Generic[T]):
 
     def _is_gone(self, key: str) -> bool:
         return key not in self._store
+
+    def _uid_of(self, key: str) -> str:
+        try:
+            obj: Any = self._store.find_any(key)
+            return "" if obj is None else uid_of(obj)
+        except AioInformerError:  # an object that cannot be read has none
+            return ""
+
+    def _find_kind(self) -> str:
+        """Return the kind of the objects; ``""`` if it is not known."""
+        for list_watch in self.informer.list_watches.values():
+            if isinstance(list_watch, ResourceListWatch):
+                resource = list_watch.resource
+                if kind := kind_of(resource.api_version, resource.plural):
+                    return kind
+        declared = getattr(getattr(self.informer.object_type, "__declaration__", None), "resource", None)
+        return declared.kind if isinstance(declared, APIResource) else ""
 
     def _reconcile(self, key: str) -> object:
         """Reconcile the object of a key. Returns a Result, None, or an awaitable of either."""

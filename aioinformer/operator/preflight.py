@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from .._core.tasks import gather
 from ..client import Client
-from ..client.transport import Change
 from ..errors import AioInformerError, ApiError, ConfigError, message_of
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
-from ..objects.nesting import reader_of
 from .definitions import differences
 from .kinds import ResourceReference, base_of, resource_named
 from .manager import Manager
 from .operator import Operator
-from .rights import ELECT, LEASES, Right, merge
+from .reviews import AUTHENTICATION, AUTHORIZATION, TIMEOUT, review
+from .rights import ELECT, LEASES, REVIEW_TOKENS, Right, merge
 from .run_options import RunOptions
 from .webhook_registration import registration_rights
 
 logger = logging.getLogger(__name__)
-
-TIMEOUT = 10.0
-"""Seconds for each answer."""
 
 
 async def check(operator: Operator | None, options: RunOptions, manager: Manager) -> None:
@@ -92,6 +88,8 @@ class Needed(NamedTuple):
 
 
 def _list_needed(operator: Operator | None, options: RunOptions, manager: Manager) -> Iterator[Needed]:
+    if options.metrics_auth:
+        yield from map(Needed, REVIEW_TOKENS)
     if operator is None:
         for collection in _collections_of(manager):
             right = Right(collection.group, collection.plural, bool(collection.namespace), ("list", "watch"))
@@ -142,7 +140,7 @@ async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Neede
 async def _user_of(client: Client) -> str:
     """Return how the server calls this client's user; ``"this user"`` if it does not say."""
     try:
-        status = await _review(client, "authentication.k8s.io/v1", "SelfSubjectReview")
+        status = await review(client, AUTHENTICATION, "SelfSubjectReview")
     except ApiError:
         return "this user"
     return str(status.get("userInfo", {}).get("username") or "this user")
@@ -201,22 +199,8 @@ async def _is_allowed(client: Client, needed: Needed, verb: str) -> bool:
         "subresource": right.subresource,
     }
     spec = {"resourceAttributes": wanted}
-    status = await _review(client, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec=spec)
+    status = await review(client, AUTHORIZATION, "SelfSubjectAccessReview", spec=spec)
     return bool(status.get("allowed"))
-
-
-class _Review(msgspec.Struct):
-    status: dict[str, Any] | None = None
-
-
-_read_review = reader_of(_Review)
-
-
-async def _review(client: Client, api_version: str, kind: str, **fields: object) -> dict[str, Any]:
-    """Return the status of a review that the server makes."""
-    review = Change("POST", msgspec.json.encode({"apiVersion": api_version, "kind": kind, **fields}))
-    body = await client.send(review, f"/apis/{api_version}/{kind.lower()}s", timeout=TIMEOUT)
-    return _read_review(body).status or {}
 
 
 async def _exists(client: Client, collection: Collection) -> bool:

@@ -29,7 +29,7 @@ from .operator import Operator
 from .preflight import check
 from .protocols import ManagerFactory
 from .run_options import RunOptions
-from .serving import Debug, Serving
+from .serving import Debug, Serving, Tokens
 from .webhook_registration import keep_registered, register
 from .webhooks import Reached, WebhookServer
 from .webhooks.server import default_drain
@@ -121,6 +121,7 @@ class _Process:
                 host=self._host,
                 debug_hosts=options.debug_hosts,
                 webhooks=served is not None,
+                tokens=Tokens(client) if options.metrics_auth else None,
             )
             webhooks = self._webhook_server(served, manager) if served else nullcontext()
             async with webhooks, serving:  # first the webhooks: a pod that is ready serves them

@@ -20,6 +20,9 @@ LEASES = APIResource("coordination.k8s.io/v1", "leases", "Lease", True)
 ELECT = ("get", "create", "update")
 """What a LeaderElector does with its Lease."""
 
+TOKEN_REVIEWS = APIResource("authentication.k8s.io/v1", "tokenreviews", "TokenReview", False)
+ACCESS_REVIEWS = APIResource("authorization.k8s.io/v1", "subjectaccessreviews", "SubjectAccessReview", False)
+
 _ORDER = (*READ, *WRITE, "deletecollection")
 
 
@@ -107,3 +110,7 @@ def merge(rights: Iterable[Right]) -> list[Right]:
 
 def _rank(verb: str) -> tuple[int, str]:
     return (_ORDER.index(verb) if verb in _ORDER else len(_ORDER), verb)
+
+
+REVIEW_TOKENS = (Right.of(TOKEN_REVIEWS, ("create",)), Right.of(ACCESS_REVIEWS, ("create",)))
+"""What ``--metrics-auth`` needs."""

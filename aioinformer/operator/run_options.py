@@ -19,6 +19,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         leader_elect: Whether to elect a leader.
         lease_namespace: The Lease's namespace; None for the client's.
         metrics_port: The port of ``/metrics`` and ``/debug``; 0 for none.
+        metrics_auth: Whether ``/metrics`` and ``/debug.json`` ask for a bearer token, whose user the API server permits
+            to get these paths.
         probe_port: The port of ``/healthz`` and ``/readyz``; 0 for none.
         host: The address to listen on; None for 127.0.0.1, and in a pod for all addresses.
         debug_hosts: Names at which ``/debug`` answers, beside IP addresses and localhost.
@@ -43,6 +45,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     leader_elect: bool = False
     lease_namespace: str | None = None
     metrics_port: int = 8080
+    metrics_auth: bool = False
     probe_port: int = 8080
     host: str | None = None
     debug_hosts: tuple[str, ...] = ()

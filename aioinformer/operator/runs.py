@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -26,6 +26,9 @@ class Run(msgspec.Struct, eq=False):
         is_overdue: Whether it was cancelled because of its timeout.
         is_withdrawn: Whether it was cancelled because its object does not need it any more.
         is_stuck: Whether it was cancelled, for any reason, and has not ended in time.
+        attempt: How often in a row it was tried, once it has failed.
+        describe: Returns what log messages of the reconcile say of it.
+        has_ended: Whether it has ended. Tasks that it left behind may log later.
     """
 
     key: str
@@ -35,6 +38,13 @@ class Run(msgspec.Struct, eq=False):
     is_overdue: bool = False
     is_withdrawn: bool = False
     is_stuck: bool = False
+    attempt: int = 0
+    describe: Callable[[Run], Mapping[str, object]] | None = None
+    has_ended: bool = False
+
+    def log_fields(self) -> Mapping[str, object]:
+        """Return the fields of a log message; none when the reconcile has ended."""
+        return {} if self.has_ended or self.describe is None else self.describe(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +103,7 @@ class Runs:
 
     def end(self, run: Run) -> None:
         """Record that a reconcile has ended."""
+        run.has_ended = True
         (self._running if run.key in self._running else self._cancelled).pop(run.key, None)
 
     def withdraw(self, key: str) -> None:

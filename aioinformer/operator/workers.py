@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, NamedTuple
@@ -15,8 +15,10 @@ import anyio
 from .._core.cancellation import CALL_ERRORS, forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
+from .._core.log_fields import log_source
 from .._core.own_code import own_frame, shown_path
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
+from .._core.spans import ATTEMPT, CONTROLLER, KIND, NAMESPACE, OBJECT, fail_span, find_tracer, span
 from .._core.tasks import wait_ended
 from ..errors import (
     ApiError,
@@ -48,7 +50,7 @@ FORBIDDEN = (
     ". If a right is missing, grant it to the service account: an Operator declares it by owns, uses or "
     "status_verbs, and aioinformer manifests prints the rules"
 )
-"""What the log adds to a refused request."""
+"""What the log adds to the first refused request."""
 TRIES_WITHOUT_OBJECT = 20
 """Failures in a row of a key whose object is gone, after which it is given up: an hour with the default limiter."""
 RATE_LIMITER_FAILED_DELAY = 10.0
@@ -83,6 +85,8 @@ class Workers:
         options: The controller's, of which it reads ``concurrency`` and ``timeout``.
         is_gone: Returns whether a key's object is gone: terminal failures of such keys are forgotten, and others after
             ``TRIES_WITHOUT_OBJECT``.
+        uid_of: Returns the uid of a key's object, for log messages; ``""`` if it is not known.
+        kind: The kind of the objects, for spans; ``""`` if it is not known.
 
     Attributes:
         concurrency: The configured number of workers; None for no limit.
@@ -102,12 +106,19 @@ class Workers:
         reconcile: Callable[[str], object],
         options: ControllerOptions[Any],
         is_gone: Callable[[str], bool] = lambda key: False,
+        *,
+        uid_of: Callable[[str], str] = lambda key: "",
+        kind: str = "",
     ) -> None:
         self._name = name
         self._queue = queue
         self._reconcile = reconcile
         self._timeout = options.get("timeout", TIMEOUT)
         self._is_gone = is_gone
+        self._uid_of = uid_of
+        self._kind = kind
+        self._has_advised = False
+        self._process: Callable[[Run], Coroutine[Any, Any, None]] = self._reconcile_key
         self._may_work: Callable[[], bool] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
@@ -159,6 +170,7 @@ class Workers:
         """
         self.is_working = True
         self._may_work = may_work
+        self._process = self._reconcile_key if find_tracer() is None else self._reconcile_in_span
         try:
             self._spare = 0
             for _ in range(self.concurrency or 1):
@@ -287,7 +299,8 @@ class Workers:
                 self._spare += 1
                 await asyncio.sleep(NOT_LEADING_DELAY)
                 continue
-            run = Run(key, task, loop.time())
+            run = Run(key, task, loop.time(), describe=self._describe)
+            log_source.set(run)
             self.runs.begin(run)
             try:
                 await self._process(run)
@@ -309,7 +322,32 @@ class Workers:
             if queue.waiting and budget.is_spent():
                 await budget.pause()
 
-    async def _process(self, run: Run) -> None:
+    def _describe(self, run: Run) -> dict[str, object]:
+        """Return what log messages of a reconcile say of it. May be called in any thread."""
+        namespace, _, name = run.key.rpartition("/")
+        return {
+            "controller": self._name,
+            "namespace": namespace,
+            "name": name,
+            "uid": self._uid_of(run.key),
+            "attempt": run.attempt or self._queue.num_requeues(run.key) + 1,
+            "duration": round(run.task.get_loop().time() - run.started, 6),
+        }
+
+    async def _reconcile_in_span(self, run: Run) -> None:
+        namespace, _, name = run.key.rpartition("/")
+        attributes: dict[str, str | int] = {
+            CONTROLLER: self._name, KIND: self._kind, NAMESPACE: namespace, OBJECT: name,
+            ATTEMPT: self._queue.num_requeues(run.key) + 1,
+        }  # fmt: skip
+        before = self.failing.get(run.key)
+        with span(f"reconcile {self._name}", attributes, kind="INTERNAL") as opened:
+            await self._reconcile_key(run)
+            failure = self.failing.get(run.key)
+            if opened is not None and failure is not None and failure is not before:
+                fail_span(opened, failure.type.__name__, failure.text)
+
+    async def _reconcile_key(self, run: Run) -> None:
         """Reconcile one object, then requeue or forget its key as the result says."""
         key = run.key
         began = perf_counter()
@@ -327,6 +365,7 @@ class Workers:
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s: reconciled %s in %.3g s", self._name, key, perf_counter() - began)
         except CALL_ERRORS as error:
+            run.attempt = self._queue.num_requeues(key) + 1
             if run.is_overdue:
                 self._time_out(key, error)
             elif run.is_withdrawn:
@@ -440,10 +479,17 @@ class Workers:
             error,
             "%s: %s failed%s; retrying in %.3g s: %s%s",
             self._name, key, f", {times} times in a row" if times > 1 else "", delay, message_of(error),
-            FORBIDDEN if isinstance(error, ForbiddenError) else "",
+            self._advice(error),
             level=logging.WARNING if at_least else logging.ERROR,
             traceback=traceback_of(error) if is_new_error else None,
         )  # fmt: skip
+
+    def _advice(self, error: BaseException) -> str:
+        """Return what to do about an error, the first time."""
+        if self._has_advised or not isinstance(error, ForbiddenError):
+            return ""
+        self._has_advised = True
+        return FORBIDDEN
 
     def _give_up(self, key: str, error: BaseException) -> None:
         self.counts.given_up += 1

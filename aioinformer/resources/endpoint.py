@@ -13,6 +13,7 @@ import msgspec
 
 from ..client import Client
 from ..client.error_mapping import add_detail, name_request
+from ..client.request_spans import request_span
 from ..client.transport import JSON, Change, Query
 from ..errors import ApiError, ConfigError, DecodeError, TransportError
 from ..objects.codec import Codec
@@ -27,6 +28,9 @@ T = TypeVar("T")
 
 GIVE_KIND = 'add it, such as "kind": "Cave", or create the resource with kind="Cave"'
 """Advice when the kind of an object is unknown."""
+
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+"""Kubernetes' verbs of the methods that write."""
 
 APPLY_YOURS = (
     "an object that was read cannot be applied: apply a new one with only the fields you own, or update it"
@@ -64,7 +68,11 @@ class Endpoint(Generic[T]):
     async def read(self, key: str) -> bytes:
         """Read an object from the server."""
         seconds = self.timeout
-        with raise_refusals("get", str(self), key), self.addresses.collection.explain_errors():
+        with (
+            self._span("get", key),
+            raise_refusals("get", str(self), key),
+            self.addresses.collection.explain_errors(),
+        ):
             with anyio.move_on_after(seconds):
                 return await self.client.get(self.addresses.of(key), timeout=seconds)
             raise TransportError(f"no answer within {seconds:g} s")
@@ -95,7 +103,11 @@ class Endpoint(Generic[T]):
         """
         change = Change(method, body_of(body, f"{verb} {self} {key}"), content_type)
         verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
-        with raise_refusals(verb, str(self), key), self.addresses.collection.explain_errors(subresource):
+        with (
+            self._span(VERBS[method], key, subresource),
+            raise_refusals(verb, str(self), key),
+            self.addresses.collection.explain_errors(subresource),
+        ):
             try:
                 return await self.client.send(
                     change, path or self.addresses.of(key, subresource), query, timeout=self.timeout
@@ -106,6 +118,19 @@ class Endpoint(Generic[T]):
                 if "managedFields must be nil" in error.message:
                     add_detail(error, APPLY_YOURS)
                 raise
+
+    def _span(self, verb: str, key: str, subresource: str = "") -> AbstractContextManager[object]:
+        resource = self.addresses.collection
+        namespace, _, name = key.rpartition("/")
+        return request_span(
+            verb,
+            resource.api_version,
+            resource.plural,
+            namespace,
+            name,
+            kind=self.kind,
+            subresource=subresource,
+        )
 
     def manager_query(self, field_manager: str | None = None) -> list[tuple[str, str]]:
         """Return the query parameter with the field manager."""

@@ -375,9 +375,9 @@ async def test_rate_limiters(capsys: Printed) -> None:
         "client-go's, for queues: 0.001 0.002 0.004 0.008 0.016 0.032",
         "client-go's, for controllers: 0.005 0.01 0.02 0.04 0.08 0.16",
         "1 waits, 0 with workers, 1 later",
-        'workqueue_depth{name="fetch"} 1.0',
-        'workqueue_adds_total{name="fetch"} 2.0',
-        'workqueue_retries_total{name="fetch"} 1.0',
+        'workqueue_depth{name="fetch"} 1',
+        'workqueue_adds_total{name="fetch"} 2',
+        'workqueue_retries_total{name="fetch"} 1',
         "item_size_sum{} 12",
         "item_size_count{} 2",
     ]

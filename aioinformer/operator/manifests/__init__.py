@@ -6,6 +6,7 @@ print(to_yaml(objects))
 
 from .access import rules
 from .chart import write_chart
+from .dashboard import make_dashboard
 from .installation import FromKey, Installation, Mount
 from .kustomization import to_yaml, write_kustomization
 from .objects import manifests
@@ -14,6 +15,7 @@ __all__ = [
     "FromKey",
     "Installation",
     "Mount",
+    "make_dashboard",
     "manifests",
     "rules",
     "to_yaml",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..kinds import resource_named
 from ..operator import Operator
-from ..rights import ELECT, EVENTS, LEASES, Right, split_names
+from ..rights import ELECT, EVENTS, LEASES, REVIEW_TOKENS, Right, split_names
 from ..webhook_registration import registration_rights
 from .installation import Installation, Object
 
@@ -41,6 +41,8 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
     if not installation.static_webhooks:
         registering = rules(registration_rights(operator, installation.name))
         yield from _role(installation, registering, suffix="-webhook")
+    if installation.metrics_auth:
+        yield from _role(installation, rules(REVIEW_TOKENS), suffix="-metrics-auth")
     if installation.elects:
         lease = Right.of(LEASES, ELECT, names=[operator.name])
         yield from _role(installation, rules([lease]), installation.home, "-leader-election")

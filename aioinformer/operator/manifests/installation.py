@@ -59,6 +59,8 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         mounts: Secrets and ConfigMaps that its container has as files.
         network_policy: Whether a NetworkPolicy limits who reaches its pods.
         pod_monitor: Whether there is a PodMonitor, for which the cluster needs the Prometheus Operator.
+        metrics_auth: Whether the metrics ask for a token.
+        service_monitor: Whether there is a ServiceMonitor, a kind of the Prometheus operator.
 
     Raises:
         ConfigError: A value is invalid; the message has all mistakes.
@@ -77,6 +79,8 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     mounts: tuple[Mount, ...] = ()
     network_policy: bool = True
     pod_monitor: bool = False
+    metrics_auth: bool = False
+    service_monitor: bool = False
 
     def __post_init__(self) -> None:
         mistakes = Mistakes("the manifests")

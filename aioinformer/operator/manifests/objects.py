@@ -8,6 +8,7 @@ from ...errors import ConfigError
 from ..operator import Operator
 from .access import access
 from .installation import Installation, Object
+from .monitoring import reader_role, service_monitor
 from .network import network_policy, pod_monitor, services
 from .user_roles import user_roles
 from .webhooks import certificates, definitions, registrations
@@ -46,6 +47,8 @@ PARTS: tuple[Callable[[Operator, Installation], Iterable[Object]], ...] = (
     services,
     network_policy,
     pod_monitor,
+    reader_role,
+    service_monitor,
     disruption_budget,
     certificates,
     registrations,

@@ -139,6 +139,8 @@ def _container(installation: Installation) -> Object:
     if installation.elects:
         arguments.append("--leader-elect")
     arguments += [f"--metrics-port={METRICS_PORT}", f"--probe-port={PROBE_PORT}"]
+    if installation.metrics_auth:
+        arguments.append("--metrics-auth")
     return {
         "name": "operator",
         "image": installation.image,

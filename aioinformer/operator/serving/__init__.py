@@ -2,5 +2,6 @@
 
 from .server import Serving
 from .snapshot import Debug
+from .tokens import Tokens
 
-__all__ = ["Debug", "Serving"]
+__all__ = ["Debug", "Serving", "Tokens"]

@@ -23,10 +23,14 @@ from ...informer import Health
 from .loop_lag import LoopLag
 from .scrapes import Scrapes
 from .snapshot import LISTED, MOST_LISTED, Debug, shorten
+from .tokens import Tokens
 
 MOST_CONNECTIONS = 100
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of answers that clients have not read yet."""
+
+GUARDED = ("/metrics", "/debug.json")
+"""Paths that may ask for a token."""
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 _Page = Callable[[web.BaseRequest], Awaitable[web.Response] | web.Response]
@@ -52,6 +56,8 @@ class Serving:
             names may be a web page's that leads a browser to this address (DNS rebinding).
         webhooks: Whether this process serves webhooks. Then ``/readyz`` does not wait for caches: they may wait for a
             conversion by these webhooks, which are called in ready pods only.
+        tokens: Checks who may read ``/metrics`` and ``/debug.json``; None if everybody may. The page ``/debug`` has no
+            data of its own, and asks for the token.
 
     Raises:
         ConfigError: A port is invalid, or prometheus-client is not installed. Entering raises one if a port is in use.
@@ -66,6 +72,7 @@ class Serving:
         host: str | None = None,
         debug_hosts: Iterable[str] = (),
         webhooks: bool = False,
+        tokens: Tokens | None = None,
     ) -> None:
         for name, port in (("metrics_port", metrics_port), ("probe_port", probe_port)):
             require_count(name, port)
@@ -76,6 +83,7 @@ class Serving:
         self._metrics_port, self._probe_port = metrics_port, probe_port
         self._debug_hosts = {name.lower() for name in debug_hosts}
         self._serves_webhooks = webhooks
+        self._tokens = tokens
         self._page = files(__name__.rpartition(".")[0]).joinpath("debug.html").read_bytes()
         self._scrapes = Scrapes(debug.manager) if metrics_port else None
         self._lag = LoopLag()
@@ -125,7 +133,13 @@ class Serving:
             return web.Response(
                 status=405, text=f"{request.path} answers GET only\n", headers={"Allow": "GET, HEAD"}
             )
-        return await maybe_await(page(request))
+        if self._tokens is not None and request.path in GUARDED:
+            verdict = await self._tokens.check(request.headers.get("Authorization", ""), request.path)
+            if verdict.status != 200:
+                headers = {"WWW-Authenticate": "Bearer"} if verdict.status == 401 else {}
+                return web.Response(status=verdict.status, text=f"{verdict.text}\n", headers=headers)
+        response: web.Response = await maybe_await(page(request))
+        return response
 
     def _healthz(self, request: web.BaseRequest) -> web.Response:
         return _answer(self._debug.manager.healthy())

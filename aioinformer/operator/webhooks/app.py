@@ -16,7 +16,9 @@ import msgspec
 
 from ..._core.cancellation import maybe_await, time_limit
 from ..._core.failure_log import FailureLog
+from ..._core.log_fields import log_source
 from ..._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
+from ..._core.spans import KIND, NAMESPACE, OBJECT, OPERATION, WEBHOOK, fail_span, span
 from ...errors import message_of
 from ...objects.nesting import DECODE_ERRORS, reader_of
 from ..webhook_counts import CONVERT, WebhookCounts
@@ -77,6 +79,23 @@ class _Endpoint(NamedTuple):
     timeout: float
     largest: int
     slow: SlowCalls
+
+
+class _Call(NamedTuple):
+    """A call, for log messages."""
+
+    path: str
+    operation: str
+    request: Any
+
+    def log_fields(self) -> dict[str, object]:
+        return {
+            "webhook": self.path,
+            "operation": self.operation,
+            "namespace": getattr(self.request, "namespace", ""),
+            "name": getattr(self.request, "name", ""),
+            "uid": self.request.uid,
+        }
 
 
 class WebhookApp:
@@ -180,11 +199,18 @@ class WebhookApp:
         counts = self._counts_of(path, getattr(answer, "operation", CONVERT))
         counts.running += 1
         status = 500
+        token = log_source.set(_Call(path, counts.operation, answer))
         try:
-            reply = await self._handle(endpoint, answer, deadline, end, counts)
-            status = reply.status
+            with span(
+                f"webhook {path}", _attributes(path, counts.operation, answer), kind="SERVER"
+            ) as opened:
+                reply = await self._handle(endpoint, answer, deadline, end, counts)
+                status = reply.status
+                if opened is not None and status != 200:
+                    fail_span(opened, str(status), reply.body.decode().strip())
             return reply
         finally:
+            log_source.reset(token)
             counts.running -= 1
             counts.record_end(status, monotonic() - began)
 
@@ -269,6 +295,17 @@ class WebhookApp:
         ]
         await send({"type": "http.response.start", "status": answer.status, "headers": sent})
         await send({"type": "http.response.body", "body": answer.body})
+
+
+def _attributes(path: str, operation: str, request: Any) -> dict[str, str | int]:
+    """Return the attributes of a call's span; a conversion is about many objects."""
+    return {
+        WEBHOOK: path,
+        OPERATION: operation,
+        KIND: getattr(getattr(request, "kind", None), "kind", ""),
+        NAMESPACE: getattr(request, "namespace", ""),
+        OBJECT: getattr(request, "name", ""),
+    }
 
 
 def _timeout(query: str) -> float:
