@@ -118,8 +118,8 @@ class LogLines(logging.Handler):
 
 def _about(record: logging.LogRecord) -> str:
     """Return the object that a message of ``context.logger`` is about: ``" [websites default/a]"``."""
-    fields = getattr(record, FIELDS, None) or {}
-    if "controller" not in fields:
+    fields = getattr(record, FIELDS, None)
+    if not isinstance(fields, dict) or "controller" not in fields:
         return ""
     return f" [{fields['controller']} {'/'.join(filter(None, (fields['namespace'], fields['name'])))}]"
 

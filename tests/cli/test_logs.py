@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aioinformer import ConfigError
+from aioinformer._core.log_fields import WorkLogger, log_source
 from aioinformer.cli.logs import set_up
 from aioinformer.cli.reporting import report_errors
 
@@ -104,3 +105,44 @@ def test_standard_error_is_utf_8_for_json(monkeypatch: pytest.MonkeyPatch) -> No
     assert isinstance(stream.buffer, io.BytesIO)
     stream.flush()
     assert json.loads(stream.buffer.getvalue())["message"] == "東"
+
+
+class _Work:
+    def log_fields(self) -> dict[str, object]:
+        return {"controller": "sites", "namespace": "default", "name": "a", "attempt": 2}
+
+
+def print_in_work(capsys: pytest.CaptureFixture[str], *, is_json: bool) -> list[str]:
+    """Log messages during some work, and return the lines."""
+    set_up(is_json=is_json, level=logging.INFO)
+    token = log_source.set(_Work())
+    try:
+        WorkLogger(logging.getLogger("operator"), {}).info("published", extra={"bucket": "b", "at": object})
+        logging.getLogger("library").warning("slow", extra={"fields": "a controller", "level": "high"})
+        try:
+            raise KeyError("a")
+        except KeyError:
+            logging.getLogger("library").exception("failed")
+    finally:
+        log_source.reset(token)
+    logging.getLogger("library").warning("later")
+    return capsys.readouterr().err.splitlines()
+
+
+def test_json_says_what_each_message_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+    published, slow, failed, later = map(json.loads, print_in_work(capsys, is_json=True))
+    work = {"controller": "sites", "namespace": "default", "name": "a", "attempt": 2}
+    for line in (published, slow, failed):
+        assert work.items() <= line.items()
+    assert list(published)[:4] == ["time", "level", "logger", "message"]
+    assert (published["bucket"], published["at"]) == ("b", "<class 'object'>")
+    assert "fields" not in published
+    assert slow["level"] == "WARNING", "a field of others changes none of the log's"
+    assert failed["error_type"] == "KeyError"
+    assert later.keys() == {"time", "level", "logger", "message"}
+
+
+def test_lines_for_people_name_the_object(capsys: pytest.CaptureFixture[str]) -> None:
+    published, slow, *_ = print_in_work(capsys, is_json=False)
+    assert published.endswith("INFO operator: published [sites default/a]")
+    assert slow.endswith("WARNING library: slow")
