@@ -10,7 +10,7 @@ __all__ = ["Histogram", "Sample", "SamplesCollector", "exposition", "labelled", 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ._core.cancellation import CALL_ERRORS
 from .errors import ConfigError
@@ -18,7 +18,6 @@ from .errors import ConfigError
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
-    from prometheus_client.registry import Collector
 
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 """controller-runtime's histogram bounds for the durations of queueing and work."""
@@ -150,6 +149,14 @@ def labelled(samples: Iterable[Sample], **labels: str) -> Iterator[Sample]:
         yield sample._replace(labels={**labels, **sample.labels})
 
 
+class Registry(Protocol):
+    """What has metrics of prometheus-client: a CollectorRegistry, or a collector."""
+
+    def collect(self) -> Iterable[Any]:
+        """Return its families, each a Metric."""
+        ...
+
+
 class SamplesCollector:
     """A collector of prometheus-client: gives a registry of yours the samples of a factory or a manager.
 
@@ -166,11 +173,11 @@ class SamplesCollector:
         require_prometheus_client()
         self._samples = samples
 
-    def describe(self) -> Iterable[Metric]:
+    def describe(self) -> Iterable[Any]:
         """Return nothing: the names are known at the scrape only."""
         return ()
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Any]:
         """Return the families of the samples."""
         return _families(self._samples()).values()
 
@@ -185,8 +192,12 @@ class _Families:
         return self._families
 
 
-def exposition(samples: Iterable[Sample], *registries: Collector) -> str:
-    """Return samples in Prometheus' text format, then what registries of prometheus-client have.
+def exposition(samples: Iterable[Sample], *registries: Registry) -> str:
+    """Return samples in Prometheus' text format.
+
+    Args:
+        samples: The samples.
+        *registries: Registries of prometheus-client, whose metrics follow.
 
     Raises:
         ConfigError: prometheus-client is not installed, or a registry has a metric of aioinformer's name.
@@ -197,7 +208,7 @@ def exposition(samples: Iterable[Sample], *registries: Collector) -> str:
 
 def render(
     samples: Iterable[Sample],
-    registries: Iterable[Collector] = (),
+    registries: Iterable[Registry] = (),
     *,
     accept: str = "",
     on_error: Callable[[BaseException], object] | None = None,
@@ -291,7 +302,7 @@ def _families(samples: Iterable[Sample], *, is_canonical: bool = False) -> dict[
     return families
 
 
-def _families_of(registry: Collector, ours: dict[str, Metric]) -> dict[str, Metric]:
+def _families_of(registry: Registry, ours: dict[str, Metric]) -> dict[str, Metric]:
     """Return the families of a registry.
 
     Raises:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
 from .._core.forks import FORKED
@@ -25,7 +25,7 @@ from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, liveness_problems, readiness_problems, undecodable_warnings
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
-from ..metrics import Sample, exposition
+from ..metrics import Registry, Sample, exposition
 from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
@@ -37,9 +37,6 @@ from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
 from .webhook_counts import WebhookCounts
-
-if TYPE_CHECKING:
-    from prometheus_client.registry import Collector
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +102,7 @@ class Manager(Running):
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
         grace_period: float = 20.0,
-        registry: Collector | None = None,
+        registry: Registry | None = None,
         **options: Unpack[ManagerOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
@@ -116,7 +113,7 @@ class Manager(Running):
         self._controllers: list[Controller[Any]] = []
         self._webhooks: list[Iterable[WebhookCounts]] = []
         self._reported: list[Callable[[], Iterable[Sample]]] = []
-        self.registries: tuple[Collector, ...] = () if registry is None else (registry,)
+        self.registries: tuple[Registry, ...] = () if registry is None else (registry,)
         self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: BaseException | None = None

@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..._core.failure_log import FailureLog
 from ...errors import message_of
-from ...metrics import new_registry, render
+from ...metrics import Registry, new_registry, render
 from ..manager import Manager
-
-if TYPE_CHECKING:
-    from prometheus_client.registry import Collector
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +37,7 @@ class Scrapes:
         """
         errors: list[BaseException] = []
         samples = list(self._manager.samples())  # in the event loop, of which they tell
-        registries: Iterable[Collector] = (self._process, *self._manager.registries)
+        registries: Iterable[Registry] = (self._process, *self._manager.registries)
         answer = await asyncio.to_thread(
             render, samples, registries, accept=accept, on_error=errors.append
         )  # thousands of samples take tens of milliseconds
@@ -50,7 +46,7 @@ class Scrapes:
         return answer
 
 
-def _process_registry() -> Collector:
+def _process_registry() -> Registry:
     registry = new_registry()
     from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
 

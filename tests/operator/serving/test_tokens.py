@@ -49,7 +49,7 @@ def reviews(server: APIServer) -> int:
         ("bearer  ann's ", "/metrics", 200),
         ("Bearer ann's", "/debug.json", 403),
         ("Bearer bob's", "/metrics", 403),
-        ("Bearer nobody's", "/metrics", 401),
+        ("Bearer unknown", "/metrics", 401),
         ("Basic ann's", "/metrics", 401),
         ("Bearer ", "/metrics", 401),
         ("ann's", "/metrics", 401),
