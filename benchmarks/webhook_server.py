@@ -9,15 +9,20 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import uvloop
 from lightkube.models.core_v1 import Pod as ModelPod
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from aioinformer import KubeObject
-from aioinformer.operator import AdmissionReview, Denied, Operator, WebhookServer
+from aioinformer.metrics import render
+from aioinformer.operator import AdmissionReview, Denied, Operator, WebhookApp, WebhookServer
 
 
 class Spec(msgspec.Struct, rename="camel"):
@@ -60,13 +65,39 @@ def _require_node(name: str | None) -> None:
         raise Denied("is required", field="spec.nodeName")
 
 
-async def serve(form: str, folder: Path) -> None:
+class Dropping(SpanExporter):
+    """Exports nothing: what is measured is the process that makes the spans."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return SpanExportResult.SUCCESS
+
+
+def observe() -> None:
+    """Set up OpenTelemetry as programs do, and have prometheus-client write the metrics twice a second."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(Dropping()))
+    trace.set_tracer_provider(provider)
+
+
+async def scrape(app: WebhookApp) -> None:
+    while True:
+        samples = [sample for counts in app.counts for sample in counts.samples()]
+        await asyncio.to_thread(render, samples)
+        await asyncio.sleep(0.5)
+
+
+async def serve(form: str, folder: Path, *, is_observed: bool) -> None:
     app = declare(form).webhook_app()
+    if is_observed:
+        observe()
+    scraping = asyncio.create_task(scrape(app)) if is_observed else None
     cert, key = folder / "tls.crt", folder / "tls.key"
     async with WebhookServer(app, port=0, cert=cert, key=key, host="127.0.0.1") as server:
         (path,) = app.paths
         print(json.dumps({"url": f"https://127.0.0.1:{server.port}{path}"}), flush=True)
         await asyncio.to_thread(sys.stdin.read)
+    if scraping is not None:
+        scraping.cancel()
 
 
 def main() -> None:
@@ -74,9 +105,12 @@ def main() -> None:
     parser.add_argument("--form", choices=["kubeobject", "struct", "model"], required=True)
     parser.add_argument("--certs", type=Path, required=True)
     parser.add_argument("--loop", choices=["asyncio", "uvloop"], default="asyncio")
+    parser.add_argument(
+        "--observed", action="store_true", help="with metrics that are scraped, and a span for each review"
+    )
     options = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop if options.loop == "uvloop" else None) as runner:
-        runner.run(serve(options.form, options.certs))
+        runner.run(serve(options.form, options.certs, is_observed=options.observed))
 
 
 if __name__ == "__main__":

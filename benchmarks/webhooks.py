@@ -34,6 +34,7 @@ OURS = {
     for suffix, loop in (("", "asyncio"), ("-uvloop", "uvloop"))
 }
 """Our servers: the form in which the function reads the pod, and the event loop."""
+OURS["webhook-kubeobject-observed"] = [*OURS["webhook-kubeobject"], "--observed"]
 PEER = "webhook-controller-runtime"
 CONCURRENCY = (1, 50)
 REQUESTS = {"quick": 2_000, "bench": 20_000, "full": 20_000}

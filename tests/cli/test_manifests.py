@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -52,6 +53,18 @@ KEEPER = (
     "class Settings(msgspec.Struct):\n    host: str\n    user_name: str\n    recheck: float = 20.0\n\n"
     "operator = Operator('cave-keeper', settings=Settings)\n"
 )
+
+
+async def test_it_writes_a_dashboard_beside(tmp_path: Path) -> None:
+    file = tmp_path / "pages.json"
+    ended = await manifests(DECLARED, "--dashboard", str(file), "--metrics-auth", "--service-monitor")
+    assert (ended.code, ended.errors) == (0, f"wrote a Grafana dashboard: {file}\n")
+    kinds = {obj["kind"] for obj in yaml.safe_load_all(ended.output)}
+    assert {"ServiceMonitor", "Deployment"} <= kinds
+    assert json.loads(file.read_text())["panels"]
+    ended = await manifests(DECLARED, "--dashboard", str(tmp_path))
+    assert ended.code == 1
+    assert f"--dashboard: {tmp_path}: Is a directory" in ended.errors
 
 
 @pytest.mark.parametrize("to_folder", [False, True])

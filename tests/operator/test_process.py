@@ -75,6 +75,32 @@ async def test_a_program_runs_an_operator_with_all_that_belongs_to_it(server: AP
         await client.get("/version")
 
 
+async def test_metrics_that_ask_for_a_token_need_rights(caplog: pytest.LogCaptureFixture) -> None:
+    (port,) = free_ports(1)
+    operator = Operator("guarded", events=False)
+    async with APIServer(token="administrator", rbac=True) as server:
+        server.users["operator's"] = "operator"
+        options = RunOptions(metrics_port=port, probe_port=port, metrics_auth=True)
+        running = asyncio.create_task(run(operator, Client.from_url(server.url, "operator's"), options))
+        missing = (
+            "create tokenreviews.authentication.k8s.io; create subjectaccessreviews.authorization.k8s.io"
+        )
+        await eventually(lambda: "operator may not create" in caplog.text, within=20)
+        assert [part in caplog.text for part in missing.split("; ")] == [True, True]
+        async with aiohttp.ClientSession() as session:
+            for path, status in (("/metrics", 401), ("/debug.json", 401), ("/debug", 200), ("/healthz", 200)):
+                async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
+                    assert answer.status == status, path
+                    assert ("WWW-Authenticate" in answer.headers) == (status == 401)
+            async with session.get(
+                f"http://127.0.0.1:{port}/metrics", headers={"Authorization": "Bearer any"}
+            ) as answer:
+                assert answer.status == 503, "it has no right to review"
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
 async def test_what_the_server_lacks_ends_it_with_an_error_that_says_what_to_do(server: APIServer) -> None:
     options = RunOptions(settings=Settings("hello"), metrics_port=0, probe_port=0)
     with pytest.raises(ConfigError, match=r"has no notes\.example\.com in example\.com/v1.*--install-crds"):

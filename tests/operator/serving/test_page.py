@@ -13,7 +13,7 @@ import pytest
 
 from aioinformer import Client
 from aioinformer.operator import AdmissionReview, Denied, Operator
-from aioinformer.operator.serving import Debug, Serving
+from aioinformer.operator.serving import Debug, Serving, Tokens
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
 
@@ -112,3 +112,33 @@ async def test_page_shows_a_thousand_failing_keys(tmp_path: Path, scheme: str) -
     assert page.count("<polyline") == 4
     assert not re.search(r"(src|href)=\"(?!data:)", page), "no external assets"
     assert corner_of(picture.read_bytes()) == (b"\x11\x16\x1d" if scheme == "dark" else b"\xf6\xf7\xf9")
+
+
+async def test_page_sends_the_token_of_its_address_or_asks_for_one(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    async with APIServer(token="administrator", rbac=True) as server:
+        server.users["reader's"] = "reader"
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}
+        reader = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader"}
+        rules = [{"nonResourceURLs": ["/debug.json"], "verbs": ["get"]}]
+        group = "rbac.authorization.k8s.io/v1"
+        server.create(group, "clusterroles", {"metadata": {"name": "reader"}, "rules": rules})
+        binding = {"metadata": {"name": "reader"}, "roleRef": role, "subjects": [reader]}
+        server.create(group, "clusterrolebindings", binding)
+        async with Client.from_url(server.url, "administrator") as client:
+            manager = failing_operator().manager(client)
+            async with Serving(
+                Debug(manager, "guarded"),
+                metrics_port=port,
+                probe_port=0,
+                host="127.0.0.1",
+                tokens=Tokens(client),
+            ):
+                url = f"http://127.0.0.1:{port}/debug"
+                refused = await browse(url, tmp_path, "--dump-dom")
+                shown = await browse(f"{url}#token=reader's", tmp_path, "--dump-dom")
+    field = re.compile(r'<input id="token"[^>]*\bhidden\b')
+    assert not field.search(refused), "it asks"
+    assert "needs a token</span>" in refused
+    assert field.search(shown)
+    assert '<h1 id="name">guarded</h1>' in shown
