@@ -107,12 +107,12 @@ class _Broken:
 def test_a_broken_registry_hides_no_other_metric() -> None:
     own, errors = CollectorRegistry(), list[BaseException]()
     Counter("published", "Published sites.", registry=own).inc()
-    body, _ = render(samples(), [_Broken(), own], on_error=errors.append)  # type: ignore[list-item]
+    body, _ = render(samples(), [_Broken(), own], on_error=errors.append)
     assert "published_total 1.0" in body.decode()
     assert 'changes{feed="pods"} 3.0' in body.decode()
     assert str(errors[0]) == "the meter is gone"
     with pytest.raises(OSError, match="the meter is gone"):
-        exposition(samples(), _Broken())  # type: ignore[arg-type]
+        exposition(samples(), _Broken())
 
 
 def test_a_registry_cannot_take_the_name_of_a_metric() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,11 +38,8 @@ def find_tracer() -> Tracer | None:
     return known[1]
 
 
-@contextmanager
-def span(
-    name: str, attributes: Mapping[str, str | int], *, kind: str = "CLIENT", is_current: bool = True
-) -> Iterator[Span | None]:
-    """Run a block in a span, or without one if the program has set up no SDK.
+class span:  # noqa: N801 -- a context manager, as a function would be one; a generator costs more than the span
+    """Runs a block in a span, or without one if the program has set up no SDK.
 
     Args:
         name: The span's name.
@@ -52,26 +48,45 @@ def span(
         is_current: Whether spans of the block become its children. Not in an async generator, whose context is its
             caller's.
     """
-    tracer = find_tracer()
-    if tracer is None:
-        yield None
-        return
-    from opentelemetry.trace import SpanKind, use_span
 
-    given = {key: value for key, value in attributes.items() if value != ""}
-    opened = tracer.start_span(name, kind=SpanKind[kind], attributes=given)
-    try:
-        if is_current:
-            with use_span(opened, record_exception=False, set_status_on_exception=False):
-                yield opened
-        else:
-            yield opened
-    except Exception as error:
-        fail_span(opened, type(error).__name__, str(error))
-        if isinstance(status := getattr(error, "status", None), int):
-            opened.set_attribute(STATUS, status)
-        raise
-    finally:
+    __slots__ = ("_attributes", "_is_current", "_kind", "_name", "_opened", "_token")
+
+    def __init__(
+        self, name: str, attributes: Mapping[str, str | int], *, kind: str = "CLIENT", is_current: bool = True
+    ) -> None:
+        self._name = name
+        self._attributes = attributes
+        self._kind = kind
+        self._is_current = is_current
+        self._opened: Span | None = None
+        self._token: Any = None
+
+    def __enter__(self) -> Span | None:
+        tracer = find_tracer()
+        if tracer is None:
+            return None
+        from opentelemetry import context, trace
+
+        given = {key: value for key, value in self._attributes.items() if value != ""}
+        opened = self._opened = tracer.start_span(
+            self._name, kind=getattr(trace.SpanKind, self._kind), attributes=given
+        )
+        if self._is_current:
+            self._token = context.attach(trace.set_span_in_context(opened))
+        return opened
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        opened = self._opened
+        if opened is None:
+            return
+        if self._token is not None:
+            from opentelemetry import context
+
+            context.detach(self._token)
+        if isinstance(error, Exception):
+            fail_span(opened, type(error).__name__, str(error))
+            if isinstance(status := getattr(error, "status", None), int):
+                opened.set_attribute(STATUS, status)
         opened.end()
 
 

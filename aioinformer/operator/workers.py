@@ -170,7 +170,8 @@ class Workers:
         """
         self.is_working = True
         self._may_work = may_work
-        self._process = self._reconcile_key if find_tracer() is None else self._reconcile_in_span
+        has_spans = find_tracer() is not None and self.concurrency is not None  # a task may run for days
+        self._process = self._reconcile_in_span if has_spans else self._reconcile_key
         try:
             self._spare = 0
             for _ in range(self.concurrency or 1):

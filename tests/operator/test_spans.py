@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
-from aioinformer import Client, ConflictError, KubeObject, ListWatch
+from aioinformer import Client, ConflictError, KubeObject, ListWatch, NotFoundError, Resource
 from aioinformer.operator import AdmissionReview, Context, Operator, Request, Uses
 from aioinformer.testing import APIServer, eventually
 
@@ -84,6 +85,26 @@ async def test_lists_and_watches_have_one_span_for_each_request(server: APIServe
     )
 
 
+async def test_a_task_that_runs_for_days_has_no_span(server: APIServer, client: Client) -> None:
+    operator = Operator("watching", events=False, uses=[Uses("secrets", ("get",))])
+    has_read = asyncio.Event()
+
+    @operator.task("configmaps")
+    async def follow(request: Request[KubeObject], context: Context) -> None:
+        with pytest.raises(NotFoundError):
+            await context.uncached("secrets").get("default/a")
+        has_read.set()
+        await asyncio.Event().wait()
+
+    with recording() as spans:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with operator.running(client):
+            await has_read.wait()
+    (read,) = spans.named("get secrets")
+    assert read.parent is None
+    assert [span.name for span in spans.all if span.name.startswith("reconcile")] == []
+
+
 SPEC = {
     "selector": {"matchLabels": {"a": "b"}},
     "template": {
@@ -94,8 +115,6 @@ SPEC = {
 
 
 async def test_an_update_that_conflicts_is_a_failed_span(server: APIServer, client: Client) -> None:
-    from aioinformer import Resource
-
     maps = Resource(client, "configmaps")
     stale = await maps.create({"metadata": {"name": "a", "namespace": "default"}})
     await maps.patch("default/a", {"data": {"a": "b"}})

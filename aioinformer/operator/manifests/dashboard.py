@@ -160,7 +160,7 @@ def _datasource() -> Object:
 
 def _variable(name: str, label: str) -> Object:
     jobs = ', job=~"$job"' if name == "instance" else ""
-    query = f'label_values(controller_runtime_max_concurrent_reconciles{{controller!=""{jobs}}}, {name})'
+    query = f'label_values(controller_runtime_active_workers{{controller!=""{jobs}}}, {name})'
     return {
         "name": name,
         "label": label,

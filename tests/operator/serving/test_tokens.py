@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from aioinformer import Client
+from aioinformer.operator import reviews
 from aioinformer.operator.serving import Tokens, tokens
 from aioinformer.operator.serving.tokens import ALLOWED, REFUSED, Verdict
 from aioinformer.testing import APIServer
@@ -38,7 +39,7 @@ async def checking(server: APIServer) -> AsyncIterator[Tokens]:
         yield Tokens(client)
 
 
-def reviews(server: APIServer) -> int:
+def count_reviews(server: APIServer) -> int:
     return sum(request.resource == "tokenreviews" for request in server.requests)
 
 
@@ -76,11 +77,11 @@ async def test_an_answer_counts_for_a_time(server: APIServer, monkeypatch: pytes
         for _ in range(3):
             assert (await subject.check("Bearer ann's", "/metrics")).status == 200
             assert (await subject.check("Bearer bob's", "/metrics")).status == 403
-        assert reviews(server) == 2
+        assert count_reviews(server) == 2
         passed = REFUSED + 1
         assert (await subject.check("Bearer bob's", "/metrics")).status == 403
         assert (await subject.check("Bearer ann's", "/metrics")).status == 200
-        assert reviews(server) == 3
+        assert count_reviews(server) == 3
         server.delete(*BINDINGS, "reader")
         passed = ALLOWED + 1
         assert (await subject.check("Bearer ann's", "/metrics")).status == 403
@@ -91,14 +92,13 @@ async def test_many_tokens_neither_fill_the_memory_nor_flood_the_api_server(
 ) -> None:
     monkeypatch.setattr(tokens, "MOST_KEPT", 10)
     running = most = 0
-    ask = tokens.review
 
     async def review(*arguments: object, **fields: object) -> dict[str, object]:
         nonlocal running, most
         running += 1
         most = max(most, running)
         try:
-            return await ask(*arguments, **fields)  # type: ignore[arg-type]
+            return await reviews.review(*arguments, **fields)  # type: ignore[arg-type]
         finally:
             running -= 1
 
@@ -107,11 +107,11 @@ async def test_many_tokens_neither_fill_the_memory_nor_flood_the_api_server(
         asked = [subject.check(f"Bearer stranger {number}", "/metrics") for number in range(50)]
         assert {verdict.status for verdict in await asyncio.gather(*asked)} == {401}
         assert most == tokens.MOST_ASKED
-        before = reviews(server)
+        before = count_reviews(server)
         await subject.check("Bearer stranger 49", "/metrics")
-        assert reviews(server) == before, "the newest answers are kept"
+        assert count_reviews(server) == before, "the newest answers are kept"
         await subject.check("Bearer stranger 0", "/metrics")
-        assert reviews(server) == before + 1, "the oldest are not"
+        assert count_reviews(server) == before + 1, "the oldest are not"
 
 
 async def test_without_the_api_server_requests_are_refused_and_the_log_says_why(
