@@ -57,7 +57,7 @@ async def test_prometheus_gets_openmetrics_when_it_asks() -> None:
     async with serve(failing_operator()) as world, world.manager:
         text, content_type = await scrape(world, "application/openmetrics-text;version=1.0.0;q=0.8,*/*;q=0.1")
         assert content_type.startswith("application/openmetrics-text; version=1.0.0")
-        names = {family.name for family in parse_openmetrics(text)}
+        names = {family.name for family in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
         assert {"controller_runtime_reconcile", "workqueue_depth", "process_start_time_seconds"} <= names
 
 
