@@ -101,8 +101,10 @@ def fail_span(failed: Span, error_type: str, text: str) -> None:
 def trace_fields() -> dict[str, str]:
     """Return the ids of the current span and its trace, for a log message; nothing without a span."""
     trace: Any = sys.modules.get("opentelemetry.trace")
-    context = None if trace is None else trace.get_current_span().get_span_context()
-    if context is None or not context.is_valid:
+    if trace is None:
+        return {}
+    context = trace.get_current_span().get_span_context()
+    if not context.is_valid:
         return {}
     return {
         "trace_id": trace.format_trace_id(context.trace_id),
