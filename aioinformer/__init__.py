@@ -56,6 +56,7 @@ from .objects.status_conditions import (
     is_status_condition_false,
     is_status_condition_true,
     remove_status_condition,
+    set_ready_condition,
     set_status_condition,
 )
 from .objects.undecodable import UndecodableObject
@@ -126,6 +127,7 @@ __all__ = [
     "new_informer",
     "remove_finalizer",
     "remove_status_condition",
+    "set_ready_condition",
     "set_status_condition",
     "split_meta_namespace_key",
     "until",

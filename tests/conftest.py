@@ -25,7 +25,7 @@ from aioinformer.testing import APIServer
 
 TESTS = Path(__file__).parent
 
-pytest_plugins = ["tests.kubernetes.fixtures"]
+pytest_plugins = ["tests.kubernetes.fixtures", "tests.prometheus.fixtures"]
 
 settings.register_profile("tests", deadline=None)  # a busy machine must not fail a test
 settings.load_profile("tests")

@@ -129,6 +129,10 @@ def manifests_command(
             help="Also write a Grafana dashboard of the metrics into this file.",
         ),
     ] = None,
+    alerts: Annotated[
+        bool,
+        typer.Option("--alerts", help="Also print alerts, as a PrometheusRule of the Prometheus operator."),
+    ] = False,
 ) -> None:
     """Print what installs an operator: its CustomResourceDefinitions, its rights and its Deployment."""
     from ..operator import Operator  # these need longer than other commands
@@ -166,6 +170,7 @@ def manifests_command(
             pod_monitor=pod_monitor,
             metrics_auth=metrics_auth,
             service_monitor=service_monitor,
+            alerts=alerts,
         )
         if folder is not None:
             written = write_kustomization(manifests(operator, installation), folder)

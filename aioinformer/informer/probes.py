@@ -95,13 +95,16 @@ def readiness_problems(informer: InformerState, stalled_after: float) -> Iterato
                 yield f"{reflector.name} {POLLING}: {message_of(refusal)}"
 
 
-def undecodable_warnings(informers: Iterable[InformerState]) -> Iterator[str]:
+def undecodable_warnings(informers: Iterable[InformerState], *, with_reasons: bool = False) -> Iterator[str]:
     """Yield a warning for each informer with undecodable objects. Its cache is current, but without their content."""
     for informer in informers:
         if informer.undecodable:
             first = ", ".join(islice(informer.undecodable_errors, MOST_NAMED))
             more = informer.undecodable - MOST_NAMED
+            reasons = (
+                "; ".join(islice(informer.undecodable_errors.values(), MOST_NAMED)) if with_reasons else ""
+            )
             yield (
                 f"{informer.name}: {informer.undecodable} undecodable objects, of which only the metadata can be used: "
-                f"{first}{f' and {more} more' if more > 0 else ''}"
+                f"{first}{f' and {more} more' if more > 0 else ''}{f' ({reasons})' if reasons else ''}"
             )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..errors import ConfigError
+from ..errors import ConfigError, message_of
 from .decoders import decoder_of
 from .encoding import fields_of
 from .keys import metadata_field, read_field
@@ -18,6 +18,16 @@ from .kube_object import KubeObject, encode
 T = TypeVar("T", bound=KubeObject | Mapping[str, Any] | msgspec.Struct)  # excludes None: see finalizers
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+
+READY, PROGRESSING = "Ready", "Progressing"
+"""The types of the conditions that ``set_ready_condition`` sets."""
+SUCCEEDED, WAITING = "ReconcileSucceeded", "WaitingToBeReady"
+"""The reasons that ``set_ready_condition`` gives without an error."""
+FAILED = "ReconcileFailed"
+"""The default reason of an error."""
+
+LONGEST_REASON, LONGEST_MESSAGE = 1024, 32768
+"""Characters that the API takes."""
 
 COMPARED = ("status", "reason", "message", "observedGeneration")
 """The fields whose change makes ``set_status_condition`` change the object."""
@@ -45,7 +55,7 @@ def set_status_condition(
     """
     if status not in (TRUE, FALSE, UNKNOWN):
         raise ConfigError(f"a condition's status is 'True', 'False' or 'Unknown', not {status!r}")
-    conditions = _conditions_of(obj)
+    conditions = conditions_of(obj)
     index = next(
         (i for i, condition in enumerate(conditions) if condition.get("type") == kind), len(conditions)
     )
@@ -63,13 +73,56 @@ def set_status_condition(
     return _with_conditions(obj, conditions), True
 
 
+def set_ready_condition(
+    obj: T,
+    *,
+    error: BaseException | str = "",
+    progressing: str = "",
+    reason: str = "",
+    now: datetime | None = None,
+) -> tuple[T, bool]:
+    """Return ``(obj, changed)``: the object with the conditions ``Ready`` and ``Progressing`` after a reconcile.
+
+    | | Ready | Progressing |
+    | --- | --- | --- |
+    | an error | False | False |
+    | ``progressing`` | False | True |
+    | neither | True | False |
+
+    ``Progressing`` is added by the first ``progressing``. Both have the same reason and message; too long ones are cut.
+
+    Args:
+        obj: As for ``set_status_condition``.
+        error: Why the reconcile failed.
+        progressing: What the object waits for, for people: ``"2 of 3 replicas are available"``.
+        reason: The reason, for programs, in place of the default one.
+        now: The current time; None for the system clock.
+
+    Raises:
+        ConfigError: As for ``set_status_condition``.
+        DecodeError: The Struct cannot have the condition.
+    """
+    message = error if isinstance(error, str) else message_of(error)
+    default = FAILED if message else WAITING if progressing else SUCCEEDED
+    reason, message = (reason or default)[:LONGEST_REASON], (message or progressing)[:LONGEST_MESSAGE]
+    is_progressing = default == WAITING
+    obj, changed = set_status_condition(
+        obj, READY, TRUE if default == SUCCEEDED else FALSE, reason, message, now=now
+    )
+    if is_progressing or find_status_condition(obj, PROGRESSING) is not None:
+        progress = TRUE if is_progressing else FALSE
+        obj, has_changed = set_status_condition(obj, PROGRESSING, progress, reason, message, now=now)
+        changed = changed or has_changed
+    return obj, changed
+
+
 def remove_status_condition(obj: T, kind: str) -> tuple[T, bool]:
     """Return ``(obj, changed)``: the object without a condition in its status, a new object if it had the condition.
 
     Raises:
         ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
-    conditions = _conditions_of(obj)
+    conditions = conditions_of(obj)
     remaining = [condition for condition in conditions if condition.get("type") != kind]
     if len(remaining) == len(conditions):
         return obj, False
@@ -84,7 +137,7 @@ def find_status_condition(
     Raises:
         ConfigError: The object is not a KubeObject, a dict or a Struct.
     """
-    return next((condition for condition in _conditions_of(obj) if condition.get("type") == kind), None)
+    return next((condition for condition in conditions_of(obj) if condition.get("type") == kind), None)
 
 
 def is_status_condition_true(obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str) -> bool:
@@ -110,8 +163,12 @@ def _is(obj: KubeObject | Mapping[str, Any] | msgspec.Struct, kind: str, status:
     return condition is not None and condition.get("status") == status
 
 
-def _conditions_of(obj: Any) -> list[dict[str, Any]]:
-    """Return an object's conditions, as a new list."""
+def conditions_of(obj: Any) -> list[dict[str, Any]]:
+    """Return an object's conditions, as a new list.
+
+    Raises:
+        ConfigError: The object is not a KubeObject, a dict or a Struct, or has something else there.
+    """
     if isinstance(obj, (KubeObject, Mapping)):
         status = obj.get("status")
     elif isinstance(obj, msgspec.Struct):
@@ -121,6 +178,8 @@ def _conditions_of(obj: Any) -> list[dict[str, Any]]:
             f"conditions are those of a KubeObject, a dict or a Struct, not of a {type(obj).__name__}"
         )
     conditions = read_field(status, "conditions", "conditions") or ()
+    if not isinstance(conditions, (list, tuple)):
+        raise ConfigError(f"status.conditions is a list, not a {type(conditions).__name__}")
     return [condition if isinstance(condition, dict) else fields_of(condition) for condition in conditions]
 
 
@@ -132,7 +191,7 @@ def _with_conditions(obj: Any, conditions: list[dict[str, Any]]) -> Any:
     if not isinstance(obj, msgspec.Struct):
         return fields
     made = decoder_of(type(obj))(encode(fields), None)
-    if len(_conditions_of(made)) != len(conditions):
+    if len(conditions_of(made)) != len(conditions):
         raise ConfigError(
             f"the status of a {type(obj).__name__} has no conditions: give its class "
             "`conditions: list[Condition] = []`, with the Condition of aioinformer.typed"

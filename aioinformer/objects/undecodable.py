@@ -31,6 +31,12 @@ class UndecodableObject(KubeObject, frozen=True, eq=False, gc=False):
         spec = _NoAttribute("the object does not fit its type; read it as obj['spec'], and see obj.error")
         status = _NoAttribute("the object does not fit its type; read it as obj['status'], and see obj.error")
 
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}: the object does not fit its type; read it "
+                f"as obj[{name!r}], and see obj.error"
+            )
+
     @property
     def error(self) -> DecodeError:
         """Why it does not fit: the field, the expected and the actual type. Another error at each use."""

@@ -22,6 +22,7 @@ from ..errors import (
     TerminalError,
     UndecodableError,
 )
+from ..events import EventRecorder
 from ..informer import Registration, SharedIndexInformer
 from ..listwatch.list_watch import ResourceListWatch
 from ..metrics import Sample, labelled
@@ -35,10 +36,12 @@ from ..resources import CachedResource
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .controller_options import ControllerOptions, check_options
+from .failure_events import FailureEvents
 from .finalizing import make_step
 from .informer_triggers import Cached, InformerTrigger, Owns, Primary, Watch, informer_of
 from .mistakes import Mistakes
 from .protocols import WrittenResource
+from .ready_condition import ReadyCondition
 from .requests import Reconcile, Reconciler, Request
 from .runs import CANCEL_GRACE
 from .source_trigger import SourceTrigger
@@ -66,6 +69,8 @@ class Controller(Generic[T]):
         cleanup: ``cleanup(request)``, called instead of ``reconcile`` when the object is marked for deletion. The
             finalizer is removed when cleanup succeeds without asking for a requeue. It is also called for an object
             that does not fit its type: ``request.object`` is then an UndecodableObject.
+        recorder: Records Events about objects that fail; None for none. Run it beside the manager.
+        condition: Keeps the condition ``Ready`` of the objects; None for none. An Operator makes it.
         **options: See ControllerOptions.
 
     Raises:
@@ -89,6 +94,8 @@ class Controller(Generic[T]):
         watches: Iterable[Watch] = (),
         rate_limiter: RateLimiter[str] | None = None,
         cleanup: Reconcile[T] | None = None,
+        recorder: EventRecorder | None = None,
+        condition: ReadyCondition | None = None,
         **options: Unpack[ControllerOptions[T]],
     ) -> None:
         if not name:
@@ -118,11 +125,13 @@ class Controller(Generic[T]):
             options.get("predicate"),
             cleans_up=self.finalizer is not None,
             forget=self._forget,
+            ignores=None if condition is None else condition.is_own_change,
         )
         self._triggers: list[InformerTrigger] = [own, *owned, *watches]
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
         self._sources = [SourceTrigger(source) for source in options.get("sources", ())]
+        self._condition = condition
         self._workers = Workers(
             name,
             self._queue,
@@ -131,6 +140,8 @@ class Controller(Generic[T]):
             self._is_gone,
             uid_of=self._uid_of,
             kind=self._find_kind(),
+            events=None if recorder is None else FailureEvents(name, recorder, self.informer),
+            condition=condition,
         )
         self._own = own
         own.is_standing_by = lambda: not self._workers.is_working
@@ -182,6 +193,10 @@ class Controller(Generic[T]):
             terminal=counts.terminal,
             timed_out=counts.timeout,
             failing=len(workers.failing),
+            failing_seconds=self._failing_seconds,
+            queued_seconds=self._queued_seconds,
+            unfit=self._store.undecodable_count,
+            last_success=counts.last_success,
             given_up=counts.given_up,
             last_error=workers.last_error,
             last_error_key=workers.last_error_key,
@@ -204,10 +219,21 @@ class Controller(Generic[T]):
         labels = {"controller": self.name}
         yield from self._workers.counts.samples(self.name)
         yield Sample("aioinformer_failing_keys", "gauge", labels, len(self._workers.failing))
+        yield Sample("aioinformer_oldest_failing_key_seconds", "gauge", labels, self._failing_seconds)
+        yield Sample("aioinformer_oldest_queued_key_seconds", "gauge", labels, self._queued_seconds)
+        yield Sample("aioinformer_unfit_objects", "gauge", labels, self._store.undecodable_count)
         yield Sample("controller_runtime_active_workers", "gauge", labels, len(self._workers.runs))
         if (limit := self._workers.concurrency) is not None:
             yield Sample("controller_runtime_max_concurrent_reconciles", "gauge", labels, limit)
         yield from labelled(self._metrics.samples(self.name), **labels)
+
+    @property
+    def _failing_seconds(self) -> float:
+        return self._workers.failing_seconds if self._workers.is_working else 0.0
+
+    @property
+    def _queued_seconds(self) -> float:
+        return self._metrics.oldest_queued_seconds if self._workers.is_working else 0.0
 
     # -- called by the manager -----------------------------------------------------------------------------
 
@@ -302,7 +328,7 @@ class Controller(Generic[T]):
 
     def _forget(self, key: str) -> None:
         self._queue.forget(key)
-        self._workers.failing.pop(key, None)
+        self._workers.forget_failure(key)
 
     def _record_end(self, source: asyncio.Task[None]) -> None:
         if not source.cancelled() and (failure := source.exception()) is not None:
@@ -338,6 +364,8 @@ class Controller(Generic[T]):
     def _call(self, key: str, obj: Any) -> object:
         """Call the reconciler with the object of a key; None if it is gone."""
         namespace, _, name = key.rpartition("/")
+        if self._condition is not None:
+            self._condition.begin(key, obj)
         if type(obj) is not KubeObject:  # which is read-only, and always fits
             if obj is None:
                 self._require_read(key)

@@ -140,6 +140,8 @@ class DeclaredOptions(ControllerOptions[T], total=False):
         uses: Resources that it uses without being triggered by them.
         cleanup: As for Controller; it may take the context as its second argument.
         rate_limiter: Returns a rate limiter, once for each run.
+        conditions: Whether to keep the condition ``Ready`` of the objects. If not given, the operator's choice for a
+            CustomResource class, and False for a name.
     """
 
     name: str | None
@@ -149,6 +151,7 @@ class DeclaredOptions(ControllerOptions[T], total=False):
     uses: Sequence[Uses]
     cleanup: Handler[T] | None
     rate_limiter: Callable[[], RateLimiter[str]] | None
+    conditions: bool
 
 
 class TaskOptions(TypedDict, Generic[T], total=False):

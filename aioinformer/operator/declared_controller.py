@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from .._core.callables import require_arguments, require_plain
 from .._core.checks import require_list
+from ..client.lookup import resource_of as api_resource_of
+from ..events import EventRecorder
 from ..objects.api_resources import APIResource
+from ..resources import Resource
 from ..workqueue import RateLimiter
 from .context import Context
 from .controller import Controller
@@ -25,19 +28,28 @@ from .declarations import (
     with_context,
 )
 from .informer_triggers import Owns, Watch
-from .kinds import ResourceReference, custom_class, names_of, require_distinct, resource_named
+from .kinds import ResourceReference, base_of, custom_class, names_of, require_distinct, resource_named
 from .mistakes import Mistakes
 from .predicates import require_predicate
+from .ready_condition import ReadyCondition, require_conditions
 from .rights import READ, Right
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeclaredController:
-    """A controller as it was declared: see ``Operator.controller``."""
+    """A controller as it was declared: see ``Operator.controller``.
+
+    Attributes:
+        resource: The resource that it reconciles.
+        reconcile: The reconciler.
+        options: Its options.
+        keeps_conditions: Whether it keeps the condition ``Ready`` of its objects.
+    """
 
     resource: ResourceReference
     reconcile: Handler[Any]
     options: DeclaredOptions[Any]
+    keeps_conditions: bool = field(default=False, kw_only=True)
 
     @property
     def owned(self) -> list[Owned]:
@@ -121,6 +133,8 @@ class DeclaredController:
             if verbs := self.options.get("status_verbs"):
                 mistakes.of(Right.of, primary, verbs, "status")
             self._check_others(mistakes, primary, others)
+        if self.keeps_conditions:
+            mistakes.of(require_conditions, self.resource)
         mistakes.raise_if_any()
 
     def _check_lists(self, mistakes: Mistakes) -> None:
@@ -156,6 +170,10 @@ class DeclaredController:
                 mistakes.add(
                     f"{other.title} has the finalizer {self.finalizer} of the same objects: give each its own"
                 )
+            if self.keeps_conditions and other.keeps_conditions and other.primary == primary:
+                mistakes.add(
+                    f"{other.title} keeps the condition Ready of the same objects: pass conditions=False to one of them"
+                )
 
     def _check_finalizer(self, mistakes: Mistakes) -> None:
         cleanup = self.options.get("cleanup")
@@ -172,6 +190,8 @@ class DeclaredController:
         yield _right(self.resource, READ)
         if self._status_verbs:
             yield _right(self.resource, self._status_verbs, "status")
+        if self.keeps_conditions:
+            yield _right(self.resource, ("patch",), "status")
         if self.finalizer is not None:
             yield _right(self.resource, ("patch",))
         if self.owned:  # for the blockOwnerDeletion of owner references
@@ -184,8 +204,13 @@ class DeclaredController:
         for used in self.uses:
             yield used.right
 
-    def controller(self, context: Context) -> Controller[Any]:
-        """Return a new Controller, for one run."""
+    def controller(self, context: Context, recorder: EventRecorder | None = None) -> Controller[Any]:
+        """Return a new Controller, for one run.
+
+        Args:
+            context: The run's context.
+            recorder: Records Events about objects that fail; None for none.
+        """
         # Classes and names give the same CachedResource everywhere, so reads include all writes.
         watches = (
             Watch(context.resource(watch.resource), with_context(watch.map_func, context), watch.predicate)
@@ -199,15 +224,22 @@ class DeclaredController:
             )
             for owned_kind in self.owned
         )
+        primary = context.resource(self.resource)
+        condition = None
+        if self.keeps_conditions:
+            stored = Resource(context.client, api_resource_of(context.client, base_of(self.resource)), dict)
+            condition = ReadyCondition(self.title, primary, stored)
         cleanup = self.options.get("cleanup")
         return Controller(
             self.title,
             with_context(self.reconcile, context),
-            context.resource(self.resource),
+            primary,
             owns=owns,
             watches=watches,
             rate_limiter=self.make_rate_limiter(),
             cleanup=None if cleanup is None else with_context(cleanup, context),
+            recorder=recorder,
+            condition=condition,
             **shared_options(self.options),
         )
 

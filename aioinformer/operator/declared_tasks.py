@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core.callables import callable_name, require_arguments, require_plain
 from .._core.checks import is_finite
+from ..events import EventRecorder
 from .context import Context
 from .controller import Controller
 from .controller_options import TIMEOUT
@@ -35,7 +36,7 @@ class DeclaredTask(DeclaredController):
             if callable(self.when):
                 mistakes.of(require_plain, "when", self.when)
 
-    def controller(self, context: Context) -> Controller[Any]:
+    def controller(self, context: Context, recorder: EventRecorder | None = None) -> Controller[Any]:
         """Return a new controller, for one run."""
         return ObjectTasks(
             self.title,
@@ -43,6 +44,7 @@ class DeclaredTask(DeclaredController):
             context.resource(self.resource),
             self.when,
             rate_limiter=self.make_rate_limiter(),
+            recorder=recorder,
         )
 
 
@@ -57,7 +59,7 @@ class DeclaredTimer(DeclaredTask):
         if not is_finite(self.every) or self.every <= 0:
             mistakes.add(f"every must be a number of seconds above 0, not {self.every!r}")
 
-    def controller(self, context: Context) -> Controller[Any]:
+    def controller(self, context: Context, recorder: EventRecorder | None = None) -> Controller[Any]:
         """Return a new controller, for one run."""
         return ObjectTimers(
             self.title,
@@ -66,6 +68,7 @@ class DeclaredTimer(DeclaredTask):
             self.every,
             self.when,
             rate_limiter=self.make_rate_limiter(),
+            recorder=recorder,
             concurrency=self.options.get("concurrency", 1),
             timeout=self.options.get("timeout", TIMEOUT),
         )

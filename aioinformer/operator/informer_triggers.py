@@ -191,6 +191,7 @@ class Primary(InformerTrigger):
     Args:
         cleans_up: Whether marks for deletion always pass, in spite of the predicate.
         forget: Called with the key of an object whose deletion does not pass: it is not reconciled any more.
+        ignores: Returns whether a change needs no reconcile, whatever the predicate says; None for no such change.
     """
 
     def __init__(
@@ -200,10 +201,12 @@ class Primary(InformerTrigger):
         *,
         cleans_up: bool,
         forget: Callable[[str], None],
+        ignores: Callable[[Change[Any]], bool] | None = None,
     ) -> None:
         super().__init__(informer.name, informer, predicate)
         self._cleans_up = cleans_up
         self._forget = forget
+        self._ignores = ignores
         self._group = _group_of(informer)
         self._kind: str | None = None  # the first object tells it; "" if objects do not say their kind
         self._awaited: OrderedDict[str, dict[tuple[str, str], int]] = (
@@ -267,6 +270,16 @@ class Primary(InformerTrigger):
             if oldest not in self.informer.store:
                 self.queue.discard(oldest)
                 self.queue.cancel_delayed(oldest)
+
+    def _trigger(self, change: Change[Any], priority: int) -> object:
+        if self._ignores is not None:
+            key = self._key_of(change.obj)
+            if key not in self._unfit and self._ignores(change):
+                self.seen += 1
+                return None
+            if self._predicate is None:
+                self._unfit.discard(key)
+        return super()._trigger(change, priority)
 
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         if super()._passes(predicate, change):

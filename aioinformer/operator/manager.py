@@ -429,9 +429,9 @@ class Manager(Running):
 
         It is ready when it is alive, its caches are synced and current, and its triggers have processed the first
         lists. A manager on standby is ready, and one that is stopping is not. Objects that do not fit their type are
-        warnings: a tenant must not be able to make an operator unready.
+        warnings, with the reasons: a tenant must not be able to make an operator unready.
         """
-        return Health.of(self._not_ready(), undecodable_warnings(self._states()))
+        return Health.of(self._not_ready(), undecodable_warnings(self._states(), with_reasons=True))
 
     def accepting(self) -> Health:
         """Return whether webhooks of this manager should be called, for the readiness probe of a pod that serves them.

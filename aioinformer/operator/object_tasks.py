@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from .._core.cancellation import CALL_ERRORS, maybe_await
+from ..events import EventRecorder
 from ..objects.keys import is_deleting, uid_of
 from ..objects.undecodable import UndecodableObject
 from ..resources import CachedResource
@@ -39,6 +40,7 @@ class ObjectTasks(Controller[T], Generic[T]):
         resource: The objects.
         matches: Returns whether the task is for an object; None for all.
         rate_limiter: How long to wait before it starts again after an error: as for Controller.
+        recorder: As for Controller.
 
     Guarantees:
         It never runs twice at once for one object. It is cancelled once when the object is gone or marked for deletion,
@@ -55,9 +57,12 @@ class ObjectTasks(Controller[T], Generic[T]):
         matches: Matches[T] | None = None,
         *,
         rate_limiter: RateLimiter[str] | None = None,
+        recorder: EventRecorder | None = None,
     ) -> None:
         require_fields(resource.informer.object_type, (UID, DELETION_TIMESTAMP), f"the task {name}")
-        super().__init__(name, self._run_task, resource, rate_limiter=rate_limiter, timeout=None)
+        super().__init__(
+            name, self._run_task, resource, rate_limiter=rate_limiter, recorder=recorder, timeout=None
+        )
         self._function = function
         self._matches = matches
         self._running: dict[str, str] = {}

@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from .._core.cancellation import maybe_await
 from .._core.failure_log import FailureLog
 from ..errors import InvalidResultError, ReconcileError, shorten
+from ..events import EventRecorder
 from ..objects.keys import is_deleting, uid_of
 from ..resources import CachedResource
 from ..workqueue import RateLimiter
@@ -69,6 +70,7 @@ class ObjectTimers(Controller[T], Generic[T]):
         rate_limiter: As for Controller.
         concurrency: How many calls may run at the same time.
         timeout: Seconds after which a call is cancelled, and has failed; None for no limit.
+        recorder: As for Controller.
 
     Guarantees:
         It is never called twice at once for one object. Times that pass while a call runs or waits are left out; that
@@ -86,6 +88,7 @@ class ObjectTimers(Controller[T], Generic[T]):
         rate_limiter: RateLimiter[str] | None = None,
         concurrency: int = 1,
         timeout: float | None = TIMEOUT,
+        recorder: EventRecorder | None = None,
     ) -> None:
         fields = (UID, CREATION_TIMESTAMP, DELETION_TIMESTAMP)
         require_fields(resource.informer.object_type, fields, f"the timer {name}")
@@ -98,6 +101,7 @@ class ObjectTimers(Controller[T], Generic[T]):
             rate_limiter=rate_limiter,
             concurrency=concurrency,
             timeout=timeout,
+            recorder=recorder,
         )
         self._function = function
         self._every = every

@@ -93,6 +93,10 @@ class Operator(DeclaresWebhooks):
         name: The operator's name: of its Lease, in logs and Events, and the field manager of its writes.
         uses: Resources that it uses without being triggered by them.
         events: Whether it records Events, which needs the right to write them.
+        failure_events: Whether it records an Event about each object whose reconcile fails, and one when it succeeds
+            again. Not without ``events``.
+        conditions: Whether it keeps the condition ``Ready`` of the objects of its CustomResource classes: True after a
+            success, False with the error after a failure. A controller's ``conditions`` wins.
         settings: A msgspec.Struct; ``context.get`` returns one for each run. A field ``recheck`` of the operator
             ``storage`` is the environment variable ``STORAGE_RECHECK``.
 
@@ -106,6 +110,8 @@ class Operator(DeclaresWebhooks):
         *,
         uses: Iterable[Uses] = (),
         events: bool = True,
+        failure_events: bool = True,
+        conditions: bool = False,
         settings: type[Any] | None = None,
     ) -> None:
         mistakes = Mistakes(f"Operator({name!r})")
@@ -120,6 +126,8 @@ class Operator(DeclaresWebhooks):
         super().__init__()
         self.name = name
         self.events = events
+        self.failure_events = events and failure_events
+        self.conditions = conditions
         self.settings = settings
         self._declared: list[DeclaredController] = []
         self._lifespans: list[Lifespan] = []
@@ -156,7 +164,9 @@ class Operator(DeclaresWebhooks):
         require_declared(self.name, "controller", resource, options, DeclaredOptions)
 
         def register(reconcile: Any) -> Any:
-            self._declare(DeclaredController(resource, reconcile, options))
+            is_own = custom_class(resource) is not None  # Ready of a kind that is only named may be another's
+            keeps_conditions = options.get("conditions", self.conditions and is_own)
+            self._declare(DeclaredController(resource, reconcile, options, keeps_conditions=keeps_conditions))
             return reconcile
 
         return register
@@ -369,7 +379,7 @@ class Operator(DeclaresWebhooks):
             **options,
         )
         for controller in self._declared:
-            manager.add(controller.controller(context))
+            manager.add(controller.controller(context, context.events if self.failure_events else None))
         return manager
 
     def _settings(self, given: object) -> object:

@@ -30,6 +30,7 @@ from .preflight import check
 from .protocols import ManagerFactory
 from .run_options import RunOptions
 from .serving import Debug, Serving, Tokens
+from .unfit import warn_of_unfit_objects
 from .webhook_registration import keep_registered, register
 from .webhooks import Reached, WebhookServer
 from .webhooks.server import default_drain
@@ -128,6 +129,8 @@ class _Process:
                 if served and reached and not options.webhook_service:
                     await register(client, served, only=options.watched, **reached)
                 await check(operator, options, manager)
+                if operator is not None and options.force_crds:  # --dev: classes change under their objects
+                    await warn_of_unfit_objects(client, operator)
                 logger.info("%s runs on %s", self._name, client.server)
                 if self._host and options.metrics_port:
                     logger.info("the debug page: http://%s:%d/debug", self._host, options.metrics_port)

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from .._core.checks import require_seconds
+from .._core.checks import require_seconds, require_text
 from ..errors import ConfigError
 from ..objects.keys import deletion_handling_meta_namespace_key_func, split_meta_namespace_key
 
@@ -63,13 +63,16 @@ class Result(msgspec.Struct, frozen=True):
     Attributes:
         requeue: Reconcile again, after a back-off that grows with each repetition.
         requeue_after: Seconds after which to reconcile again, unless the object changes before; 0 means ``requeue``.
+        progressing: What the object still waits for, for people: ``"2 of 3 replicas are available"``. With
+            ``conditions=True``, it is then not ``Ready`` but ``Progressing``.
 
     Raises:
-        ConfigError: ``requeue_after`` is not a duration, or ``requeue`` is not a bool.
+        ConfigError: ``requeue_after`` is not a duration, ``requeue`` is not a bool, or ``progressing`` is not a text.
     """
 
     requeue: bool = False
     requeue_after: float | None = None
+    progressing: str = ""
 
     def __post_init__(self) -> None:
         if self.requeue_after is not None:
@@ -78,6 +81,8 @@ class Result(msgspec.Struct, frozen=True):
             raise ConfigError(
                 f"requeue must be True or False, not {self.requeue!r}; for seconds use Result(requeue_after=20)"
             )
+
+        require_text("progressing", self.progressing)
 
     @property
     def is_final(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from .._core.timers import DeadlineTimer
+from .requests import Result
 
 CANCEL_GRACE = 10.0
 """Seconds that a cancelled reconcile may take to end before it counts as stuck."""
@@ -29,6 +30,7 @@ class Run(msgspec.Struct, eq=False):
         attempt: How often in a row it was tried, once it has failed.
         describe: Returns what log messages of the reconcile say of it.
         has_ended: Whether it has ended. Tasks that it left behind may log later.
+        result: What it returned, if it succeeded.
     """
 
     key: str
@@ -45,6 +47,8 @@ class Run(msgspec.Struct, eq=False):
     def log_fields(self) -> Mapping[str, object]:
         """Return the fields of a log message; none when the reconcile has ended."""
         return {} if self.has_ended or self.describe is None else self.describe(self)
+
+    result: Result | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from time import perf_counter, time
 from typing import Any
 
 import msgspec
@@ -38,6 +39,7 @@ class Counts:
         withdrawn: Runs of ``Operator.task`` that were cancelled because their objects are gone or do not match.
         interrupted: Reconciles that were cancelled because the controller stopped or lost leadership.
         given_up: Keys that are not retried any more, because their objects are gone and they kept failing.
+        succeeded_at: When the last reconcile that succeeded began, by ``perf_counter``; None before the first.
         seconds: Durations.
     """
 
@@ -50,12 +52,18 @@ class Counts:
     withdrawn: int = 0
     interrupted: int = 0
     given_up: int = 0
+    succeeded_at: float | None = None
     seconds: Histogram = field(default_factory=lambda: Histogram(SECONDS))
 
     @property
     def total(self) -> int:
         """Reconciles that have ended."""
         return self.success + self.requeue + self.requeue_after + self.error
+
+    @property
+    def last_success(self) -> float | None:
+        """When the last reconcile that succeeded began, in seconds since the epoch; None before the first."""
+        return None if self.succeeded_at is None else time() - (perf_counter() - self.succeeded_at)
 
     def samples(self, controller: str) -> Iterator[Sample]:
         """Yield the metrics, with controller-runtime's names."""
@@ -69,6 +77,9 @@ class Counts:
         yield Sample(f"{prefix}_terminal_reconcile_errors_total", "counter", labels, self.terminal)
         yield Sample(f"{prefix}_reconcile_timeouts_total", "counter", labels, self.timeout)
         yield Sample("aioinformer_given_up_keys_total", "counter", labels, self.given_up)
+        if (last_success := self.last_success) is not None:
+            name = "aioinformer_last_success_timestamp_seconds"
+            yield Sample(name, "gauge", labels, last_success)
         yield from self.seconds.samples(f"{prefix}_reconcile_time_seconds", labels)
 
 
@@ -107,6 +118,10 @@ class ControllerState:
         terminal: Reconciles that failed and are not retried.
         timed_out: Reconciles that took too long.
         failing: Keys whose last reconcile failed.
+        failing_seconds: Seconds that the longest failing key fails; 0 if none does, and on standby.
+        queued_seconds: Seconds that the longest waiting key waits for a worker; 0 if none does, and on standby.
+        unfit: Objects to reconcile that do not fit their class.
+        last_success: When the last reconcile that succeeded began, in seconds since the epoch; None before the first.
         given_up: Keys that are not retried any more, because their objects are gone and they kept failing.
         last_error: The last error of a reconcile. Later successes do not clear it.
         last_error_key: The key of that reconcile.
@@ -136,6 +151,10 @@ class ControllerState:
     sync_error: SyncTimeout | None = None
     last_error_seconds: float | None = None
     given_up: int = 0
+    failing_seconds: float = 0.0
+    queued_seconds: float = 0.0
+    unfit: int = 0
+    last_success: float | None = None
 
     @property
     def stuck(self) -> tuple[RunState, ...]:
@@ -147,7 +166,10 @@ class ControllerState:
         text = f"{self.name}: " + (f"{self.workers} workers" if self.working else doing)
         text += f", {self.queue}, {self.reconciles} reconciles"
         if self.failed:
-            text += f", {self.failed} failed ({self.failing} keys still do)"
+            since = f", for up to {self.failing_seconds:.0f} s" if self.failing else ""
+            text += f", {self.failed} failed ({self.failing} keys still do{since})"
+        if self.unfit:
+            text += f", {self.unfit} objects do not fit their class"
         if self.given_up:
             text += f", {self.given_up} keys given up, whose objects are gone"
         if self.last_error is not None:

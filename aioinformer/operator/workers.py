@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import nullcontext
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 
@@ -16,7 +17,6 @@ from .._core.cancellation import CALL_ERRORS, forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.log_fields import log_source
-from .._core.own_code import own_frame, shown_path
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from .._core.spans import ATTEMPT, CONTROLLER, KIND, NAMESPACE, OBJECT, fail_span, find_tracer, span
 from .._core.tasks import wait_ended
@@ -34,6 +34,9 @@ from ..errors import (
 )
 from ..workqueue import WorkQueue
 from .controller_options import TIMEOUT, ControllerOptions
+from .failure_events import FailureEvents
+from .failures import Failure, after_failure
+from .ready_condition import ReadyCondition
 from .requests import Result
 from .runs import CANCEL_GRACE, Run, Runs
 from .state import Counts, FailingKey
@@ -44,8 +47,6 @@ CACHE_DELAY = 1.0
 """Seconds until a retry when the cache was too old for a reconcile; no back-off, since nothing failed."""
 NOT_LEADING_DELAY = 1.0
 """Seconds until a worker checks again whether it may work; after lost leadership it is cancelled soon."""
-LONGEST_KEPT = 1000
-"""Characters of an error's message that are kept for each failing key."""
 FORBIDDEN = (
     ". If a right is missing, grant it to the service account: an Operator declares it by owns, uses or "
     "status_verbs, and aioinformer manifests prints the rules"
@@ -53,26 +54,10 @@ FORBIDDEN = (
 """What the log adds to the first refused request."""
 TRIES_WITHOUT_OBJECT = 20
 """Failures in a row of a key whose object is gone, after which it is given up: an hour with the default limiter."""
+CONDITION_DELAY = 30.0
+"""Seconds until an object is reconciled again whose condition could not be written."""
 RATE_LIMITER_FAILED_DELAY = 10.0
 """Seconds until a retry when the rate limiter itself raised."""
-
-
-class Failure(NamedTuple):
-    """A failed reconcile, without the exception, which would keep its frames alive.
-
-    Attributes:
-        type: The error's type.
-        text: The error's message.
-        where: The line that raised it.
-        at: Loop time of the failure.
-        without_object: How often in a row it has failed since the object is gone.
-    """
-
-    type: type[BaseException]
-    text: str
-    where: str
-    at: float
-    without_object: int = 0
 
 
 class Workers:
@@ -87,6 +72,8 @@ class Workers:
             ``TRIES_WITHOUT_OBJECT``.
         uid_of: Returns the uid of a key's object, for log messages; ``""`` if it is not known.
         kind: The kind of the objects, for spans; ``""`` if it is not known.
+        events: Records Events about failing objects; None for none.
+        condition: Keeps a condition of each object; None for none.
 
     Attributes:
         concurrency: The configured number of workers; None for no limit.
@@ -109,6 +96,8 @@ class Workers:
         *,
         uid_of: Callable[[str], str] = lambda key: "",
         kind: str = "",
+        events: FailureEvents | None = None,
+        condition: ReadyCondition | None = None,
     ) -> None:
         self._name = name
         self._queue = queue
@@ -119,6 +108,8 @@ class Workers:
         self._kind = kind
         self._has_advised = False
         self._process: Callable[[Run], Coroutine[Any, Any, None]] = self._reconcile_key
+        self._events = events
+        self._condition = condition
         self._may_work: Callable[[], bool] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
@@ -143,6 +134,12 @@ class Workers:
     def last_error_seconds(self) -> float | None:
         """Seconds since the last error, None if there was none. May be read in any thread."""
         return None if self._loop is None else self._loop.time() - self._failed_at
+
+    @property
+    def failing_seconds(self) -> float:
+        """Seconds that the longest failing key fails; 0 if none does. May be read in any thread."""
+        oldest = next(iter(self.failing.copy().values()), None)
+        return 0.0 if oldest is None or self._loop is None else self._loop.time() - oldest.since
 
     def failures(self) -> Iterator[FailingKey]:
         """Yield the keys whose last reconcile failed, the longest known first. Call it in the event loop."""
@@ -174,11 +171,12 @@ class Workers:
         self._process = self._reconcile_in_span if has_spans else self._reconcile_key
         try:
             self._spare = 0
-            for _ in range(self.concurrency or 1):
-                self._start()
-            while self._tasks and self.failure is None:
-                self._changed.clear()
-                await self._changed.wait()
+            with nullcontext() if self._events is None else self._events.repeating():
+                for _ in range(self.concurrency or 1):
+                    self._start()
+                while self._tasks and self.failure is None:
+                    self._changed.clear()
+                    await self._changed.wait()
             if self.failure is not None:
                 raise self.failure
         except asyncio.CancelledError:
@@ -223,7 +221,7 @@ class Workers:
 
     def recover(self, key: str) -> None:
         """Forget the failures of a key, as a reconcile that succeeds does."""
-        self.failing.pop(key, None)
+        self._recover(key)
         self._queue.forget(key)
 
     async def raise_failure(self) -> None:
@@ -304,19 +302,23 @@ class Workers:
             log_source.set(run)
             self.runs.begin(run)
             try:
-                await self._process(run)
-            except Exception as error:
-                self._record_failure(key, error)
-                line = "%s: the rate limiter failed for %s; retrying in %g s"
-                self._log.log(error, line, self._name, key, RATE_LIMITER_FAILED_DELAY, traceback=error)
-                queue.add_after(key, RATE_LIMITER_FAILED_DELAY, queue.priority_of(key))
+                try:
+                    await self._process(run)
+                except Exception as error:
+                    self._record_failure(key, error)
+                    line = "%s: the rate limiter failed for %s; retrying in %g s"
+                    self._log.log(error, line, self._name, key, RATE_LIMITER_FAILED_DELAY, traceback=error)
+                    queue.add_after(key, RATE_LIMITER_FAILED_DELAY, queue.priority_of(key))
+                finally:
+                    self.runs.end(run)
+                if task.cancelling():
+                    await forget_own_cancellation(task, lambda: task in self._ending)
+                if run.is_stuck or task in self._ending:
+                    return  # a new worker has replaced this one, or the workers end
+                if self._condition is not None and not run.is_withdrawn:
+                    await self._keep_condition(self._condition, run)
             finally:
-                self.runs.end(run)
                 queue.done(key)
-            if task.cancelling():
-                await forget_own_cancellation(task, lambda: task in self._ending)
-            if run.is_stuck or task in self._ending:
-                return  # a new worker has replaced this one, or the workers end
             if self.concurrency is None and self._spare:
                 return
             self._spare += 1
@@ -362,7 +364,8 @@ class Workers:
                 result = await call
                 if run.is_overdue or run.is_withdrawn or run.task in self._ending:
                     raise asyncio.CancelledError  # the reconcile swallowed it
-            self._handle_result(key, result)
+            run.result = self._handle_result(key, result)
+            self.counts.succeeded_at = began
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s: reconciled %s in %.3g s", self._name, key, perf_counter() - began)
         except CALL_ERRORS as error:
@@ -372,7 +375,7 @@ class Workers:
             elif run.is_withdrawn:
                 self._end_withdrawn(key, error)
             elif run.task in self._ending:
-                self._interrupt(key, error)
+                self._interrupt(run, error)
             else:  # including a CancelledError that the reconciler raised itself
                 self._fail(key, error)
         finally:
@@ -381,15 +384,14 @@ class Workers:
             if took > SLOW_CALL:
                 self._slow.record(key, took, call, len(self._queue))
 
-    def _handle_result(self, key: str, result: object) -> None:
+    def _handle_result(self, key: str, result: object) -> Result | None:
+        """Requeue or forget a key as the result says, and return the result."""
         if result is not None and not isinstance(result, Result):
             advice = f": to be called again in {result} s, return Result(requeue_after={result})"
             raise InvalidResultError(
                 f"{self._name}: reconciling {key} returned {shorten(result)}, which is neither a Result nor None"
                 f"{advice if type(result) in (int, float) else ''}"
             )
-        if self.failing:
-            self.failing.pop(key, None)
         if result is None or result.is_final:
             self._queue.forget(key)
             self.counts.success += 1
@@ -400,6 +402,13 @@ class Workers:
         else:
             self._queue.add_rate_limited(key, self._queue.priority_of(key))
             self.counts.requeue += 1
+        if self.failing:
+            self._recover(key)
+        return result
+
+    def _recover(self, key: str) -> None:
+        if self.failing.pop(key, None) is not None and self._events is not None:
+            self._events.recovered(key)
 
     def _time_out(self, key: str, raised: BaseException) -> None:
         """Retry after a timeout, whatever the reconcile raised or returned when it was cancelled."""
@@ -411,8 +420,9 @@ class Workers:
         timeout.__cause__ = raised
         self._retry(key, timeout)
 
-    def _interrupt(self, key: str, raised: BaseException) -> None:
+    def _interrupt(self, run: Run, raised: BaseException) -> None:
         """Queue the key again, since the reconcile was cancelled because the workers end."""
+        key = run.key
         if isinstance(raised, Exception):
             logger.warning(
                 "%s: %s was cancelled because the workers stop, and raised %s; it is queued again",
@@ -456,10 +466,10 @@ class Workers:
         self.last_error, self.last_error_key = error, key
         self._loop = asyncio.get_running_loop()
         self._failed_at = self._loop.time()
-        before = self.failing.get(key)
-        tries = (0 if before is None else before.without_object) + 1 if self._is_gone(key) else 0
-        text = message_of(error)[:LONGEST_KEPT]
-        self.failing[key] = Failure(type(error), text, _where(error), self._failed_at, tries)
+        failure = after_failure(self.failing.get(key), error, self._failed_at, is_gone=self._is_gone(key))
+        self.failing[key] = failure
+        if self._events is not None:
+            self._events.failed(key, failure)
 
     def _retry(self, key: str, error: BaseException, at_least: float = 0.0) -> None:
         """Retry with a back-off that grows with each failure in a row, and not before the server's Retry-After.
@@ -499,14 +509,27 @@ class Workers:
         self._forget(key)
 
     def _forget(self, key: str) -> None:
-        self.failing.pop(key, None)
+        self.forget_failure(key)
         self._queue.forget(key)
 
+    def forget_failure(self, key: str) -> None:
+        """Forget that a key fails, since its object is gone."""
+        if self.failing.pop(key, None) is not None and self._events is not None:
+            self._events.forget(key)
 
-def _where(error: BaseException) -> str:
-    """Return the file and line of the reconciler's code that raised an error; ``""`` if none did."""
-    frame = own_frame(error)
-    return "" if frame is None else f"{shown_path(frame.filename)}:{frame.lineno}"
+    async def _keep_condition(self, condition: ReadyCondition, run: Run) -> None:
+        """Write the condition of an object that was reconciled, before it may be reconciled again.
+
+        Cancellation: the object is queued again, so that its condition is written later.
+        """
+        key = run.key
+        try:
+            is_kept = await condition.keep(key, self.failing.get(key), run.result)
+        except asyncio.CancelledError:
+            self._queue.add(key, self._queue.priority_of(key))
+            raise
+        if not is_kept:
+            self._queue.add_after(key, CONDITION_DELAY, self._queue.priority_of(key))
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -69,6 +69,12 @@ class QueueMetrics(Generic[T]):
         return self._depth()
 
     @property
+    def oldest_queued_seconds(self) -> float:
+        """Seconds that the longest waiting item waits for a worker; 0 if none does."""
+        added_at = next(iter(self._added_at.copy().values()), None)  # in the order of adding; others may read
+        return 0.0 if added_at is None else self._clock() - added_at
+
+    @property
     def unfinished_work_seconds(self) -> float:
         """Seconds that the items in process have been processed so far, in total."""
         now = self._clock()

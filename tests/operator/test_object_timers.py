@@ -168,7 +168,7 @@ async def test_a_timer_that_returns_something_has_failed(world: Simulation) -> N
         await asyncio.sleep(5)
         error = str(manager.controllers[0].state.last_error)
         assert error.startswith(
-            "timer: the timer returned Result(requeue=False, requeue_after=3) for default/a"
+            "timer: the timer returned Result(requeue=False, requeue_after=3, progressing='') for default/a"
         )
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from aioinformer import Client, ConfigError
 from aioinformer.operator import Context, LeaderElection, Manager, Operator, Request, RunOptions, run
+from aioinformer.operator.definitions import install
 from aioinformer.testing import APIServer, eventually
 from aioinformer.typed import CamelStruct, CustomResource
 from tests.kubernetes.process import free_ports
@@ -28,6 +29,16 @@ class Spec(CamelStruct):
 
 class Note(CustomResource, group="example.com", version="v1"):
     spec: Spec
+
+
+class NextSpec(Spec):
+    title: str
+
+
+class NextNote(CustomResource, group="example.com", version="v1", kind="Note", plural="notes"):
+    """A Note in the next release, which requires a field."""
+
+    spec: NextSpec
 
 
 @pytest.fixture
@@ -99,6 +110,27 @@ async def test_metrics_that_ask_for_a_token_need_rights(caplog: pytest.LogCaptur
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+
+
+async def test_a_changed_class_that_objects_do_not_fit_is_a_warning(
+    server: APIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator = Operator("greeter", events=False)
+
+    @operator.controller(NextNote)
+    async def reconcile(request: Request[NextNote]) -> None: ...
+
+    async with Client.from_url(server.url) as client:
+        await install(client, greeter([]))
+    server.create("example.com/v1", "notes", {"metadata": {"name": "a"}, "spec": {"text": "b"}})
+    options = RunOptions(force_crds=True, metrics_port=0, probe_port=0)
+    running = asyncio.create_task(run(operator, Client.from_url(server.url), options))
+    expected = "1 of 1 objects do not fit the class NextNote and are not reconciled: default/a: "
+    await eventually(lambda: expected in caplog.text, within=20)
+    assert "required field `title`" in caplog.text
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 async def test_what_the_server_lacks_ends_it_with_an_error_that_says_what_to_do(server: APIServer) -> None:

@@ -61,6 +61,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         pod_monitor: Whether there is a PodMonitor, for which the cluster needs the Prometheus Operator.
         metrics_auth: Whether the metrics ask for a token.
         service_monitor: Whether there is a ServiceMonitor, a kind of the Prometheus operator.
+        alerts: Whether there is a PrometheusRule, which needs the Prometheus operator.
 
     Raises:
         ConfigError: A value is invalid; the message has all mistakes.
@@ -81,6 +82,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     pod_monitor: bool = False
     metrics_auth: bool = False
     service_monitor: bool = False
+    alerts: bool = False
 
     def __post_init__(self) -> None:
         mistakes = Mistakes("the manifests")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ...errors import ConfigError
 from ..operator import Operator
 from .access import access
+from .alerts import prometheus_rules
 from .installation import Installation, Object
 from .monitoring import reader_role, service_monitor
 from .network import network_policy, pod_monitor, services
@@ -49,6 +50,7 @@ PARTS: tuple[Callable[[Operator, Installation], Iterable[Object]], ...] = (
     pod_monitor,
     reader_role,
     service_monitor,
+    prometheus_rules,
     disruption_budget,
     certificates,
     registrations,

@@ -1,0 +1,111 @@
+"""Alerts about an operator, as a PrometheusRule of the Prometheus operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..operator import Operator
+from .installation import Installation, Object
+
+SLOW = 600
+"""Seconds that an object may fail, or wait for a worker."""
+HELD = "5m"
+"""How long most conditions must hold before an alert fires."""
+STALE = "10m"
+"""The same for caches and pods: longer than a rolling update, or an API server that restarts."""
+
+
+def prometheus_rules(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield the PrometheusRule, if the installation has alerts.
+
+    Its expressions find the operator's pods by the labels ``namespace`` and ``pod``.
+    """
+    if installation.alerts:
+        yield {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "PrometheusRule",
+            "metadata": installation.metadata(),
+            "spec": {"groups": [{"name": installation.name, "rules": [*alerts(operator, installation)]}]},
+        }
+
+
+def alerts(operator: Operator, installation: Installation) -> Iterator[Object]:
+    """Yield the alerts, as rules of Prometheus: five, and one more for webhooks."""
+    name = installation.name
+    pods = f'namespace="{installation.home}",pod=~"{name}-[a-z0-9]+-[a-z0-9]+"'
+    yield _alert(
+        name,
+        "ReconcilesFailing",
+        f"max by (controller) (aioinformer_oldest_failing_key_seconds{{{pods}}}) > {SLOW}",
+        HELD,
+        "{{ $labels.controller }} fails to reconcile an object for {{ $value | humanizeDuration }}",
+        "The Events of the object and the failing keys of /debug say why.",
+    )
+    yield _alert(
+        name,
+        "QueueStuck",
+        f"max by (controller) (aioinformer_oldest_queued_key_seconds{{{pods}}}) > {SLOW}",
+        HELD,
+        "An object waits for {{ $labels.controller }} for {{ $value | humanizeDuration }}",
+        "Its workers are slow or hang: /debug shows what they reconcile. Raise concurrency, or lower timeout.",
+    )
+    yield _alert(
+        name,
+        "ObjectsDoNotFit",
+        f"max by (controller) (aioinformer_unfit_objects{{{pods}}}) > 0",
+        HELD,
+        "{{ $value }} objects of {{ $labels.controller }} do not fit their class and are not reconciled",
+        "Their Events and /readyz name the fields. Correct the objects, or give the fields of the class defaults.",
+    )
+    yield _alert(
+        name,
+        "CacheStale",
+        f"min by (pod, informer) ((aioinformer_watching{{{pods}}} == 0 "
+        f"unless aioinformer_polling{{{pods}}} == 1) or aioinformer_synced{{{pods}}} == 0)",
+        STALE,
+        "The cache of {{ $labels.informer }} in {{ $labels.pod }} is not kept up to date",
+        "/readyz says why: the server is not reached, the definition is missing, or a right to list or watch is.",
+    )
+    if installation.elects:
+        expression = f"(sum(leader_election_master_status{{{pods}}}) or vector(0)) == 0"
+        summary = f"No pod of {name} leads, so nothing is reconciled"
+    else:
+        expression = f"absent(controller_runtime_max_concurrent_reconciles{{{pods}}})"
+        summary = f"No pod of {name} runs, so nothing is reconciled"
+    yield _alert(
+        name,
+        "OperatorDown",
+        expression,
+        STALE,
+        summary,
+        "Look at its pods and their logs, and whether Prometheus scrapes them.",
+        severity="critical",
+    )
+    if operator.has_webhooks:
+        yield _alert(
+            name,
+            "WebhooksFail",
+            f'sum(rate(aioinformer_webhook_reviews_total{{{pods},result=~"failed|timed_out"}}[5m])) > 0',
+            HELD,
+            f"Webhooks of {name} fail, and the API server refuses or passes requests without them",
+            "The log has the errors.",
+            severity="critical",
+        )
+
+
+def _alert(
+    operator: str,
+    name: str,
+    expression: str,
+    held: str,
+    summary: str,
+    description: str,
+    severity: str = "warning",
+) -> Object:
+    return {
+        "alert": name,
+        "expr": expression,
+        "for": held,
+        "labels": {"severity": severity, "operator": operator},
+        "annotations": {"summary": summary, "description": description},
+    }
