@@ -13,6 +13,7 @@ from pathlib import Path
 from aiohttp.test_utils import RawTestServer
 from aiohttp.web import BaseRequest, StreamResponse, json_response
 
+from aioinformer import Client
 from aioinformer.testing import APIServer
 from tests.chaos.proxy import Proxy
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Resource
@@ -137,6 +138,10 @@ class World(ABC):
         """Return what the server shows its clients; None without TLS."""
 
     @abstractmethod
+    def client(self) -> Client:
+        """Return the administrator's client, past the proxy; not yet entered."""
+
+    @abstractmethod
     async def expire(self) -> None:
         """Expire all resourceVersions, while no watch is open."""
 
@@ -153,6 +158,9 @@ class EmbeddedWorld(World):
 
     def certificate(self) -> None:
         return None
+
+    def client(self) -> Client:
+        return Client.from_url(self.server.url, token=self.server.token)
 
     async def expire(self) -> None:
         self.server.faults.expire_history()
@@ -173,6 +181,9 @@ class RealWorld(World):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self.plane.ca_file, self.plane.ca_file.with_suffix(".key"))
         return context
+
+    def client(self) -> Client:
+        return Client.from_kubeconfig(path=self.plane.kubeconfig)
 
     async def expire(self) -> None:
         await self.plane.compact()

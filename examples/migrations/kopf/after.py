@@ -1,0 +1,239 @@
+"""Databases with aioinformer: a Database is a Secret, a PersistentVolumeClaim, a Deployment, a Service and a CronJob.
+
+    aioinformer run examples.migrations.kopf.after:operator --tls-cert tls.crt --tls-key tls.key
+
+``AGENT_URL`` and ``DATABASES_HEALTH_SECONDS`` are environment variables.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Annotated
+
+import aiohttp
+import msgspec
+from msgspec import Meta
+
+from aioinformer import NotFoundError
+from aioinformer.operator import (
+    AdmissionReview,
+    Context,
+    Denied,
+    GenerationChanged,
+    Kind,
+    Operator,
+    Owned,
+    Request,
+    Result,
+    Watched,
+)
+from aioinformer.typed import CamelStruct, CustomResource
+
+from . import agent, children
+
+
+class DatabaseClassSpec(CamelStruct):
+    """What databases of a class have in common."""
+
+    image: str
+    version: str
+    storage_class: str
+    max_storage: int
+
+
+class DatabaseClass(CustomResource, group="example.com", version="v1", namespaced=False):
+    """A class of databases."""
+
+    spec: DatabaseClassSpec
+
+    def image_of(self, spec: DatabaseSpec) -> str:
+        return f"{self.spec.image}:{spec.version or self.spec.version}"
+
+
+class DatabaseSpec(CamelStruct, kw_only=True):
+    """The wanted state of a database."""
+
+    class_name: str
+    version: str | None = None
+    storage: Annotated[int, Meta(ge=1, description="In GiB.")]
+    replicas: Annotated[int, Meta(ge=0, le=5)] = 1
+    backup: Annotated[str | None, Meta(description="A cron schedule.")] = None
+    rotate_seconds: Annotated[int, Meta(ge=1)] | None = None
+
+
+class DatabaseStatus(CamelStruct, kw_only=True):
+    """The observed state."""
+
+    phase: str = ""
+    image: str = ""
+    storage: int = 0
+    health: str = ""
+    rotated_at: str = ""
+
+
+class Database(CustomResource, group="example.com", version="v1"):
+    """A database with backups."""
+
+    spec: DatabaseSpec
+    status: DatabaseStatus | None = None
+
+
+class Settings(msgspec.Struct):
+    """Environment variables ``DATABASES_...``."""
+
+    health_seconds: float = 10.0
+
+
+DATABASES = Kind(Database, indexers={"class": "spec.className"})
+SECRETS = Kind("secrets", label_selector="app.kubernetes.io/managed-by=databases")
+CHILDREN = ["persistentvolumeclaims", "services", "cronjobs", Owned("deployments", GenerationChanged())]
+
+operator = Operator("databases", settings=Settings)
+
+
+# Admission
+
+
+@operator.mutate(Database)
+async def fill(review: AdmissionReview[Database], context: Context) -> None:
+    """Take the version of the class."""
+    spec = review.object.spec
+    known = await find_class(spec, context)
+    if known is not None and not spec.version:
+        spec.version = known.spec.version
+
+
+@operator.validate(Database)
+async def check(review: AdmissionReview[Database], context: Context) -> None:
+    """Refuse what the class does not allow, and to shrink."""
+    spec = review.object.spec
+    known = await find_class(spec, context)
+    if known is None:
+        raise Denied(f"no DatabaseClass {spec.class_name}", field="spec.className")
+    if spec.storage > known.spec.max_storage:
+        review.deny(f"at most {known.spec.max_storage} GiB", field="spec.storage")
+    if review.old is not None and spec.storage < review.old.spec.storage:
+        review.deny("cannot shrink", field="spec.storage")
+
+
+# Create, update, delete
+
+
+async def release(request: Request[Database], context: Context) -> None:
+    """Remove the bucket of a Database that is being deleted."""
+    database = request.object
+    assert database is not None
+    try:
+        await agent.remove_bucket(request.namespace, request.name)
+    except aiohttp.ClientError as error:
+        context.events.event(database, "Warning", "ReleaseFailed", str(error))
+        raise
+
+
+def databases_of(known: DatabaseClass, context: Context) -> list[Request[Database]]:
+    """Return the Databases of a class that changed."""
+    index = context.resource(DATABASES).informer.indexer
+    return [Request.of(database) for database in index.by_index("class", known.name)]
+
+
+@operator.controller(
+    DATABASES,
+    owns=[Owned(SECRETS), *CHILDREN],
+    watches=[Watched(DatabaseClass, databases_of)],
+    predicate=GenerationChanged(),
+    finalizer="databases.example.com/bucket",
+    cleanup=release,
+    concurrency=4,
+)
+async def reconcile(request: Request[Database], context: Context) -> Result | None:
+    """Make what a Database needs; it has a new password in time."""
+    database = request.object
+    if database is None:
+        return None
+    spec, status = database.spec, database.status or DatabaseStatus()
+    known = await find_class(spec, context)
+    if known is None:
+        await patch_status(database, context, phase="WaitingForClass")
+        return None  # the class triggers it
+    if not status.phase:
+        context.events.event(database, "Normal", "Created", f"of the class {spec.class_name}")
+    await agent.make_bucket(request.namespace, request.name)
+    image = known.image_of(spec)
+    claim = children.claim_fields(spec.storage, known.spec.storage_class)
+    await context.apply_owned(database, "persistentvolumeclaims", claim)
+    if 0 < status.storage < spec.storage:
+        message = f"from {status.storage} to {spec.storage} GiB"
+        context.events.event(database, "Normal", "Grown", message)
+    await context.apply_owned(database, "services", children.service_fields(request.name))
+    secret, due = await keep_secret(database, context)
+    deployment = children.deployment_fields(request.name, image, spec.replicas, secret)
+    await context.apply_owned(database, "deployments", deployment)
+    await keep_backup(database, image, context)
+    await patch_status(
+        database,
+        context,
+        phase="Running",
+        image=image,
+        storage=spec.storage,
+        rotatedAt=secret[children.ROTATED],
+    )
+    return None if due is None else Result(requeue_after=max(0.01, due - time.time()))
+
+
+async def keep_secret(database: Database, context: Context) -> tuple[dict[str, str], float | None]:
+    """Return the annotations of a Database's Secret, with a new password if it is due, and when the next one is."""
+    seconds = database.spec.rotate_seconds
+    with suppress(NotFoundError):
+        secret = await context.resource(SECRETS).get(database.key)
+        due = children.rotation_due(secret.metadata.annotations, seconds)
+        if due is None or time.time() < due:
+            return secret.metadata.annotations, due
+        context.events.event(database, "Normal", "Rotated", "the password is new")
+    secret = await context.apply_owned(database, SECRETS, children.secret_fields(time.time()))
+    return secret.metadata.annotations, children.rotation_due(secret.metadata.annotations, seconds)
+
+
+async def keep_backup(database: Database, image: str, context: Context) -> None:
+    """Make or remove the CronJob."""
+    if database.spec.backup:
+        fields = children.backup_fields(database.name, image, database.spec.backup)
+        await context.apply_owned(database, "cronjobs", fields)
+    else:
+        with suppress(NotFoundError):
+            await context.resource("cronjobs").delete(database.key)
+
+
+# Health
+
+
+@operator.controller(Database, name="health", predicate=GenerationChanged(), concurrency=10)
+async def watch_health(request: Request[Database], context: Context) -> Result | None:
+    """Read the health of a Database every few seconds."""
+    database = request.object
+    if database is None or database.metadata.deletion_timestamp is not None:
+        return None
+    health = await agent.read_health(request.namespace, request.name)
+    if database.status is None or database.status.health != health:
+        kind = "Normal" if health == "Healthy" else "Warning"
+        context.events.event(database, kind, health, "by its agent")
+        await patch_status(database, context, health=health)
+    return Result(requeue_after=context.get(Settings).health_seconds)
+
+
+# Helpers
+
+
+async def find_class(spec: DatabaseSpec, context: Context) -> DatabaseClass | None:
+    try:
+        return await context.resource(DatabaseClass).get(spec.class_name)
+    except NotFoundError:
+        return None
+
+
+async def patch_status(database: Database, context: Context, **status: str | int) -> None:
+    """Write the fields of the status that differ."""
+    old = msgspec.to_builtins(database.status) if database.status else {}
+    if status.items() - old.items():
+        with suppress(NotFoundError):  # gone meanwhile
+            await context.resource(DATABASES).patch_status(database, {"status": status})

@@ -1,0 +1,24 @@
+"""The operator that was ported from kopf, as a process on the embedded API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..worlds import embedded_world
+from .platform import Platform
+from .story import Story
+from .versions import AioInformer
+
+
+@pytest.mark.timeout(240)
+async def test_the_story_of_databases(tmp_path: Path) -> None:
+    async with (
+        embedded_world(tmp_path, "configmaps") as world,
+        Platform() as platform,
+        world.client() as client,
+    ):
+        version = AioInformer(world, platform, tmp_path)
+        await version.install(client)
+        await Story(client, platform, world.namespace, patience=60).play(version)
