@@ -1,7 +1,8 @@
 """Run programs of others with their own watcher and with aioinformer's: ``python -m tests.migrations [NAME...]``.
 
 A program is a folder of examples/migrations with ``requirements.txt``, ``before.py`` and ``after.py``. Both run at the
-same time, under the same trouble. ``--hour`` measures KubeSpawner for a shortened hour with 500 pods instead.
+same time, under the same trouble. ``kopf`` is an operator, with a table of its own. ``--hour`` measures KubeSpawner for a
+shortened hour with 500 pods instead.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TypeVar
 
+from .databases.comparison import compare
 from .environments import ROOT, environment_of, variables
 from .hours import Hour, measure_hours
 from .tables import show
@@ -21,6 +23,7 @@ from .troubles import TROUBLES, Outcome, measure
 from .worlds import World, embedded_world, real_world
 
 PROGRAMS = ROOT / "examples" / "migrations"
+OPERATOR = "kopf"
 SIDES = ("before", "after")
 WORLDS: dict[str, Callable[[Path, str], AbstractAsyncContextManager[World]]] = {
     "embedded": embedded_world,
@@ -115,8 +118,13 @@ async def run_hours(world: str) -> list[list[str]]:
 
 async def main(names: list[str], worlds: list[str], verbose: bool, hour: bool) -> None:
     """Run the programs and print the tables."""
+    watchers = [name for name in names if name != OPERATOR]
     for world in worlds:
-        table = await (run_hours(world) if hour else run_troubles(names, world, verbose))
+        if OPERATOR in names and not hour:
+            show(f"{OPERATOR} on the {world} API server", await compare(WORLDS[world]))
+        if not watchers:
+            continue
+        table = await (run_hours(world) if hour else run_troubles(watchers, world, verbose))
         show(f"on the {world} API server", table)
 
 

@@ -6,8 +6,7 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from .subjects import Subject, subject
@@ -76,20 +75,20 @@ async def _lose(world: World) -> None:
 
 
 async def _delete_during_outage(world: World) -> None:
-    async with _outage(world):
+    async with world.outage():
         await world.delete("object-2")
         await world.change("object-3")
         await asyncio.sleep(OUTAGE)
 
 
 async def _away(world: World) -> None:
-    async with _outage(world):
+    async with world.outage():
         await world.delete("object-6")
         await asyncio.sleep(LONG_OUTAGE)
 
 
 async def _expire(world: World) -> None:
-    async with _outage(world):
+    async with world.outage():
         await world.delete("object-4")
         await world.expire()
 
@@ -99,14 +98,6 @@ async def _fail(world: World) -> None:
         await world.proxy.cut()
         await world.delete("object-5")
         await asyncio.sleep(OUTAGE)
-
-
-@asynccontextmanager
-async def _outage(world: World) -> AsyncIterator[None]:
-    world.proxy.is_refusing = True
-    await world.proxy.cut()
-    yield
-    world.proxy.is_refusing = False
 
 
 TROUBLES: dict[str, Callable[[World], Awaitable[None]]] = {

@@ -104,6 +104,16 @@ class World(ABC):
         await self._api.do("DELETE", self._resource.path(self.namespace, name), body)
         self.changes.append((name, None))
 
+    @asynccontextmanager
+    async def outage(self) -> AsyncIterator[None]:
+        """During the block the subject does not reach the server."""
+        self.proxy.is_refusing = True
+        await self.proxy.cut()
+        try:
+            yield
+        finally:
+            self.proxy.is_refusing = False
+
     async def versions(self) -> dict[str, str]:
         """Return what the server has: the resourceVersion of each object by name."""
         items = (await self._api.do("GET", self._resource.path(self.namespace)))["items"]

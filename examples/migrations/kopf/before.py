@@ -101,7 +101,7 @@ async def run(
     body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, classes: kopf.Index[str, Any], **_: Any
 ) -> None:
     metadata = body["metadata"]
-    if not body.get("status"):
+    if not body.get("status", {}).get("phase"):
         kopf.info(body, reason="Created", message=f"of the class {body['spec']['className']}")
     try:
         await agent.make_bucket(metadata["namespace"], metadata["name"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -73,32 +74,30 @@ class Story:
 
     async def start(self) -> None:
         """Wait until webhooks and indexes work."""
-        await self._eventually(self._refuses_unknown_class, "a webhook that refuses")
+        await self.reach(self._refuses_unknown_class, "a webhook that refuses")
 
     async def create(self, name: str = "orders") -> None:
         """A Database gets the version of its class, what it owns, a bucket, and a status."""
-        await self.databases.create(self._database(name, backup="0 3 * * *"))
-        await self._eventually(
-            lambda: self.has_status(name, phase="Running", image="postgres:16"), "a status"
-        )
-        await self._eventually(lambda: self._key(name) in self._platform.buckets, "a bucket")
+        await self.add(name, backup="0 3 * * *")
+        await self.reach(lambda: self.has_status(name, phase="Running", image="postgres:16"), "a status")
+        await self.reach(lambda: self.key(name) in self._platform.buckets, "a bucket")
         database = await self.get(name)
         assert (database["spec"]["version"], database["spec"]["replicas"]) == ("16", 1)
         for plural in CHILDREN:
-            await self._eventually(lambda plural=plural: self._exists(plural, name), plural)
+            await self.reach(partial(self.exists, plural, name), plural)
             child = await self.child(plural, name)
             (owner,) = child["metadata"]["ownerReferences"]
             assert (owner["uid"], owner["controller"]) == (database["metadata"]["uid"], True)
         assert len(base64.b64decode((await self.child("secrets", name))["data"]["password"])) == 32
-        await self._eventually(lambda: self._has_event("Created"), "an Event")
+        await self.reach(lambda: self._has_event("Created"), "an Event")
 
     async def update(self) -> None:
         """The Deployment follows the spec; without a schedule there is no CronJob."""
         await self.patch("orders", {"replicas": 2, "version": "17", "backup": None})
-        await self._eventually(lambda: self.is_deployed("orders", "postgres:17", 2), "a new Deployment")
-        await self._eventually(lambda: self._is_gone("cronjobs", "orders"), "no CronJob")
+        await self.reach(lambda: self.is_deployed("orders", "postgres:17", 2), "a new Deployment")
+        await self.reach(lambda: self._is_gone("cronjobs", "orders"), "no CronJob")
         await self.patch("orders", {"backup": "0 4 * * *"})
-        await self._eventually(lambda: self._exists("cronjobs", "orders"), "another CronJob")
+        await self.reach(lambda: self.exists("cronjobs", "orders"), "another CronJob")
 
     async def grow(self) -> None:
         """The claim grows with the Database; an Event has both sizes."""
@@ -109,9 +108,9 @@ class Story:
             claim = await self.child("persistentvolumeclaims", "orders")
             return bool(claim["spec"]["resources"]["requests"]["storage"] == "20Gi")
 
-        await self._eventually(is_grown, "a larger claim")
-        await self._eventually(lambda: self.has_status("orders", storage=20), "a status")
-        await self._eventually(lambda: self._has_event("Grown", "from 10 to 20 GiB"), "an Event")
+        await self.reach(is_grown, "a larger claim")
+        await self.reach(lambda: self.has_status("orders", storage=20), "a status")
+        await self.reach(lambda: self._has_event("Grown", "from 10 to 20 GiB"), "an Event")
 
     async def refuse(self) -> None:
         """What the class or the schema does not allow is refused, with the field."""
@@ -135,41 +134,41 @@ class Story:
                 and await self.has_status("orders", rotatedAt=rotated)
             )
 
-        await self._eventually(is_rotated, "a new password")
-        await self._eventually(lambda: self._has_event("Rotated"), "an Event")
+        await self.reach(is_rotated, "a new password")
+        await self.reach(lambda: self._has_event("Rotated"), "an Event")
         await self.patch("orders", {"rotateSeconds": 86400})
-        await self._eventually(is_rotated, "a password that stays")
+        await self.reach(is_rotated, "a password that stays")
 
     async def watch_health(self) -> None:
         """The status follows the health of the database."""
-        await self._eventually(lambda: self.has_status("orders", health="Healthy"), "health")
-        self._platform.unhealthy.add(self._key("orders"))
-        await self._eventually(lambda: self.has_status("orders", health="Unhealthy"), "no health")
-        await self._eventually(lambda: self._has_event("Unhealthy"), "an Event")
+        await self.reach(lambda: self.has_status("orders", health="Healthy"), "health")
+        self._platform.unhealthy.add(self.key("orders"))
+        await self.reach(lambda: self.has_status("orders", health="Unhealthy"), "no health")
+        await self.reach(lambda: self._has_event("Unhealthy"), "an Event")
         self._platform.unhealthy.clear()
-        await self._eventually(lambda: self.has_status("orders", health="Healthy"), "health again")
+        await self.reach(lambda: self.has_status("orders", health="Healthy"), "health again")
 
     async def follow_class(self) -> None:
         """A new image of the class reaches its Databases."""
         await self.create("stock")
         await self.classes.patch("small", {"spec": {"image": "pg"}})
-        await self._eventually(lambda: self.is_deployed("orders", "pg:17", 2), "the image of one")
-        await self._eventually(lambda: self.is_deployed("stock", "pg:16"), "the image of the other")
-        await self._eventually(lambda: self.has_status("stock", image="pg:16"), "its status")
+        await self.reach(lambda: self.is_deployed("orders", "pg:17", 2), "the image of one")
+        await self.reach(lambda: self.is_deployed("stock", "pg:16"), "the image of the other")
+        await self.reach(lambda: self.has_status("stock", image="pg:16"), "its status")
 
     async def change_while_away(self) -> str:
         """While no operator runs, users change and delete. Return the password of a Database."""
         await self.classes.patch("small", {"spec": {"image": "postgresql"}})
-        await self.databases.delete(self._key("stock"))
-        await self.children["services"].delete(self._key("orders"))
+        await self.remove("stock")
+        await self.children["services"].delete(self.key("orders"))
         return await self.password("orders")
 
     async def catch_up(self, password: str) -> None:
         """An operator that starts again makes good what it missed, and no new password."""
-        await self._eventually(lambda: self.is_deployed("orders", "postgresql:17", 2), "the newest image")
-        await self._eventually(lambda: self._exists("services", "orders"), "another Service")
-        await self._eventually(lambda: self.is_deleted("stock"), "the end of the other Database")
-        assert self._platform.buckets == {self._key("orders")}
+        await self.reach(lambda: self.is_deployed("orders", "postgresql:17", 2), "the newest image")
+        await self.reach(lambda: self.exists("services", "orders"), "another Service")
+        await self.reach(lambda: self.is_deleted("stock"), "the end of the other Database")
+        assert self._platform.buckets == {self.key("orders")}
         assert await self.password("orders") == password
         await self.start()
 
@@ -177,24 +176,32 @@ class Story:
         """A deleted Database stays until its bucket is removed, also if its class is gone."""
         self._platform.failures = 2
         await self.classes.delete("small")
-        await self.databases.delete(self._key("orders"))
-        await self._eventually(lambda: self.is_deleted("orders"), "the end of the Database")
+        await self.remove("orders")
+        await self.reach(lambda: self.is_deleted("orders"), "the end of the Database")
         assert (self._platform.failures, self._platform.buckets) == (0, set())
-        await self._eventually(lambda: self._has_event("ReleaseFailed"), "an Event of the failure")
+        await self.reach(lambda: self._has_event("ReleaseFailed"), "an Event of the failure")
 
     # What users see
 
     async def get(self, name: str) -> Object:
-        return await self.databases.get(self._key(name))
+        return await self.databases.get(self.key(name))
 
     async def child(self, plural: str, name: str) -> Object:
-        return await self.children[plural].get(self._key(name))
+        return await self.children[plural].get(self.key(name))
 
     async def password(self, name: str) -> str:
         return str((await self.child("secrets", name))["data"]["password"])
 
+    async def add(self, name: str, **spec: Any) -> None:
+        metadata = {"name": name, "namespace": self._namespace}
+        wanted = {"className": "small", "storage": 10, **spec}
+        await self.databases.create({"metadata": metadata, "spec": wanted})
+
+    async def remove(self, name: str) -> None:
+        await self.databases.delete(self.key(name))
+
     async def patch(self, name: str, spec: Object) -> None:
-        await self.databases.patch(self._key(name), {"spec": spec})
+        await self.databases.patch(self.key(name), {"spec": spec})
 
     async def has_status(self, name: str, **fields: Any) -> bool:
         status = (await self.get(name)).get("status") or {}
@@ -205,6 +212,9 @@ class Story:
         (container,) = spec["template"]["spec"]["containers"]
         return bool((container["image"], spec["replicas"]) == (image, replicas))
 
+    async def has_replicas(self, name: str, replicas: int) -> bool:
+        return bool((await self.child("deployments", name))["spec"]["replicas"] == replicas)
+
     async def is_deleted(self, name: str) -> bool:
         try:
             await self.get(name)
@@ -212,14 +222,14 @@ class Story:
             return True
         return False
 
-    async def _exists(self, plural: str, name: str) -> bool:
+    async def exists(self, plural: str, name: str) -> bool:
         try:
             return "deletionTimestamp" not in (await self.child(plural, name))["metadata"]
         except NotFoundError:
             return False
 
     async def _is_gone(self, plural: str, name: str) -> bool:
-        return not await self._exists(plural, name)
+        return not await self.exists(plural, name)
 
     async def _has_event(self, reason: str, text: str = "") -> bool:
         events = await self._events.list(self._namespace)
@@ -229,32 +239,24 @@ class Story:
         if not await self._validators.list():
             return False  # kopf has not registered its webhooks
         try:
-            await self.databases.create(self._database("probe", className="none"))
+            await self.add("probe", className="none")
         except ApiError as error:
             return "no DatabaseClass none" in str(error)
-        await self.databases.delete(self._key("probe"))
+        await self.remove("probe")
         return False
 
     async def _bind(self, name: str) -> None:
         """Bind the claim of a Database, as the controllers of Kubernetes do: only a bound one may grow."""
-        claims, key = self.children["persistentvolumeclaims"], self._key(name)
+        claims, key = self.children["persistentvolumeclaims"], self.key(name)
         await claims.patch(key, {"spec": {"volumeName": f"volume-{name}"}})
         status = {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "10Gi"}}
         await claims.patch_status(key, {"status": status})
 
-    def _database(self, name: str, **spec: Any) -> Object:
-        metadata = {"name": name, "namespace": self._namespace}
-        return {"metadata": metadata, "spec": {"className": "small", "storage": 10, **spec}}
-
-    def _key(self, name: str) -> str:
+    def key(self, name: str) -> str:
         return f"{self._namespace}/{name}"
 
-    async def _eventually(self, condition: Callable[[], Awaitable[object] | object], what: str) -> None:
-        async def holds() -> object:
-            try:
-                outcome = condition()
-                return await outcome if isinstance(outcome, Awaitable) else outcome
-            except NotFoundError:
-                return False  # not made yet
-
-        await eventually(holds, within=self._patience, what=what, every=0.1)
+    async def reach(
+        self, condition: Callable[[], Awaitable[object] | object], what: str, patience: float | None = None
+    ) -> None:
+        """Wait until a condition holds; an object that is missing means not yet."""
+        await eventually(condition, within=patience or self._patience, what=what, every=0.1)
