@@ -11,7 +11,6 @@ import time
 from contextlib import suppress
 from typing import Annotated
 
-import aiohttp
 import msgspec
 from msgspec import Meta
 
@@ -27,18 +26,20 @@ from aioinformer.operator import (
     Request,
     Result,
     Watched,
+    controller_of,
 )
-from aioinformer.typed import CamelStruct, CustomResource
+from aioinformer.typed import CamelStruct, CustomResource, Rule
 
 from . import agent, children
 
 
+# part: types
 class DatabaseClassSpec(CamelStruct):
     """What databases of a class have in common."""
 
     image: str
     version: str
-    storage_class: str
+    storage_class: Annotated[str, Rule("self == oldSelf", "cannot change")]
     max_storage: int
 
 
@@ -54,7 +55,7 @@ class DatabaseClass(CustomResource, group="example.com", version="v1", namespace
 class DatabaseSpec(CamelStruct, kw_only=True):
     """The wanted state of a database."""
 
-    class_name: str
+    class_name: Annotated[str, Rule("self == oldSelf", "cannot change")]
     version: str | None = None
     storage: Annotated[int, Meta(ge=1, description="In GiB.")]
     replicas: Annotated[int, Meta(ge=0, le=5)] = 1
@@ -79,22 +80,23 @@ class Database(CustomResource, group="example.com", version="v1"):
     status: DatabaseStatus | None = None
 
 
+# part: start
 class Settings(msgspec.Struct):
     """Environment variables ``DATABASES_...``."""
 
     health_seconds: float = 10.0
 
 
+# part: indexes
 DATABASES = Kind(Database, indexers={"class": "spec.className"})
 SECRETS = Kind("secrets", label_selector="app.kubernetes.io/managed-by=databases")
-CHILDREN = ["persistentvolumeclaims", "services", "cronjobs", Owned("deployments", GenerationChanged())]
+DEPLOYMENTS = Owned("deployments", GenerationChanged())
 
+# part: start
 operator = Operator("databases", settings=Settings)
 
 
-# Admission
-
-
+# part: admission
 @operator.mutate(Database)
 async def fill(review: AdmissionReview[Database], context: Context) -> None:
     """Take the version of the class."""
@@ -117,29 +119,29 @@ async def check(review: AdmissionReview[Database], context: Context) -> None:
         review.deny("cannot shrink", field="spec.storage")
 
 
-# Create, update, delete
-
-
+# part: delete
 async def release(request: Request[Database], context: Context) -> None:
     """Remove the bucket of a Database that is being deleted."""
     database = request.object
     assert database is not None
     try:
         await agent.remove_bucket(request.namespace, request.name)
-    except aiohttp.ClientError as error:
+    except agent.FAILURES as error:
         context.events.event(database, "Warning", "ReleaseFailed", str(error))
         raise
 
 
+# part: changes of the class
 def databases_of(known: DatabaseClass, context: Context) -> list[Request[Database]]:
     """Return the Databases of a class that changed."""
     index = context.resource(DATABASES).informer.indexer
     return [Request.of(database) for database in index.by_index("class", known.name)]
 
 
+# part: create, update, resume
 @operator.controller(
     DATABASES,
-    owns=[Owned(SECRETS), *CHILDREN],
+    owns=[SECRETS, "persistentvolumeclaims", "services", "cronjobs", DEPLOYMENTS],
     watches=[Watched(DatabaseClass, databases_of)],
     predicate=GenerationChanged(),
     finalizer="databases.example.com/bucket",
@@ -166,8 +168,8 @@ async def reconcile(request: Request[Database], context: Context) -> Result | No
         message = f"from {status.storage} to {spec.storage} GiB"
         context.events.event(database, "Normal", "Grown", message)
     await context.apply_owned(database, "services", children.service_fields(request.name))
-    secret, due = await keep_secret(database, context)
-    deployment = children.deployment_fields(request.name, image, spec.replicas, secret)
+    made_at, due = await keep_secret(database, context)
+    deployment = children.deployment_fields(request.name, image, spec.replicas, made_at)
     await context.apply_owned(database, "deployments", deployment)
     await keep_backup(database, image, context)
     await patch_status(
@@ -176,37 +178,45 @@ async def reconcile(request: Request[Database], context: Context) -> Result | No
         phase="Running",
         image=image,
         storage=spec.storage,
-        rotatedAt=secret[children.ROTATED],
+        rotatedAt=made_at,
     )
     return None if due is None else Result(requeue_after=max(0.01, due - time.time()))
 
 
-async def keep_secret(database: Database, context: Context) -> tuple[dict[str, str], float | None]:
-    """Return the annotations of a Database's Secret, with a new password if it is due, and when the next one is."""
+# part: timer
+async def keep_secret(database: Database, context: Context) -> tuple[str, float | None]:
+    """Make the password, or a new one if it is due.
+
+    Returns:
+        When it was made, as the Secret has it; and when the next one is due, in seconds since 1970.
+    """
     seconds = database.spec.rotate_seconds
     with suppress(NotFoundError):
         secret = await context.resource(SECRETS).get(database.key)
-        due = children.rotation_due(secret.metadata.annotations, seconds)
+        due = children.password_due_at(secret.metadata.annotations, seconds)
         if due is None or time.time() < due:
-            return secret.metadata.annotations, due
+            return children.password_made_at(secret.metadata.annotations), due
         context.events.event(database, "Normal", "Rotated", "the password is new")
     secret = await context.apply_owned(database, SECRETS, children.secret_fields(time.time()))
-    return secret.metadata.annotations, children.rotation_due(secret.metadata.annotations, seconds)
+    annotations = secret.metadata.annotations
+    return children.password_made_at(annotations), children.password_due_at(annotations, seconds)
 
 
+# part: fields
 async def keep_backup(database: Database, image: str, context: Context) -> None:
-    """Make or remove the CronJob."""
+    """Make the CronJob, or remove it; never another one of its name."""
     if database.spec.backup:
         fields = children.backup_fields(database.name, image, database.spec.backup)
         await context.apply_owned(database, "cronjobs", fields)
-    else:
-        with suppress(NotFoundError):
-            await context.resource("cronjobs").delete(database.key)
+        return
+    jobs = context.resource("cronjobs")
+    with suppress(NotFoundError):
+        job = await jobs.get(database.key)
+        if (owner := controller_of(job)) is not None and owner.uid == database.metadata.uid:
+            await jobs.delete(job)
 
 
-# Health
-
-
+# part: daemon
 @operator.controller(Database, name="health", predicate=GenerationChanged(), concurrency=10)
 async def watch_health(request: Request[Database], context: Context) -> Result | None:
     """Read the health of a Database every few seconds."""
@@ -215,15 +225,13 @@ async def watch_health(request: Request[Database], context: Context) -> Result |
         return None
     health = await agent.read_health(request.namespace, request.name)
     if database.status is None or database.status.health != health:
-        kind = "Normal" if health == "Healthy" else "Warning"
-        context.events.event(database, kind, health, "by its agent")
+        is_healthy = health == "Healthy"
+        context.events.event(database, "Normal" if is_healthy else "Warning", health, "by its agent")
         await patch_status(database, context, health=health)
     return Result(requeue_after=context.get(Settings).health_seconds)
 
 
-# Helpers
-
-
+# part: reads and writes
 async def find_class(spec: DatabaseSpec, context: Context) -> DatabaseClass | None:
     try:
         return await context.resource(DatabaseClass).get(spec.class_name)

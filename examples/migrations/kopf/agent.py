@@ -7,6 +7,8 @@ import os
 import aiohttp
 
 TIMEOUT = aiohttp.ClientTimeout(total=10)
+FAILURES = (aiohttp.ClientError, TimeoutError)
+"""What these functions raise."""
 
 
 async def make_bucket(namespace: str, name: str) -> None:
@@ -23,7 +25,7 @@ async def read_health(namespace: str, name: str) -> str:
     """Return ``"Healthy"`` or ``"Unhealthy"``."""
     try:
         await _send("GET", f"health/{namespace}/{name}")
-    except aiohttp.ClientError:
+    except FAILURES:
         return "Unhealthy"
     return "Healthy"
 

@@ -11,7 +11,6 @@ import os
 import time
 from typing import Any
 
-import aiohttp
 import kopf
 from kubernetes_asyncio import client, config
 
@@ -27,6 +26,7 @@ APPLY = {
 MERGE = {"_content_type": "application/merge-patch+json"}
 
 
+# part: start
 @kopf.on.startup()
 async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
     await config.load_config()
@@ -47,9 +47,7 @@ async def close(memo: kopf.Memo, **_: Any) -> None:
     await memo.api.close()
 
 
-# Indexes
-
-
+# part: indexes
 @kopf.index("databaseclasses")
 def classes(name: str, spec: kopf.Spec, **_: Any) -> Any:
     return {name: dict(spec)}
@@ -66,9 +64,7 @@ def class_of(spec: Any, classes: kopf.Index[str, Any]) -> Any:
     return None
 
 
-# Admission
-
-
+# part: admission
 @kopf.on.mutate("databases", operations=["CREATE", "UPDATE"])
 def fill(spec: kopf.Spec, patch: kopf.Patch, classes: kopf.Index[str, Any], **_: Any) -> None:
     known = class_of(spec, classes)
@@ -89,14 +85,11 @@ def check(spec: kopf.Spec, meta: kopf.Meta, old: Any, classes: kopf.Index[str, A
         raise kopf.AdmissionError("spec.storage: cannot shrink", code=422)
 
 
-# Create, update, delete
-
-
+# part: create, update, resume
 @kopf.on.create("databases")
 @kopf.on.resume("databases")
 @kopf.on.update("databases", field="spec.version")
 @kopf.on.update("databases", field="spec.replicas")
-@kopf.on.update("databases", field="spec.className")
 async def run(
     body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, classes: kopf.Index[str, Any], **_: Any
 ) -> None:
@@ -105,12 +98,13 @@ async def run(
         kopf.info(body, reason="Created", message=f"of the class {body['spec']['className']}")
     try:
         await agent.make_bucket(metadata["namespace"], metadata["name"])
-    except aiohttp.ClientError as error:
+    except agent.FAILURES as error:
         raise kopf.TemporaryError(f"the bucket is not made: {error}", delay=1) from error
     await apply(memo, body, "Service", children.service_fields(metadata["name"]))
     patch.status.update(await deploy(memo, body, await find_secret(memo, body), classes))
 
 
+# part: fields
 @kopf.on.field("databases", field="spec.storage")
 async def grow(
     old: int | None,
@@ -143,25 +137,20 @@ async def back_up(body: kopf.Body, memo: kopf.Memo, classes: kopf.Index[str, Any
         image = f"{known['image']}:{spec['version']}"
         await apply(memo, body, "CronJob", children.backup_fields(metadata["name"], image, spec["backup"]))
         return
-    try:
-        await client.BatchV1Api(memo.api).delete_namespaced_cron_job(metadata["name"], metadata["namespace"])
-    except client.ApiException as error:
-        if error.status != 404:
-            raise
+    await remove_backup(memo, body)
 
 
+# part: delete
 @kopf.on.delete("databases")
 async def release(namespace: str, name: str, body: kopf.Body, **_: Any) -> None:
     try:
         await agent.remove_bucket(namespace, name)
-    except aiohttp.ClientError as error:
+    except agent.FAILURES as error:
         kopf.warn(body, reason="ReleaseFailed", message=str(error))
         raise kopf.TemporaryError(str(error), delay=1) from error
 
 
-# The class changes
-
-
+# part: changes of the class
 @kopf.on.update("databaseclasses", field="spec.image")
 async def follow_class(
     name: str,
@@ -178,9 +167,7 @@ async def follow_class(
             await patch_status(memo, namespace, database, status)
 
 
-# Timer and daemon
-
-
+# part: timer
 @kopf.timer("databases", interval=HEALTH_SECONDS, field="spec.rotateSeconds", value=kopf.PRESENT)
 async def rotate(
     spec: kopf.Spec,
@@ -191,7 +178,7 @@ async def rotate(
     **_: Any,
 ) -> None:
     secret = await find_secret(memo, body)
-    due = children.rotation_due(secret, spec["rotateSeconds"])
+    due = children.password_due_at(secret, spec["rotateSeconds"])
     if due is None or time.time() < due:
         return
     secret = await make_secret(memo, body)
@@ -199,6 +186,7 @@ async def rotate(
     patch.status.update(await deploy(memo, body, secret, classes))
 
 
+# part: daemon
 @kopf.daemon("databases", cancellation_timeout=5.0)
 async def watch_health(
     namespace: str,
@@ -225,8 +213,7 @@ async def watch_health(
         await stopped.wait(HEALTH_SECONDS)
 
 
-# Kubernetes
-
+# part: reads and writes
 KINDS: dict[str, tuple[str, Any, str]] = {
     "Secret": ("v1", client.CoreV1Api, "patch_namespaced_secret"),
     "PersistentVolumeClaim": ("v1", client.CoreV1Api, "patch_namespaced_persistent_volume_claim"),
@@ -256,13 +243,25 @@ async def find_secret(memo: kopf.Memo, owner: kopf.Body) -> dict[str, str]:
         if error.status != 404:
             raise
         return await make_secret(memo, owner)
-    return dict(secret.metadata.annotations)
+    return dict(secret.metadata.annotations or {})
 
 
 async def make_secret(memo: kopf.Memo, owner: kopf.Body) -> dict[str, str]:
     """Give a Database a new password."""
     secret = await apply(memo, owner, "Secret", children.secret_fields(time.time()))
-    return dict(secret.metadata.annotations)
+    return dict(secret.metadata.annotations or {})
+
+
+async def remove_backup(memo: kopf.Memo, owner: kopf.Body) -> None:
+    """Delete the CronJob of a Database, and no other of its name."""
+    metadata, api = owner["metadata"], client.BatchV1Api(memo.api)
+    try:
+        job = await api.read_namespaced_cron_job(metadata["name"], metadata["namespace"])
+        if any(known.uid == metadata["uid"] for known in job.metadata.owner_references or ()):
+            await api.delete_namespaced_cron_job(metadata["name"], metadata["namespace"])
+    except client.ApiException as error:
+        if error.status != 404:
+            raise
 
 
 async def deploy(
@@ -274,9 +273,10 @@ async def deploy(
     if known is None:
         raise kopf.TemporaryError("its class is missing", delay=1)
     image = f"{known['image']}:{spec['version']}"
-    fields = children.deployment_fields(metadata["name"], image, spec["replicas"], secret)
+    made_at = children.password_made_at(secret)
+    fields = children.deployment_fields(metadata["name"], image, spec["replicas"], made_at)
     await apply(memo, body, "Deployment", fields)
-    return {"phase": "Running", "image": image, "rotatedAt": secret[children.ROTATED]}
+    return {"phase": "Running", "image": image, "rotatedAt": made_at}
 
 
 async def patch_status(memo: kopf.Memo, namespace: str, name: str, status: dict[str, Any]) -> None:

@@ -21,9 +21,14 @@ def secret_fields(now: float) -> Fields:
     return {"metadata": metadata, "stringData": {"password": secrets.token_urlsafe(24)}}
 
 
-def rotation_due(annotations: dict[str, str], seconds: int | None) -> float | None:
+def password_made_at(annotations: dict[str, str]) -> str:
+    """Return when a Secret got its password, in seconds since 1970."""
+    return annotations.get(ROTATED, "0")
+
+
+def password_due_at(annotations: dict[str, str], seconds: int | None) -> float | None:
     """Return when a Secret needs a new password, in seconds since 1970; None if it keeps its password."""
-    return None if seconds is None else float(annotations[ROTATED]) + seconds
+    return None if seconds is None else float(password_made_at(annotations)) + seconds
 
 
 def claim_fields(storage: int, storage_class: str) -> Fields:
@@ -42,8 +47,8 @@ def service_fields(name: str) -> Fields:
     return {"spec": {"selector": {LABEL: name}, "ports": [{"port": 5432}]}}
 
 
-def deployment_fields(name: str, image: str, replicas: int, annotations: dict[str, str]) -> Fields:
-    """Return a Deployment whose pods are replaced when the password is: ``annotations`` are the Secret's."""
+def deployment_fields(name: str, image: str, replicas: int, made_at: str) -> Fields:
+    """Return a Deployment whose pods are replaced when the password is."""
     password = {"secretKeyRef": {"name": name, "key": "password"}}
     container = {
         "name": "postgres",
@@ -53,7 +58,7 @@ def deployment_fields(name: str, image: str, replicas: int, annotations: dict[st
         "volumeMounts": [{"name": "data", "mountPath": "/var/lib/postgresql/data"}],
     }
     data = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
-    metadata = {"labels": {LABEL: name}, "annotations": {ROTATED: annotations[ROTATED]}}
+    metadata = {"labels": {LABEL: name}, "annotations": {ROTATED: made_at}}
     template = {"metadata": metadata, "spec": {"containers": [container], "volumes": [data]}}
     return {"spec": {"replicas": replicas, "selector": {"matchLabels": {LABEL: name}}, "template": template}}
 

@@ -6,21 +6,40 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
+
+from aioinformer import Client
 
 from ..worlds import World
 from .platform import Platform
 from .story import Story
 from .trial import Trial
-from .versions import VERSIONS, Version
+from .versions import VERSIONS, AioInformer, Kopf, Version
 
 Enter = Callable[[Path, str], AbstractAsyncContextManager[World]]
 
 
+class Stage(NamedTuple):
+    """A server for one story."""
+
+    world: World
+    platform: Platform
+    user: Client
+    story: Story
+    folder: Path
+
+    async def install(self, make: type[Version]) -> Version:
+        """Install a version of the operator."""
+        version = make(self.world, self.platform, self.folder)
+        await version.install(self.user)
+        return version
+
+
 async def compare(enter: Enter) -> list[list[str]]:
-    """Run the story and the trial of both versions, each on servers of its own.
+    """Have aioinformer's version take over from kopf's; then run the story and the trial of both.
 
     Args:
         enter: Makes a world in a folder.
@@ -28,37 +47,41 @@ async def compare(enter: Enter) -> list[list[str]]:
     Returns:
         The rows of a table, with its header.
     """
-    outcomes = await asyncio.gather(*(_run(version, enter) for version in VERSIONS.values()))
+    async with _stage(enter) as stage:
+        old = await stage.install(Kopf)
+        new = AioInformer(stage.world, stage.platform, stage.folder)
+        await stage.story.hand_over(old, new, stage.user)
+        _report(f"taken over on {stage.world.name}")
+    outcomes = await asyncio.gather(*(_run(version, enter) for version in VERSIONS))
     names = list(dict.fromkeys(name for outcome in outcomes for name in outcome))
     rows = [[name, *(outcome.get(name, "") for outcome in outcomes)] for name in names]
-    return [["", *VERSIONS], *rows]
+    return [["", *(version.name for version in VERSIONS)], *rows]
 
 
 async def _run(make: type[Version], enter: Enter) -> dict[str, str]:
     results: dict[str, str] = {}
-
-    async def play(story: Story, version: Version, world: World) -> None:
+    async with _stage(enter) as stage:
         began = time.monotonic()
-        await story.play(version)
+        await stage.story.play(await stage.install(make))
         results["story"] = f"{time.monotonic() - began:.1f} s"
-        if (requests := world.requests()) is not None:
+        if (requests := stage.world.requests()) is not None:
             results["requests in the story"] = str(requests)
-
-    async def attempt(story: Story, version: Version, world: World) -> None:
-        await story.prepare()
-        trial = Trial(story, version, world)
+    async with _stage(enter) as stage:
+        await stage.story.prepare()
+        trial = Trial(stage.story, await stage.install(make), stage.world)
         await trial.run()
-        results.update(trial.results)
+    _report(f"{make.name} on {stage.world.name} has ended")
+    return results | trial.results
 
-    for part in (play, attempt):
-        with tempfile.TemporaryDirectory(prefix="aioinformer-") as folder:
-            async with (
-                enter(Path(folder), "configmaps") as world,
-                Platform() as platform,
-                world.client() as user,
-            ):
-                version = make(world, platform, Path(folder))
-                await version.install(user)
-                await part(Story(user, platform, world.namespace, patience=60.0), version, world)
-                print(f"{make.name} on {world.name}: {results}", file=sys.stderr, flush=True)  # noqa: T201
-    return results
+
+@asynccontextmanager
+async def _stage(enter: Enter) -> AsyncIterator[Stage]:
+    with tempfile.TemporaryDirectory(prefix="aioinformer-") as name:
+        folder = Path(name)
+        async with enter(folder, "configmaps") as world, Platform() as platform, world.client() as user:
+            story = Story(user, platform, world.namespace, patience=60.0)
+            yield Stage(world, platform, user, story, folder)
+
+
+def _report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201

@@ -46,21 +46,31 @@ class Story:
     async def play(self, version: Version) -> None:
         """Play the whole story, in which the operator is started again once."""
         await self.prepare()
-        async with version.run() as program:
-            try:
-                await self.start()
-                for step in (
-                    self.create, self.update, self.grow, self.refuse, self.rotate, self.watch_health, self.follow_class
-                ):  # fmt: skip
-                    await step()
-            except Exception as error:
-                error.add_note("\n".join([f"{version.name} said:", *program.log]))
-                raise
+        steps = (
+            *(self.start, self.create, self.update, self.keep_off, self.grow, self.refuse),
+            *(self.rotate, self.watch_health, self.follow_class),
+        )
+        await self._play(version, *steps)
         password = await self.change_while_away()
+        await self._play(version, partial(self.catch_up, password), self.delete)
+
+    async def hand_over(self, old: Version, new: Version, client: Client) -> None:
+        """Another version takes over Databases that exist, with their passwords."""
+        await self.prepare()
+        await self._play(old, self.start, self.create)
+        password, service = await self.password("orders"), await self.child("services", "orders")
+        await new.install(client)
+        await self._play(new, self.start, self.update, self.grow, self.watch_health)
+        assert await self.password("orders") == password
+        uid = (await self.child("services", "orders"))["metadata"]["uid"]
+        assert uid == service["metadata"]["uid"]
+        await self._play(new, self.delete)
+
+    async def _play(self, version: Version, *steps: Callable[[], Awaitable[None]]) -> None:
         async with version.run() as program:
             try:
-                await self.catch_up(password)
-                await self.delete()
+                for step in steps:
+                    await step()
             except Exception as error:
                 error.add_note("\n".join([f"{version.name} said:", *program.log]))
                 raise
@@ -99,6 +109,21 @@ class Story:
         await self.patch("orders", {"backup": "0 4 * * *"})
         await self.reach(lambda: self.exists("cronjobs", "orders"), "another CronJob")
 
+    async def keep_off(self) -> None:
+        """A CronJob that no Database owns stays, also if a Database without backups has its name."""
+        container = {"name": "report", "image": "report"}
+        pod = {"containers": [container], "restartPolicy": "Never"}
+        job = {"schedule": "0 5 * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+        metadata = {"name": "reports", "namespace": self._namespace}
+        made = await self.children["cronjobs"].create({"metadata": metadata, "spec": job})
+        await self.add("reports")
+        await self.reach(lambda: self.has_status("reports", phase="Running"), "a status")
+        await self.patch("reports", {"version": "17"})
+        await self.reach(lambda: self.is_deployed("reports", "postgres:17"), "a new Deployment")
+        assert (await self.child("cronjobs", "reports"))["metadata"]["uid"] == made["metadata"]["uid"]
+        await self.remove("reports")
+        await self.reach(lambda: self.is_deleted("reports"), "the end of the Database")
+
     async def grow(self) -> None:
         """The claim grows with the Database; an Event has both sizes."""
         await self._bind("orders")
@@ -114,7 +139,7 @@ class Story:
 
     async def refuse(self) -> None:
         """What the class or the schema does not allow is refused, with the field."""
-        refused = {"storage": 5}, {"storage": 101}, {"className": "none"}, {"replicas": 6}
+        refused = {"storage": 5}, {"storage": 101}, {"className": "other"}, {"replicas": 6}
         for spec in refused:
             with pytest.raises(ApiError, match=rf"spec\.{next(iter(spec))}"):
                 await self.patch("orders", spec)

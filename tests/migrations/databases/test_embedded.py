@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ..worlds import embedded_world
+from aioinformer.operator import Right
+from aioinformer.testing import assert_rbac_covers
+from examples.migrations.kopf.after import operator
+
+from ..worlds import EmbeddedWorld, embedded_world
 from .platform import Platform
 from .story import Story
 from .versions import AioInformer
@@ -22,3 +26,9 @@ async def test_the_story_of_databases(tmp_path: Path) -> None:
         version = AioInformer(world, platform, tmp_path)
         await version.install(client)
         await Story(client, platform, world.namespace, patience=60).play(version)
+        assert isinstance(world, EmbeddedWorld)
+        definitions = Right(
+            "apiextensions.k8s.io", "customresourcedefinitions", False, ("get",)
+        )  # it is tried
+        rights = [*operator.rights(leader_election=False), definitions]
+        assert_rbac_covers(world.server, rights, user="subject")

@@ -20,6 +20,8 @@ PATIENCE = 90.0
 """Seconds after which an operator has not recovered."""
 QUIET = 20.0
 """Seconds without a change, in which requests are counted."""
+SETTLING = 10.0
+"""Seconds until Events and the like are written."""
 OUTAGE, LONG_OUTAGE = 5.0, 60.0
 
 
@@ -64,13 +66,14 @@ class Trial:
         self.results["CPU for that"] = f"{program.cpu() - cpu:.1f} s"
         if requests is not None:
             self.results["requests for that"] = str((self._world.requests() or 0) - requests)
-        annotations = (await self._story.get("db-0"))["metadata"].get("annotations", {})
-        self.results["its annotations on a Database"] = ", ".join(sorted(annotations)) or "none"
 
     async def _is_settled(self, name: str) -> bool:
         return await self._story.has_status(name, phase="Running", health="Healthy", storage=10)
 
     async def _stay_quiet(self, program: Subject) -> None:
+        await asyncio.sleep(SETTLING)
+        annotations = (await self._story.get("db-0"))["metadata"].get("annotations", {})
+        self.results["its annotations on a Database"] = ", ".join(sorted(annotations)) or "none"
         requests, cpu = self._world.requests(), program.cpu()
         await asyncio.sleep(QUIET)
         if requests is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 import trustme
 import yaml
 
 from aioinformer import Client, Resource
+from aioinformer.operator.definitions import install
 from examples.migrations.kopf.after import operator
 from tests.kubernetes.process import free_ports
 
@@ -41,17 +41,17 @@ class Version(ABC):
         self._platform = platform
         self._port = free_ports(1)[0]
         self._authority = trustme.CA()
-        self._files = {name: folder / name for name in ("tls.crt", "tls.key", "ca.crt")}
+        certs = folder / self.name
+        certs.mkdir()
+        self._files = {name: certs / name for name in ("tls.crt", "tls.key", "ca.crt")}
         certificate = self._authority.issue_cert("127.0.0.1")
         certificate.cert_chain_pems[0].write_to_path(str(self._files["tls.crt"]))
         certificate.private_key_pem.write_to_path(str(self._files["tls.key"]))
         self._authority.cert_pem.write_to_path(str(self._files["ca.crt"]))
 
+    @abstractmethod
     async def install(self, client: Client) -> None:
-        """Create what it needs on the server."""
-        for obj in self._manifests():
-            resource = Resource(client, obj["apiVersion"], f"{obj['kind'].lower()}s", dict)
-            await resource.create(obj)
+        """Create or update what it needs on the server."""
 
     def run(self) -> AbstractAsyncContextManager[Subject]:
         """Run it during a block; it ends by SIGTERM."""
@@ -64,9 +64,6 @@ class Version(ABC):
         return subject(self._command(), environment)
 
     @abstractmethod
-    def _manifests(self) -> Iterable[dict[str, Any]]: ...
-
-    @abstractmethod
     def _command(self) -> list[str]: ...
 
     @abstractmethod
@@ -76,9 +73,11 @@ class Version(ABC):
 class Kopf(Version):
     name = "before"
 
-    def _manifests(self) -> Iterable[dict[str, Any]]:
-        """It registers its webhooks itself."""
-        yield from yaml.safe_load_all((FOLDER / "definitions.yaml").read_text())
+    async def install(self, client: Client) -> None:
+        """Create its definitions. It registers its webhooks itself."""
+        definitions = Resource(client, "customresourcedefinitions", dict)
+        for definition in yaml.safe_load_all((FOLDER / "definitions.yaml").read_text()):
+            await definitions.create(definition)
 
     def _command(self) -> list[str]:
         options = ["--standalone", f"--namespace={self._world.namespace}"]
@@ -96,11 +95,13 @@ class Kopf(Version):
 class AioInformer(Version):
     name = "after"
 
-    def _manifests(self) -> Iterable[dict[str, Any]]:
-        """As ``aioinformer manifests`` makes them, for an operator outside of the cluster."""
+    async def install(self, client: Client) -> None:
+        """Create its definitions, and register its webhooks at the address of this machine."""
+        await install(client, operator)
         url, authority = f"https://127.0.0.1:{self._port}", self._authority.cert_pem.bytes()
-        yield from operator.definitions()
-        yield from operator.webhook_configurations(url=url, ca_bundle=authority)
+        for configuration in operator.webhook_configurations(url=url, ca_bundle=authority):
+            configurations = Resource(client, f"{configuration['kind'].lower()}s", dict)
+            await configurations.apply(configuration, force=True)
 
     def _command(self) -> list[str]:
         options = [
@@ -119,4 +120,4 @@ class AioInformer(Version):
         return {"DATABASES_HEALTH_SECONDS": HEALTH_SECONDS}
 
 
-VERSIONS: dict[str, type[Version]] = {version.name: version for version in (Kopf, AioInformer)}
+VERSIONS = (Kopf, AioInformer)
