@@ -67,8 +67,9 @@ async def _run(make: type[Version], enter: Enter) -> dict[str, str]:
         if (requests := stage.world.requests()) is not None:
             results["requests in the story"] = str(requests)
     async with _stage(enter) as stage:
+        version = await stage.install(make)
         await stage.story.prepare()
-        trial = Trial(stage.story, await stage.install(make), stage.world)
+        trial = Trial(stage.story, version, stage.world)
         await trial.run()
     _report(f"{make.name} on {stage.world.name} has ended")
     return results | trial.results

@@ -16,8 +16,10 @@ from .story import Story
 from .versions import Version
 
 DATABASES = 10
-PATIENCE = 90.0
+PATIENCE = 360.0
 """Seconds after which an operator has not recovered."""
+HAND = 60.0
+"""Seconds after which a change by hand counts as not corrected."""
 QUIET = 20.0
 """Seconds without a change, in which requests are counted."""
 SETTLING = 10.0
@@ -86,7 +88,9 @@ class Trial:
         key = self._story.key("db-0")
         selector = (await services.get(key))["spec"]["selector"]
         await services.delete(key)
-        self.results["a deleted child"] = await self._measure(lambda: self._story.exists("services", "db-0"))
+        self.results["a deleted child"] = await self._measure(
+            lambda: self._story.exists("services", "db-0"), 30.0
+        )
         if not await self._story.exists("services", "db-0"):
             key = self._story.key("db-1")
             selector = (await services.get(key))["spec"]["selector"]
@@ -95,7 +99,7 @@ class Trial:
         async def is_corrected() -> bool:
             return bool((await services.get(key))["spec"]["selector"] == selector)
 
-        self.results["a child edited by hand"] = await self._measure(is_corrected, 30.0)
+        self.results["a child edited by hand"] = await self._measure(is_corrected, HAND)
 
     async def _recover(self, trouble: str, cause: Callable[[str], Awaitable[None]]) -> None:
         """Cause a trouble, in which a Database may be deleted, and wait until another one has three replicas."""
