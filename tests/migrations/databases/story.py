@@ -100,6 +100,7 @@ class Story:
             assert (owner["uid"], owner["controller"]) == (database["metadata"]["uid"], True)
         assert len(base64.b64decode((await self.child("secrets", name))["data"]["password"])) == 32
         await self.reach(lambda: self._has_event("Created"), "an Event")
+        await self.settle(name)
 
     async def update(self) -> None:
         """The Deployment follows the spec; without a schedule there is no CronJob."""
@@ -118,6 +119,7 @@ class Story:
         made = await self.children["cronjobs"].create({"metadata": metadata, "spec": job})
         await self.add("reports")
         await self.reach(lambda: self.has_status("reports", phase="Running"), "a status")
+        await self.settle("reports")
         await self.patch("reports", {"version": "17"})
         await self.reach(lambda: self.is_deployed("reports", "postgres:17"), "a new Deployment")
         assert (await self.child("cronjobs", "reports"))["metadata"]["uid"] == made["metadata"]["uid"]
@@ -221,6 +223,16 @@ class Story:
         metadata = {"name": name, "namespace": self._namespace}
         wanted = {"className": "small", "storage": 10, **spec}
         await self.databases.create({"metadata": metadata, "spec": wanted})
+
+    async def settle(self, name: str) -> None:
+        """Wait until the operator writes a Database no more: kopf loses a change that comes before."""
+        versions = [""]
+
+        async def is_quiet() -> bool:
+            versions.append((await self.get(name))["metadata"]["resourceVersion"])
+            return versions[-1] == versions[-2]
+
+        await eventually(is_quiet, within=self._patience, what=f"{name} settles", every=1.0)
 
     async def remove(self, name: str) -> None:
         await self.databases.delete(self.key(name))

@@ -18,7 +18,7 @@ from .versions import Version
 DATABASES = 10
 PATIENCE = 360.0
 """Seconds after which an operator has not recovered."""
-HAND = 60.0
+HAND = 20.0
 """Seconds after which a change by hand counts as not corrected."""
 QUIET = 20.0
 """Seconds without a change, in which requests are counted."""
@@ -48,6 +48,7 @@ class Trial:
             await self._story.start()
             await self._create_many(program)
             await self._stay_quiet(program)
+            await self._change_early()
             await self._change_by_hand()
             await self._recover("watch cut", self._cut)
             await self._recover("5 s outage, change, deletion", self._outage)
@@ -82,6 +83,23 @@ class Trial:
             sent = (self._world.requests() or 0) - requests
             self.results[f"requests in {QUIET:.0f} s without a change"] = str(sent)
         self.results[f"CPU in {QUIET:.0f} s without a change"] = f"{program.cpu() - cpu:.2f} s"
+
+    async def _change_early(self) -> None:
+        """Change Databases as soon as their Deployments exist, while an operator may still handle the creation."""
+        names = [f"early-{number}" for number in range(DATABASES)]
+
+        async def change(name: str) -> bool:
+            await self._story.add(name)
+            await self._story.reach(lambda: self._story.exists("deployments", name), "a Deployment")
+            await self._story.patch(name, {"replicas": 3})
+            with suppress(AssertionError):
+                await self._story.reach(lambda: self._story.has_replicas(name, 3), "three replicas", HAND)
+            return await self._story.has_replicas(name, 3)
+
+        wrong = [await change(name) for name in names].count(False)
+        self.results["changes right after the creation that had no effect"] = f"{wrong} of {len(names)}"
+        for name in names:
+            await self._story.remove(name)
 
     async def _change_by_hand(self) -> None:
         services = self._story.children["services"]
