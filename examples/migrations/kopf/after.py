@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import suppress
 from typing import Annotated
@@ -156,7 +157,7 @@ async def reconcile(request: Request[Database], context: Context) -> Result | No
     spec, status = database.spec, database.status or DatabaseStatus()
     known = await find_class(spec, context)
     if known is None:
-        await patch_status(database, context, phase="WaitingForClass")
+        await patch_status(request.key, context, phase="WaitingForClass")
         return None  # the class triggers it
     if not status.phase:
         context.events.event(database, "Normal", "Created", f"of the class {spec.class_name}")
@@ -173,7 +174,7 @@ async def reconcile(request: Request[Database], context: Context) -> Result | No
     await context.apply_owned(database, "deployments", deployment)
     await keep_backup(database, image, context)
     await patch_status(
-        database,
+        request.key,
         context,
         phase="Running",
         image=image,
@@ -217,18 +218,20 @@ async def keep_backup(database: Database, image: str, context: Context) -> None:
 
 
 # part: daemon
-@operator.controller(Database, name="health", predicate=GenerationChanged(), concurrency=10)
-async def watch_health(request: Request[Database], context: Context) -> Result | None:
+@operator.task(Database)
+async def watch_health(request: Request[Database], context: Context) -> None:
     """Read the health of a Database every few seconds."""
     database = request.object
-    if database is None or database.metadata.deletion_timestamp is not None:
-        return None
-    health = await agent.read_health(request.namespace, request.name)
-    if database.status is None or database.status.health != health:
-        is_healthy = health == "Healthy"
-        context.events.event(database, "Normal" if is_healthy else "Warning", health, "by its agent")
-        await patch_status(database, context, health=health)
-    return Result(requeue_after=context.get(Settings).health_seconds)
+    assert database is not None
+    known = database.status.health if database.status else ""
+    while True:
+        health = await agent.read_health(request.namespace, request.name)
+        if health != known:
+            is_healthy = health == "Healthy"
+            context.events.event(database, "Normal" if is_healthy else "Warning", health, "by its agent")
+            await patch_status(request.key, context, health=health)
+            known = health
+        await asyncio.sleep(context.get(Settings).health_seconds)
 
 
 # part: reads and writes
@@ -239,9 +242,10 @@ async def find_class(spec: DatabaseSpec, context: Context) -> DatabaseClass | No
         return None
 
 
-async def patch_status(database: Database, context: Context, **status: str | int) -> None:
-    """Write the fields of the status that differ."""
-    old = msgspec.to_builtins(database.status) if database.status else {}
-    if status.items() - old.items():
-        with suppress(NotFoundError):  # gone meanwhile
-            await context.resource(DATABASES).patch_status(database, {"status": status})
+async def patch_status(key: str, context: Context, **status: str | int) -> None:
+    """Write the fields of a Database's status that differ."""
+    databases = context.resource(DATABASES)
+    with suppress(NotFoundError):  # gone meanwhile
+        database = await databases.get(key)
+        if status.items() - msgspec.to_builtins(database.status or DatabaseStatus()).items():
+            await databases.patch_status(database, {"status": status})

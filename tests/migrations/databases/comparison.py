@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +15,7 @@ from aioinformer import Client
 from ..worlds import World
 from .platform import Platform
 from .story import Story
-from .trial import Trial
+from .trial import Trial, report
 from .versions import VERSIONS, AioInformer, Kopf, Version
 
 Enter = Callable[[Path, str], AbstractAsyncContextManager[World]]
@@ -51,7 +50,7 @@ async def compare(enter: Enter) -> list[list[str]]:
         old = await stage.install(Kopf)
         new = AioInformer(stage.world, stage.platform, stage.folder)
         await stage.story.hand_over(old, new, stage.user)
-        _report(f"taken over on {stage.world.name}")
+        report(f"taken over on {stage.world.name}")
     outcomes = await asyncio.gather(*(_run(version, enter) for version in VERSIONS))
     names = list(dict.fromkeys(name for outcome in outcomes for name in outcome))
     rows = [[name, *(outcome.get(name, "") for outcome in outcomes)] for name in names]
@@ -71,7 +70,7 @@ async def _run(make: type[Version], enter: Enter) -> dict[str, str]:
         await stage.story.prepare()
         trial = Trial(stage.story, version, stage.world)
         await trial.run()
-    _report(f"{make.name} on {stage.world.name} has ended")
+    report(f"{make.name} on {stage.world.name} has ended")
     return results | trial.results
 
 
@@ -82,7 +81,3 @@ async def _stage(enter: Enter) -> AsyncIterator[Stage]:
         async with enter(folder, "configmaps") as world, Platform() as platform, world.client() as user:
             story = Story(user, platform, world.namespace, patience=60.0)
             yield Stage(world, platform, user, story, folder)
-
-
-def _report(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201

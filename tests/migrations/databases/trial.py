@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -107,7 +108,7 @@ class Trial:
         selector = (await services.get(key))["spec"]["selector"]
         await services.delete(key)
         self.results["a deleted child"] = await self._measure(
-            lambda: self._story.exists("services", "db-0"), 30.0
+            lambda: self._story.exists("services", "db-0"), HAND
         )
         if not await self._story.exists("services", "db-0"):
             key = self._story.key("db-1")
@@ -134,6 +135,11 @@ class Trial:
             return await self._story.has_replicas("db-2", 3) and await self._story.is_deleted(victim)
 
         self.results[trouble] = await self._measure(is_right)
+        print(
+            f"{self._version.name} on {self._world.name}: {trouble}: {self.results[trouble]}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     async def _change(self, victim: str) -> None:
         await self._story.patch("db-2", {"replicas": 3})
@@ -176,3 +182,8 @@ class Trial:
         except AssertionError:
             return f"wrong after {patience:.0f} s"
         return f"{time.monotonic() - began:.1f} s"
+
+
+def report(line: str) -> None:
+    """Print the progress."""
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
