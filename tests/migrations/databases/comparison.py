@@ -10,12 +10,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from aioinformer import Client
-
 from ..worlds import World
 from .platform import Platform
 from .story import Story
 from .trial import Trial, report
+from .users import Users
 from .versions import VERSIONS, AioInformer, Kopf, Version
 
 Enter = Callable[[Path, str], AbstractAsyncContextManager[World]]
@@ -26,14 +25,14 @@ class Stage(NamedTuple):
 
     world: World
     platform: Platform
-    user: Client
+    users: Users
     story: Story
     folder: Path
 
     async def install(self, make: type[Version]) -> Version:
         """Install a version of the operator."""
         version = make(self.world, self.platform, self.folder)
-        await version.install(self.user)
+        await version.install(self.users.client)
         return version
 
 
@@ -49,7 +48,7 @@ async def compare(enter: Enter) -> list[list[str]]:
     async with _stage(enter) as stage:
         old = await stage.install(Kopf)
         new = AioInformer(stage.world, stage.platform, stage.folder)
-        await stage.story.hand_over(old, new, stage.user)
+        await stage.story.hand_over(old, new)
         report(f"taken over on {stage.world.name}")
     outcomes = await asyncio.gather(*(_run(version, enter) for version in VERSIONS))
     names = list(dict.fromkeys(name for outcome in outcomes for name in outcome))
@@ -67,8 +66,8 @@ async def _run(make: type[Version], enter: Enter) -> dict[str, str]:
             results["requests in the story"] = str(requests)
     async with _stage(enter) as stage:
         version = await stage.install(make)
-        await stage.story.prepare()
-        trial = Trial(stage.story, version, stage.world)
+        await stage.users.prepare()
+        trial = Trial(stage.users, version, stage.world)
         await trial.run()
     report(f"{make.name} on {stage.world.name} has ended")
     return results | trial.results
@@ -78,6 +77,6 @@ async def _run(make: type[Version], enter: Enter) -> dict[str, str]:
 async def _stage(enter: Enter) -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as name:
         folder = Path(name)
-        async with enter(folder, "configmaps") as world, Platform() as platform, world.client() as user:
-            story = Story(user, platform, world.namespace, patience=60.0)
-            yield Stage(world, platform, user, story, folder)
+        async with enter(folder, "configmaps") as world, Platform() as platform, world.client() as client:
+            users = Users(client, world.namespace, patience=60.0)
+            yield Stage(world, platform, users, Story(users, platform), folder)

@@ -13,6 +13,7 @@ from examples.migrations.kopf.after import operator
 from ..worlds import EmbeddedWorld, embedded_world
 from .platform import Platform
 from .story import Story
+from .users import Users
 from .versions import AioInformer
 
 
@@ -25,7 +26,7 @@ async def test_the_story_of_databases(tmp_path: Path) -> None:
     ):
         version = AioInformer(world, platform, tmp_path)
         await version.install(client)
-        await Story(client, platform, world.namespace, patience=60).play(version)
+        await Story(Users(client, world.namespace, patience=60.0), platform).play(version)
         assert isinstance(world, EmbeddedWorld)
         definitions = Right(
             "apiextensions.k8s.io", "customresourcedefinitions", False, ("get",)

@@ -11,6 +11,7 @@ from tests.e2e.conftest import REAL
 from ..worlds import real_world
 from .platform import Platform
 from .story import Story
+from .users import Users
 from .versions import AioInformer
 
 pytestmark = [*REAL, pytest.mark.timeout(300)]
@@ -20,4 +21,4 @@ async def test_the_story_of_databases(kubernetes_binaries: Path, tmp_path: Path)
     async with real_world(tmp_path, "configmaps") as world, Platform() as platform, world.client() as client:
         version = AioInformer(world, platform, tmp_path)
         await version.install(client)
-        await Story(client, platform, world.namespace, patience=60).play(version)
+        await Story(Users(client, world.namespace, patience=60.0), platform).play(version)

@@ -13,7 +13,7 @@ from aioinformer import ApiError
 
 from ..subjects import Subject
 from ..worlds import World
-from .story import Story
+from .users import Users
 from .versions import Version
 
 DATABASES = 10
@@ -32,13 +32,13 @@ class Trial:
     """One operator with ten Databases; ``results`` has a text for each thing that was tried.
 
     Args:
-        story: Its users; the world is prepared.
+        users: Its users; what administrators create exists.
         version: The operator, which is installed and does not run.
         world: Where it works.
     """
 
-    def __init__(self, story: Story, version: Version, world: World) -> None:
-        self._story = story
+    def __init__(self, users: Users, version: Version, world: World) -> None:
+        self._users = users
         self._version = version
         self._world = world
         self.results: dict[str, str] = {}
@@ -46,7 +46,7 @@ class Trial:
     async def run(self) -> None:
         """Try everything."""
         async with self._version.run() as program:
-            await self._story.start()
+            await self._users.start()
             await self._create_many(program)
             await self._stay_quiet(program)
             await self._change_early()
@@ -63,20 +63,20 @@ class Trial:
     async def _create_many(self, program: Subject) -> None:
         requests, cpu, began = self._world.requests(), program.cpu(), time.monotonic()
         names = [f"db-{number}" for number in range(DATABASES)]
-        await asyncio.gather(*(self._story.add(name, backup="0 3 * * *") for name in names))
+        await asyncio.gather(*(self._users.add(name, backup="0 3 * * *") for name in names))
         for name in names:
-            await self._story.reach(partial(self._is_settled, name), f"{name} is running")
+            await self._users.reach(partial(self._is_settled, name), f"{name} is running")
         self.results["ten Databases created"] = f"{time.monotonic() - began:.1f} s"
         self.results["CPU for that"] = f"{program.cpu() - cpu:.1f} s"
         if requests is not None:
             self.results["requests for that"] = str((self._world.requests() or 0) - requests)
 
     async def _is_settled(self, name: str) -> bool:
-        return await self._story.has_status(name, phase="Running", health="Healthy", storage=10)
+        return await self._users.has_status(name, phase="Running", health="Healthy", storage=10)
 
     async def _stay_quiet(self, program: Subject) -> None:
         await asyncio.sleep(SETTLING)
-        annotations = (await self._story.get("db-0"))["metadata"].get("annotations", {})
+        annotations = (await self._users.get("db-0"))["metadata"].get("annotations", {})
         self.results["its annotations on a Database"] = ", ".join(sorted(annotations)) or "none"
         requests, cpu = self._world.requests(), program.cpu()
         await asyncio.sleep(QUIET)
@@ -90,28 +90,28 @@ class Trial:
         names = [f"early-{number}" for number in range(DATABASES)]
 
         async def change(name: str) -> bool:
-            await self._story.add(name)
-            await self._story.reach(lambda: self._story.exists("deployments", name), "a Deployment")
-            await self._story.patch(name, {"replicas": 3})
+            await self._users.add(name)
+            await self._users.reach(lambda: self._users.exists("deployments", name), "a Deployment")
+            await self._users.patch(name, {"replicas": 3})
             with suppress(AssertionError):
-                await self._story.reach(lambda: self._story.has_replicas(name, 3), "three replicas", HAND)
-            return await self._story.has_replicas(name, 3)
+                await self._users.reach(lambda: self._users.has_replicas(name, 3), "three replicas", HAND)
+            return await self._users.has_replicas(name, 3)
 
         wrong = [await change(name) for name in names].count(False)
         self.results["changes right after the creation that had no effect"] = f"{wrong} of {len(names)}"
         for name in names:
-            await self._story.remove(name)
+            await self._users.remove(name)
 
     async def _change_by_hand(self) -> None:
-        services = self._story.children["services"]
-        key = self._story.key("db-0")
+        services = self._users.children["services"]
+        key = self._users.key("db-0")
         selector = (await services.get(key))["spec"]["selector"]
         await services.delete(key)
         self.results["a deleted child"] = await self._measure(
-            lambda: self._story.exists("services", "db-0"), HAND
+            lambda: self._users.exists("services", "db-0"), HAND
         )
-        if not await self._story.exists("services", "db-0"):
-            key = self._story.key("db-1")
+        if not await self._users.exists("services", "db-0"):
+            key = self._users.key("db-1")
             selector = (await services.get(key))["spec"]["selector"]
         await services.patch(key, {"spec": {"selector": {"changed": "by-hand"}}})
 
@@ -124,26 +124,22 @@ class Trial:
         """Cause a trouble, in which a Database may be deleted, and wait until another one has three replicas."""
         number = len(self.results)
         victim = f"victim-{number}"
-        await self._story.add(victim)
-        await self._story.reach(lambda: self._is_settled(victim), f"{victim} is running")
-        await self._story.patch("db-2", {"replicas": 1})
+        await self._users.add(victim)
+        await self._users.reach(lambda: self._is_settled(victim), f"{victim} is running")
+        await self._users.patch("db-2", {"replicas": 1})
         with suppress(AssertionError):
-            await self._story.reach(lambda: self._story.has_replicas("db-2", 1), "one replica", 10.0)
+            await self._users.reach(lambda: self._users.has_replicas("db-2", 1), "one replica", 10.0)
         await cause(victim)
 
         async def is_right() -> bool:
-            return await self._story.has_replicas("db-2", 3) and await self._story.is_deleted(victim)
+            return await self._users.has_replicas("db-2", 3) and await self._users.is_deleted(victim)
 
         self.results[trouble] = await self._measure(is_right)
-        print(
-            f"{self._version.name} on {self._world.name}: {trouble}: {self.results[trouble]}",
-            file=sys.stderr,
-            flush=True,
-        )
+        report(f"{self._version.name} on {self._world.name}: {trouble}: {self.results[trouble]}")
 
     async def _change(self, victim: str) -> None:
-        await self._story.patch("db-2", {"replicas": 3})
-        await self._story.remove(victim)
+        await self._users.patch("db-2", {"replicas": 3})
+        await self._users.remove(victim)
 
     async def _cut(self, victim: str) -> None:
         await self._world.proxy.cut()
@@ -169,7 +165,7 @@ class Trial:
     async def _be_away(self) -> None:
         """Try to store a Database that the operator would refuse, while it does not run."""
         try:
-            await self._story.add("invalid", storage=1000)
+            await self._users.add("invalid", storage=1000)
         except ApiError:
             self.results["an invalid Database while it does not run"] = "refused"
         else:
@@ -178,7 +174,7 @@ class Trial:
     async def _measure(self, condition: Callable[[], Awaitable[bool]], patience: float = PATIENCE) -> str:
         began = time.monotonic()
         try:
-            await self._story.reach(condition, "the right state", patience)
+            await self._users.reach(condition, "the right state", patience)
         except AssertionError:
             return f"wrong after {patience:.0f} s"
         return f"{time.monotonic() - began:.1f} s"
