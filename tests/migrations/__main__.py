@@ -1,8 +1,8 @@
 """Run programs of others with their own watcher and with aioinformer's: ``python -m tests.migrations [NAME...]``.
 
 A program is a folder of examples/migrations with ``requirements.txt``, ``before.py`` and ``after.py``. Both run at the
-same time, under the same trouble. ``kopf`` is an operator, with a table of its own. ``--hour`` measures KubeSpawner for a
-shortened hour with 500 pods instead.
+same time, under the same trouble. ``kopf`` is an operator, with a table of its own. ``--hour`` measures KubeSpawner
+for a shortened hour with 500 pods instead.
 """
 
 from __future__ import annotations

@@ -92,6 +92,7 @@ class Settings(msgspec.Struct):
 DATABASES = Kind(Database, indexers={"class": "spec.className"})
 SECRETS = Kind("secrets", label_selector="app.kubernetes.io/managed-by=databases")
 DEPLOYMENTS = Owned("deployments", GenerationChanged())
+JOBS = Owned("cronjobs", verbs=("create", "patch", "delete"))
 
 # part: start
 operator = Operator("databases", settings=Settings)
@@ -142,7 +143,7 @@ def databases_of(known: DatabaseClass, context: Context) -> list[Request[Databas
 # part: create, update, resume
 @operator.controller(
     DATABASES,
-    owns=[SECRETS, "persistentvolumeclaims", "services", "cronjobs", DEPLOYMENTS],
+    owns=[SECRETS, "persistentvolumeclaims", "services", DEPLOYMENTS, JOBS],
     watches=[Watched(DatabaseClass, databases_of)],
     predicate=GenerationChanged(),
     finalizer="databases.example.com/bucket",

@@ -62,8 +62,7 @@ async def _run(make: type[Version], enter: Enter) -> dict[str, str]:
         began = time.monotonic()
         await stage.story.play(await stage.install(make))
         results["story"] = f"{time.monotonic() - began:.1f} s"
-        if (requests := stage.world.requests()) is not None:
-            results["requests in the story"] = str(requests)
+        results["requests in the story"] = str(stage.world.requests().total())
     async with _stage(enter) as stage:
         version = await stage.install(make)
         await stage.users.prepare()

@@ -60,16 +60,18 @@ class Trial:
             self.results["memory"] = f"{program.memory:.0f} MiB"
         await self._be_away()
 
+    def _requests(self) -> int:
+        return self._world.requests().total()
+
     async def _create_many(self, program: Subject) -> None:
-        requests, cpu, began = self._world.requests(), program.cpu(), time.monotonic()
+        requests, cpu, began = self._requests(), program.cpu(), time.monotonic()
         names = [f"db-{number}" for number in range(DATABASES)]
         await asyncio.gather(*(self._users.add(name, backup="0 3 * * *") for name in names))
         for name in names:
             await self._users.reach(partial(self._is_settled, name), f"{name} is running")
         self.results["ten Databases created"] = f"{time.monotonic() - began:.1f} s"
         self.results["CPU for that"] = f"{program.cpu() - cpu:.1f} s"
-        if requests is not None:
-            self.results["requests for that"] = str((self._world.requests() or 0) - requests)
+        self.results["requests for that"] = str(self._requests() - requests)
 
     async def _is_settled(self, name: str) -> bool:
         return await self._users.has_status(name, phase="Running", health="Healthy", storage=10)
@@ -78,11 +80,9 @@ class Trial:
         await asyncio.sleep(SETTLING)
         annotations = (await self._users.get("db-0"))["metadata"].get("annotations", {})
         self.results["its annotations on a Database"] = ", ".join(sorted(annotations)) or "none"
-        requests, cpu = self._world.requests(), program.cpu()
+        requests, cpu = self._requests(), program.cpu()
         await asyncio.sleep(QUIET)
-        if requests is not None:
-            sent = (self._world.requests() or 0) - requests
-            self.results[f"requests in {QUIET:.0f} s without a change"] = str(sent)
+        self.results[f"requests in {QUIET:.0f} s without a change"] = str(self._requests() - requests)
         self.results[f"CPU in {QUIET:.0f} s without a change"] = f"{program.cpu() - cpu:.2f} s"
 
     async def _change_early(self) -> None:
