@@ -93,6 +93,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.namespaces:
             mistakes.of(require_namespace, "watched", name)
         mistakes.of(require_count, "replicas", self.replicas)
+        mistakes.of(self._check_monitors)
         mistakes.raise_if_any()
 
     @property
@@ -143,6 +144,13 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 f"name must be at most {LONGEST_NAME} letters, digits and dashes and begin with a letter, like "
                 f"'websites', not {self.name!r}: pass --name"
+            )
+
+    def _check_monitors(self) -> None:
+        if self.metrics_auth and self.pod_monitor:
+            raise ConfigError(
+                "a PodMonitor cannot send the token of Prometheus's account, for which metrics_auth asks: take "
+                "service_monitor, --service-monitor, in place of pod_monitor, --pod-monitor"
             )
 
     def _check_image(self) -> None:

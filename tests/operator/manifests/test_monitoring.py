@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from aioinformer import ConfigError
 from aioinformer.operator.manifests import manifests
 
 from .test_manifests import Object, Site, declare, installation
@@ -27,6 +30,11 @@ def test_metrics_that_ask_for_a_token_come_with_the_rights() -> None:
     assert "--metrics-auth" in container["args"]
     (endpoint,) = find(made, "ServiceMonitor", "sites")["spec"]["endpoints"]
     assert endpoint["bearerTokenFile"] == "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+
+def test_a_pod_monitor_cannot_send_a_token() -> None:
+    with pytest.raises(ConfigError, match=r"a PodMonitor cannot send the token.*--service-monitor"):
+        installation(metrics_auth=True, pod_monitor=True)
 
 
 def test_a_service_monitor_selects_the_port_of_the_metrics() -> None:
