@@ -1,0 +1,185 @@
+"""Prefect's own server, and flow runs with their jobs and pods: a subject is right if this server knows what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from pytest_aioinformer.ports import free_ports
+from tests.e2e.api import API, MERGE, PODS, Object, Resource
+from tests.e2e.clusters import pod_manifest
+
+JOBS = Resource("batch/v1", "jobs")
+
+READY_DEADLINE = 120.0
+"""Seconds in which Prefect's server starts and makes its database."""
+
+ANSWER_DEADLINE = 30.0
+"""Seconds in which it answers a request."""
+
+POLL = 0.25
+"""Seconds between two looks at what Prefect knows."""
+
+PHASES = ("Pending", "Running", "Succeeded")
+"""Of a pod, in their order."""
+
+
+class Prefect:
+    """A client of Prefect's server."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+        self.url = url
+        self._session = session
+
+    async def post(self, path: str, body: Object) -> Any:
+        """Post, again while the database is locked: Prefect answers 503 then."""
+        async with asyncio.timeout(ANSWER_DEADLINE):
+            while True:
+                async with self._session.post(f"{self.url}/{path}", json=body) as response:
+                    if response.status != HTTPStatus.SERVICE_UNAVAILABLE:
+                        response.raise_for_status()
+                        return await response.json()
+                await asyncio.sleep(POLL)
+
+    async def create_flow_run(self, name: str) -> str:
+        """Create a flow run that runs, and return its id."""
+        flow = await self.post("flows/", {"name": "flow"})
+        state = {"type": "RUNNING", "name": "Running"}
+        run = await self.post("flow_runs/", {"name": name, "flow_id": flow["id"], "state": state})
+        return str(run["id"])
+
+    async def states(self) -> dict[str, str]:
+        """Return the type of each flow run's state by name."""
+        runs = await self.post("flow_runs/filter", {"limit": 200})
+        return {run["name"]: run["state_type"] for run in runs}
+
+    async def pod_events(self) -> list[tuple[str, str]]:
+        """Return the pod and the phase of each event of a pod."""
+        page = await self.post("events/filter", {"filter": {"event": {"prefix": ["prefect.kubernetes.pod."]}}})
+        events = page["events"]
+        while page["next_page"]:
+            async with self._session.get(page["next_page"], raise_for_status=True) as response:
+                page = await response.json()
+            events += page["events"]
+        return [
+            (event["resource"]["prefect.resource.name"], event["event"].rpartition(".")[2].capitalize())
+            for event in events
+        ]
+
+
+@asynccontextmanager
+async def prefect_server(python: Path, folder: Path) -> AsyncIterator[Prefect]:
+    """Run Prefect's server during the block, on loopback and with a database of its own."""
+    (port,) = free_ports(1)
+    url = f"http://127.0.0.1:{port}/api"
+    process = await asyncio.create_subprocess_exec(
+        *(python.with_name("prefect"), "server", "start", "--no-ui", "--host", "127.0.0.1", "--port", str(port)),
+        env={**os.environ, **variables(url, folder), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+        | {"PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL": str(POLL)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        async with aiohttp.ClientSession() as session, asyncio.timeout(READY_DEADLINE):
+            while process.returncode is None:
+                with suppress(aiohttp.ClientError):
+                    async with session.get(f"{url}/health") as response:
+                        if response.ok:
+                            break
+                await asyncio.sleep(POLL)
+        async with aiohttp.ClientSession() as session:
+            yield Prefect(url, session)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def variables(url: str, folder: Path) -> dict[str, str]:
+    """Return the environment variables by which Prefect finds its server, and tells nobody else."""
+    return {"PREFECT_API_URL": url, "PREFECT_HOME": str(folder / "prefect"), "DO_NOT_TRACK": "1"}
+
+
+class FlowRuns:
+    """Flow runs, each with a job and a pod of its name.
+
+    What is known of one is the phase of its pod; it is gone when its job is gone and Prefect says that it crashed.
+    """
+
+    resources = (PODS, JOBS)
+
+    def __init__(self, api: API, namespace: str, prefect: Prefect) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._prefect = prefect
+
+    async def create(self, name: str) -> str:
+        """Create a flow run, its job and its running pod; return the phase."""
+        flow_run_id = await self._prefect.create_flow_run(name)
+        labels = {
+            "prefect.io/flow-run-id": flow_run_id,
+            "prefect.io/flow-run-name": name,
+            "job-name": name,
+        }
+        pod = pod_manifest(name, labels=labels)
+        spec = {"containers": pod["spec"]["containers"], "restartPolicy": "Never"}
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        job = {"metadata": {"name": name, "labels": labels}, "spec": {"backoffLimit": 0, "template": template}}
+        await self._api.do("POST", JOBS.path(self._namespace), {"apiVersion": "batch/v1", "kind": "Job", **job})
+        await self._api.do("POST", PODS.path(self._namespace), pod)
+        return await self._set_phase(name, "Running")
+
+    async def change(self, name: str) -> str:
+        """Let a pod succeed; return the phase."""
+        return await self._set_phase(name, "Succeeded")
+
+    async def _set_phase(self, name: str, phase: str) -> str:
+        status = {"phase": phase, "containerStatuses": [container_status(phase)]}
+        path = f"{PODS.path(self._namespace, name)}/status"
+        await self._api.do("PATCH", path, {"status": status}, content_type=MERGE)
+        return phase
+
+    async def delete(self, name: str) -> None:
+        """Delete the job and the pod."""
+        for resource in (JOBS, PODS):
+            body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+            path = resource.path(self._namespace, name)
+            await self._api.do("DELETE", path, body | {"propagationPolicy": "Background"})
+
+    async def versions(self) -> dict[str, str]:
+        """Return the phase of each pod by name."""
+        items = (await self._api.do("GET", PODS.path(self._namespace)))["items"]
+        return {item["metadata"]["name"]: item["status"]["phase"] for item in items}
+
+    async def follow(self, tell: Callable[[str, str | None], None]) -> None:
+        """Tell what Prefect knows, again and again, until cancelled."""
+        while True:
+            with suppress(aiohttp.ClientError, TimeoutError):
+                events, states = await self._prefect.pod_events(), await self._prefect.states()
+                for name, phase in sorted(events, key=lambda event: PHASES.index(event[1])):
+                    tell(name, phase)
+                for name, state in states.items():
+                    if state == "CRASHED":
+                        tell(name, None)
+            await asyncio.sleep(POLL)
+
+
+def container_status(phase: str) -> Object:
+    """Return the status of a container, whose pod has come to this phase now."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    state: Object = {"running": {"startedAt": now}}
+    if phase == "Succeeded":
+        state = {"terminated": {"exitCode": 0, "startedAt": now, "finishedAt": now}}
+    same = {"name": "main", "image": "example.com/main", "imageID": "main", "restartCount": 0}
+    return {**same, "ready": phase == "Running", "state": state}
