@@ -18,6 +18,8 @@ from typing import TypeVar
 from .databases.comparison import compare
 from .environments import ROOT, environment_of, variables
 from .hours import Hour, measure_hours
+from .objects import OpenObjects, open_configmaps, open_pods
+from .prefect import open_flow_runs
 from .tables import show
 from .troubles import TROUBLES, Outcome, measure
 from .worlds import World, embedded_world, real_world
@@ -25,11 +27,16 @@ from .worlds import World, embedded_world, real_world
 PROGRAMS = ROOT / "examples" / "migrations"
 OPERATOR = "kopf"
 SIDES = ("before", "after")
-WORLDS: dict[str, Callable[[Path, str], AbstractAsyncContextManager[World]]] = {
+WORLDS: dict[str, Callable[[Path], AbstractAsyncContextManager[World]]] = {
     "embedded": embedded_world,
     "real": real_world,
 }
-
+OBJECTS: dict[str, OpenObjects] = {
+    "configmaps": open_configmaps,
+    "pods": open_pods,
+    "flow runs": open_flow_runs,
+}
+"""What a program follows, by its file "plural"."""
 
 Measurement = TypeVar("Measurement")
 
@@ -45,8 +52,12 @@ async def run_program(
     plural = plural_file.read_text().strip() if plural_file.exists() else "configmaps"
 
     async def run(side: str) -> Measurement:
-        with tempfile.TemporaryDirectory(prefix="aioinformer-") as folder:
-            async with WORLDS[world](Path(folder), plural) as server:
+        with tempfile.TemporaryDirectory(prefix="aioinformer-") as temporary:
+            folder = Path(temporary)
+            async with (
+                WORLDS[world](folder) as server,
+                OBJECTS[plural](server.api, server.namespace, python, folder) as server.objects,
+            ):
                 command = [str(python), str(program / f"{side}.py")]
                 return await measure(command, variables() | {"PLURAL": plural}, server)
 

@@ -56,7 +56,7 @@ async def measure_hours(command: Sequence[str], environment: dict[str, str], wor
         await asyncio.gather(*(world.create(f"user-{first + number}") for number in range(AT_ONCE)))
     environment = variables_of(world) | environment | {"FACTOR": str(FACTOR)}
     async with subject(command, environment) as running:
-        if not await running.knows(await world.versions(), PATIENCE):
+        if not await running.knows(await world.objects.versions(), PATIENCE):
             raise AssertionError(f"{command[-1]} does not know the pods: {list(running.log)}")
         async with _measured_hour("without a change", running, world) as quiet:
             await asyncio.sleep(HOUR / FACTOR)
@@ -82,7 +82,7 @@ async def _measured_hour(name: str, running: Subject, world: World) -> AsyncIter
     hour.received = (world.proxy.received - received) / 2**20
     hour.changes = len(world.changes) - changes
     ended = time.monotonic()
-    if await running.knows(await world.versions(), PATIENCE):
+    if await running.knows(await world.objects.versions(), PATIENCE):
         hour.recovery = time.monotonic() - ended
 
 

@@ -1,11 +1,11 @@
-"""Prefect's own server, and flow runs with their jobs and pods: a subject is right if this server knows what happened."""
+"""Flow runs with their jobs and pods, and Prefect's own server, which says what a subject knows of them."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -15,8 +15,13 @@ from typing import Any
 import aiohttp
 
 from pytest_aioinformer.ports import free_ports
+from tests.chaos.proxy import Proxy
 from tests.e2e.api import API, MERGE, PODS, Object, Resource
 from tests.e2e.clusters import pod_manifest
+
+from .objects import DELETION, Objects, Tell
+from .troubles import LONG_OUTAGE
+from .worlds import World
 
 JOBS = Resource("batch/v1", "jobs")
 
@@ -64,7 +69,9 @@ class Prefect:
 
     async def pod_events(self) -> list[tuple[str, str]]:
         """Return the pod and the phase of each event of a pod."""
-        page = await self.post("events/filter", {"filter": {"event": {"prefix": ["prefect.kubernetes.pod."]}}})
+        page = await self.post(
+            "events/filter", {"filter": {"event": {"prefix": ["prefect.kubernetes.pod."]}}}
+        )
         events = page["events"]
         while page["next_page"]:
             async with self._session.get(page["next_page"], raise_for_status=True) as response:
@@ -82,8 +89,21 @@ async def prefect_server(python: Path, folder: Path) -> AsyncIterator[Prefect]:
     (port,) = free_ports(1)
     url = f"http://127.0.0.1:{port}/api"
     process = await asyncio.create_subprocess_exec(
-        *(python.with_name("prefect"), "server", "start", "--no-ui", "--host", "127.0.0.1", "--port", str(port)),
-        env={**os.environ, **variables(url, folder), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+        *(
+            python.with_name("prefect"),
+            "server",
+            "start",
+            "--no-ui",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ),
+        env={
+            **os.environ,
+            **variables(url, folder / "home-of-prefect"),
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        }
         | {"PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL": str(POLL)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
@@ -107,22 +127,22 @@ async def prefect_server(python: Path, folder: Path) -> AsyncIterator[Prefect]:
 
 
 def variables(url: str, folder: Path) -> dict[str, str]:
-    """Return the environment variables by which Prefect finds its server, and tells nobody else."""
-    return {"PREFECT_API_URL": url, "PREFECT_HOME": str(folder / "prefect"), "DO_NOT_TRACK": "1"}
+    """Return the environment variables by which Prefect finds its server and its files, and sends no statistics."""
+    return {"PREFECT_API_URL": url, "PREFECT_HOME": str(folder), "DO_NOT_TRACK": "1"}
 
 
-class FlowRuns:
+class FlowRuns(Objects):
     """Flow runs, each with a job and a pod of its name.
 
-    What is known of one is the phase of its pod; it is gone when its job is gone and Prefect says that it crashed.
+    Prefect knows one by the phase of its pod, and that it is gone if the flow run has crashed.
     """
 
-    resources = (PODS, JOBS)
-
-    def __init__(self, api: API, namespace: str, prefect: Prefect) -> None:
-        self._api = api
-        self._namespace = namespace
+    def __init__(self, api: API, namespace: str, prefect: Prefect, proxy: Proxy) -> None:
+        super().__init__(api, namespace, JOBS, pod_manifest)
         self._prefect = prefect
+        self._proxy = proxy
+        self._given_up: set[str] = set()
+        self.troubles = {"Prefect away for 60 s": self._lose_prefect}
 
     async def create(self, name: str) -> str:
         """Create a flow run, its job and its running pod; return the phase."""
@@ -135,8 +155,13 @@ class FlowRuns:
         pod = pod_manifest(name, labels=labels)
         spec = {"containers": pod["spec"]["containers"], "restartPolicy": "Never"}
         template = {"metadata": {"labels": labels}, "spec": spec}
-        job = {"metadata": {"name": name, "labels": labels}, "spec": {"backoffLimit": 0, "template": template}}
-        await self._api.do("POST", JOBS.path(self._namespace), {"apiVersion": "batch/v1", "kind": "Job", **job})
+        job = {
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"backoffLimit": 0, "template": template},
+        }
+        await self._api.do(
+            "POST", JOBS.path(self._namespace), {"apiVersion": "batch/v1", "kind": "Job", **job}
+        )
         await self._api.do("POST", PODS.path(self._namespace), pod)
         return await self._set_phase(name, "Running")
 
@@ -153,26 +178,56 @@ class FlowRuns:
     async def delete(self, name: str) -> None:
         """Delete the job and the pod."""
         for resource in (JOBS, PODS):
-            body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-            path = resource.path(self._namespace, name)
-            await self._api.do("DELETE", path, body | {"propagationPolicy": "Background"})
+            await self._api.do("DELETE", resource.path(self._namespace, name), DELETION)
 
     async def versions(self) -> dict[str, str]:
         """Return the phase of each pod by name."""
         items = (await self._api.do("GET", PODS.path(self._namespace)))["items"]
-        return {item["metadata"]["name"]: item["status"]["phase"] for item in items}
+        phases = {item["metadata"]["name"]: item["status"]["phase"] for item in items}
+        return {name: phase for name, phase in phases.items() if name not in self._given_up}
 
-    async def follow(self, tell: Callable[[str, str | None], None]) -> None:
-        """Tell what Prefect knows, again and again, until cancelled."""
+    async def give_up(self, names: set[str]) -> None:
+        """Expect nothing more of those whose job is gone: no observer hears of it later."""
+        self._given_up |= names - (await self.versions()).keys()
+
+    @asynccontextmanager
+    async def telling(self, tell: Tell) -> AsyncIterator[None]:
+        """During the block, tell what Prefect knows."""
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self._follow(tell))
+            yield
+            task.cancel()
+
+    async def _follow(self, tell: Tell) -> None:
         while True:
             with suppress(aiohttp.ClientError, TimeoutError):
                 events, states = await self._prefect.pod_events(), await self._prefect.states()
-                for name, phase in sorted(events, key=lambda event: PHASES.index(event[1])):
-                    tell(name, phase)
-                for name, state in states.items():
-                    if state == "CRASHED":
-                        tell(name, None)
+                known: list[tuple[str, str | None]] = [
+                    *sorted(events, key=lambda event: PHASES.index(event[1]))
+                ]
+                known += [(name, None) for name, state in states.items() if state == "CRASHED"]
+                for name, version in known:
+                    if name not in self._given_up:
+                        tell(name, version)
             await asyncio.sleep(POLL)
+
+    async def _lose_prefect(self, world: World) -> None:
+        """Let the subject not reach Prefect, while a flow run is lost and a pod succeeds."""
+        self._proxy.is_refusing = True
+        await self._proxy.cut()
+        await world.delete("object-7")
+        await world.change("object-8")
+        await asyncio.sleep(LONG_OUTAGE)
+        self._proxy.is_refusing = False
+
+
+@asynccontextmanager
+async def open_flow_runs(api: API, namespace: str, python: Path, folder: Path) -> AsyncIterator[FlowRuns]:
+    """Run Prefect's server, and a proxy to it for the subject, during the block."""
+    async with prefect_server(python, folder) as prefect, Proxy(prefect.url) as proxy:
+        flow_runs = FlowRuns(api, namespace, prefect, proxy)
+        flow_runs.variables = variables(f"{proxy.url}/api", folder / "home-of-subject")
+        yield flow_runs
 
 
 def container_status(phase: str) -> Object:

@@ -82,6 +82,10 @@ class Subject:
         except (ValueError, KeyError, TypeError):
             self.log.append(line.decode(errors="replace").rstrip())
             return
+        self.tell(name, version)
+
+    def tell(self, name: str, version: str | None) -> None:
+        """Record what it knows of an object."""
         self.reports.add((name, version))
         if version is None:
             self.versions.pop(name, None)

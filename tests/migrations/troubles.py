@@ -34,11 +34,11 @@ class Recovery:
 
     trouble: str
     seconds: float | None
-    wrong: int
+    wrong: set[str]
     has_ended: bool
 
     def __str__(self) -> str:
-        result = f"never, {self.wrong} wrong" if self.seconds is None else f"{self.seconds:.1f} s"
+        result = f"never, {len(self.wrong)} wrong" if self.seconds is None else f"{self.seconds:.1f} s"
         return f"ended, {result}" if self.has_ended else result
 
 
@@ -52,7 +52,7 @@ class Outcome:
         missed: Changes that it never printed, neither as an event nor as a state.
         requests: Requests in all.
         cpu: CPU seconds in all.
-        memory: MiB at the end.
+        memory: MiB after the last trouble.
         log: Its last lines.
     """
 
@@ -115,29 +115,34 @@ async def measure(command: Sequence[str], environment: dict[str, str], world: Wo
     outcome = Outcome()
     for number in range(OBJECTS):
         await world.create(f"object-{number}")
-    async with subject(command, variables_of(world) | environment) as running:
+    async with (
+        subject(command, variables_of(world) | environment) as running,
+        world.objects.telling(running.tell),
+    ):
         started = time.monotonic()
-        if await running.knows(await world.versions(), PATIENCE):
+        if await running.knows(await world.objects.versions(), PATIENCE):
             outcome.sync = time.monotonic() - started
-            for name, trouble in TROUBLES.items():
+            for name, trouble in {**TROUBLES, **world.objects.troubles}.items():
                 await asyncio.sleep(QUIET)
                 recovery = await _recover(name, trouble, running, world)
                 outcome.recoveries.append(recovery)
+                outcome.memory = running.memory or outcome.memory
                 print(f"{command[-1]} on {world.name}: {name}: {recovery}", file=sys.stderr, flush=True)  # noqa: T201
                 if recovery.seconds is None:
+                    await world.objects.give_up(recovery.wrong)
                     await running.restart()
-                    await running.knows(await world.versions(), PATIENCE)
+                    await world.create(f"again-{running.starts}")  # its new process has to tell it
+                    await running.knows(await world.objects.versions(), PATIENCE)
         outcome.missed = [change for change in world.changes if change not in running.reports]
         outcome.requests = world.requests().total()
         outcome.cpu = running.cpu()
-        outcome.memory = running.memory
         outcome.log += running.log
     return outcome
 
 
 def variables_of(world: World) -> dict[str, str]:
     """Return the environment variables by which a program finds its server and namespace."""
-    return {"KUBECONFIG": str(world.kubeconfig), "NAMESPACE": world.namespace}
+    return {"KUBECONFIG": str(world.kubeconfig), "NAMESPACE": world.namespace, **world.objects.variables}
 
 
 async def _recover(
@@ -147,8 +152,8 @@ async def _recover(
     await trouble(world)
     began = time.monotonic()
     await world.create("after-" + "-".join(re.findall(r"[a-z0-9]+", name)))
-    wanted = await world.versions()
+    wanted = await world.objects.versions()
     knows = await running.knows(wanted, PATIENCE)
     seconds = time.monotonic() - began if knows else None
-    wrong = len({key for key, _ in set(running.versions.items()) ^ set(wanted.items())})
+    wrong = {name for name, _ in set(running.versions.items()) ^ set(wanted.items())}
     return Recovery(name, seconds, wrong, running.starts > starts)

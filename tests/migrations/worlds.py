@@ -6,7 +6,7 @@ import json
 import ssl
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,29 +16,10 @@ from aiohttp.web import BaseRequest, StreamResponse, json_response
 from aioinformer import Client
 from aioinformer.testing import APIServer
 from tests.chaos.proxy import Proxy
-from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Resource
-from tests.e2e.clusters import pod_manifest
+from tests.e2e.api import API
 from tests.kubernetes.controlplane import ControlPlane
-from tests.samples import configmap
 
-VARIABLES = 30
-"""Environment variables of a pod, of which JupyterHub and Airflow set about so many."""
-
-
-def _pod(name: str) -> Object:
-    """Return a pod as KubeSpawner and Airflow select them."""
-    made = pod_manifest(name, labels={"component": "singleuser-server", "airflow-worker": "1"})
-    made["metadata"]["annotations"] = {"dag_id": "d", "task_id": "t", "run_id": "r", "try_number": "1"}
-    env = [{"name": f"VARIABLE_{number}", "value": f"{name}-{number}"} for number in range(VARIABLES)]
-    made["spec"]["containers"][0]["env"] = env
-    return made
-
-
-MAKE: dict[str, tuple[Resource, Callable[[str], Object]]] = {
-    "configmaps": (CONFIGMAPS, configmap),
-    "pods": (PODS, _pod),
-}
-
+from .objects import Objects
 
 INTERNAL_ERROR = {
     "kind": "Status",
@@ -72,36 +53,29 @@ class World(ABC):
         proxy: The subject's way to the server.
         kubeconfig: The subject's, through the proxy.
         namespace: The subject's.
-        changes: What was changed: names with their new resourceVersions, and None for deleted objects.
+        objects: What the subject follows.
+        changes: What was changed: names with their new versions, and None for deleted objects.
     """
 
     name: str
     namespace = "trouble"
+    objects: Objects
 
-    def __init__(self, api: API, proxy: Proxy, kubeconfig: Path, plural: str) -> None:
-        self._api = api
+    def __init__(self, api: API, proxy: Proxy, kubeconfig: Path) -> None:
+        self.api = api
         self.proxy = proxy
         self.kubeconfig = kubeconfig
-        self._resource, self._make = MAKE[plural]
         self._refused = 0
         self.changes: list[tuple[str, str | None]] = []
 
     async def create(self, name: str) -> None:
-        made = await self._api.do("POST", self._resource.path(self.namespace), self._make(name))
-        self._record(made)
+        self.changes.append((name, await self.objects.create(name)))
 
     async def change(self, name: str) -> None:
-        """Change an annotation."""
-        patch = {"metadata": {"annotations": {"changes": str(len(self.changes))}}}
-        path = self._resource.path(self.namespace, name)
-        self._record(await self._api.do("PATCH", path, patch, content_type=MERGE))
-
-    def _record(self, made: Object) -> None:
-        self.changes.append((made["metadata"]["name"], made["metadata"]["resourceVersion"]))
+        self.changes.append((name, await self.objects.change(name)))
 
     async def delete(self, name: str) -> None:
-        body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-        await self._api.do("DELETE", self._resource.path(self.namespace, name), body)
+        await self.objects.delete(name)
         self.changes.append((name, None))
 
     @asynccontextmanager
@@ -113,15 +87,6 @@ class World(ABC):
             yield
         finally:
             self.proxy.is_refusing = False
-
-    async def versions(self) -> dict[str, str]:
-        """Return what the server has: the resourceVersion of each object by name."""
-        items = (await self._api.do("GET", self._resource.path(self.namespace)))["items"]
-        return {
-            item["metadata"]["name"]: item["metadata"]["resourceVersion"]
-            for item in items
-            if item["metadata"]["name"] != "kube-root-ca.crt"
-        }
 
     @asynccontextmanager
     async def failing(self) -> AsyncIterator[None]:
@@ -205,7 +170,7 @@ class RealWorld(World):
 
 
 @asynccontextmanager
-async def embedded_world(folder: Path, plural: str) -> AsyncIterator[World]:
+async def embedded_world(folder: Path) -> AsyncIterator[World]:
     """An embedded server for one subject."""
     async with (
         APIServer(token="administrator") as server,
@@ -216,7 +181,7 @@ async def embedded_world(folder: Path, plural: str) -> AsyncIterator[World]:
         config = server.kubeconfig()
         config["clusters"][0]["cluster"]["server"] = proxy.url
         config["users"][0]["user"] = {"token": "subject"}
-        world = EmbeddedWorld(api, proxy, folder / "kubeconfig", plural)
+        world = EmbeddedWorld(api, proxy, folder / "kubeconfig")
         world.server = server
         world.kubeconfig.write_text(json.dumps(config))
         await api.do("POST", "/api/v1/namespaces", {"metadata": {"name": world.namespace}})
@@ -224,7 +189,7 @@ async def embedded_world(folder: Path, plural: str) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
-async def real_world(folder: Path, plural: str) -> AsyncIterator[World]:
+async def real_world(folder: Path) -> AsyncIterator[World]:
     """A control plane for one subject, the user "powerless", who may do everything here."""
     policy, audit_log = folder / "audit-policy", folder / "audit.log"
     policy.write_text(json.dumps(AUDIT_POLICY))
@@ -237,7 +202,7 @@ async def real_world(folder: Path, plural: str) -> AsyncIterator[World]:
             config = json.loads(plane.kubeconfig.read_text()) | {"current-context": "powerless"}
             for cluster in config["clusters"]:
                 cluster["cluster"]["server"] = proxy.url
-            world = RealWorld(api, proxy, folder / "kubeconfig", plural)
+            world = RealWorld(api, proxy, folder / "kubeconfig")
             world.plane, world.audit_log = plane, audit_log
             world.kubeconfig.write_text(json.dumps(config))
             await api.do("POST", "/api/v1/namespaces", {"metadata": {"name": world.namespace}})

@@ -28,8 +28,8 @@ from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 FIRST_RETRY, LAST_RETRY = 0.5, 60.0
 """Seconds until a failed reconcile is tried again; doubled each time."""
 
-_running: ExitStack | None = None
-"""Ends the thread with the observer; None while there is none."""
+_running: list[ExitStack] = []
+"""Ends the thread with the observer, if there is one."""
 
 
 def manager_of(client: Client) -> Manager:
@@ -62,7 +62,9 @@ def manager_of(client: Client) -> Manager:
 @asynccontextmanager
 async def observe() -> AsyncIterator[None]:
     """Observe during the block. Prefect's functions find their clients where kopf's start-up handler puts them."""
-    observer._startup_event_semaphore = asyncio.Semaphore(observer.settings.observer.startup_event_concurrency)
+    observer._startup_event_semaphore = asyncio.Semaphore(
+        observer.settings.observer.startup_event_concurrency
+    )
     async with (
         get_client() as observer.orchestration_client,
         get_events_client() as observer.events_client,
@@ -74,20 +76,17 @@ async def observe() -> AsyncIterator[None]:
 
 def start_observer() -> None:
     """Start the observer in a thread; does nothing if it runs."""
-    global _running
-    if _running is None:
+    if not _running:
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal(name="prefect-kubernetes-observer"))
             stack.enter_context(portal.wrap_async_context_manager(observe()))
-            _running = stack.pop_all()
+            _running.append(stack.pop_all())
 
 
 def stop_observer() -> None:
     """Stop the observer, and wait until its thread has ended."""
-    global _running
-    if _running is not None:
-        stack, _running = _running, None
-        stack.close()
+    while _running:
+        _running.pop().close()
 
 
 def use_informers() -> None:

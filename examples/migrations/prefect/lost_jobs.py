@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from prefect.exceptions import Abort, ObjectNotFound
+from prefect.exceptions import Abort, ObjectNotFound, Pause
 from prefect.states import Crashed
 from prefect.utilities.engine import propose_state
 from prefect_kubernetes import observer
@@ -87,11 +87,15 @@ class LostJobs:
             if asyncio.get_running_loop().time() < lost.since + PATIENCE:
                 return False
         logger.warning("Job %s is lost and no other job runs flow run %s: crashed", lost.job.key, flow_run_id)
-        reason = "Kubernetes job was deleted" if lost.is_deleted else "No active or succeeded pods found for any job"
+        reason = (
+            "Kubernetes job was deleted"
+            if lost.is_deleted
+            else "No active or succeeded pods found for any job"
+        )
         try:
             state = await propose_state(client, Crashed(message=reason), flow_run_id=UUID(flow_run_id))
-        except Abort:
-            return True  # it ended meanwhile
+        except (Abort, Pause):
+            return True  # it ended or paused meanwhile
         if lost.logs and state.is_crashed():
             observer._send_crashed_pod_logs(flow_run_id, lost.logs)
         return True

@@ -1,4 +1,4 @@
-"""A Kubernetes worker of Prefect, which observes the pods and jobs of its flow runs; what it knows, Prefect's API says."""
+"""A Kubernetes worker of Prefect, which observes pods and jobs. What it knows, Prefect's server says."""
 
 from __future__ import annotations
 
