@@ -44,12 +44,11 @@ class PodEvents:
         self._waiting.pop(request.key, None)
 
     def _state_of(self, event: Any) -> tuple[Any, ...]:
-        pod = event.object.to_dict()
-        status = pod["status"]
-        restarts = [container["restartCount"] for container in status.get("containerStatuses", [])]
+        status = event.object.to_dict().get("status", {})
+        restarts = [container.get("restartCount") for container in status.get("containerStatuses", [])]
         diagnosis = diagnose_k8s_pod(status)
         category = diagnosis and diagnosis.category
-        return pod["metadata"]["uid"], event.type == "DELETED", status["phase"], sum(restarts), category
+        return event.object.uid, event.type == "DELETED", status.get("phase"), *restarts, category
 
     async def _send(self, event: Any) -> None:
         pod = event.object.to_dict()
