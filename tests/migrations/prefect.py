@@ -20,7 +20,6 @@ from tests.e2e.api import API, MERGE, PODS, Object, Resource
 from tests.e2e.clusters import pod_manifest
 
 from .objects import DELETION, Objects, Tell
-from .troubles import LONG_OUTAGE
 from .worlds import World
 
 JOBS = Resource("batch/v1", "jobs")
@@ -33,6 +32,9 @@ ANSWER_DEADLINE = 30.0
 
 POLL = 0.25
 """Seconds between two looks at what Prefect knows."""
+
+PREFECT_OUTAGE = 120.0
+"""Seconds: longer than Prefect's client retries, which is about a minute."""
 
 PHASES = ("Pending", "Running", "Succeeded")
 """Of a pod, in their order."""
@@ -142,7 +144,7 @@ class FlowRuns(Objects):
         self._prefect = prefect
         self._proxy = proxy
         self._given_up: set[str] = set()
-        self.troubles = {"Prefect away for 60 s": self._lose_prefect}
+        self.troubles = {"Prefect away for 120 s": self._lose_prefect}
 
     async def create(self, name: str) -> str:
         """Create a flow run, its job and its running pod; return the phase."""
@@ -217,7 +219,7 @@ class FlowRuns(Objects):
         await self._proxy.cut()
         await world.delete("object-7")
         await world.change("object-8")
-        await asyncio.sleep(LONG_OUTAGE)
+        await asyncio.sleep(PREFECT_OUTAGE)
         self._proxy.is_refusing = False
 
 

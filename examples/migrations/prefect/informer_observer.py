@@ -11,25 +11,50 @@ server, and what happens while Prefect's API does not answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 
+import httpx
 from anyio.from_thread import start_blocking_portal
 from lost_jobs import LostJobs
 from pod_events import PodEvents
 from prefect import get_client
 from prefect.events.clients import get_events_client
 from prefect_kubernetes import observer, worker
+from websockets.exceptions import WebSocketException
 
-from aioinformer import Client, Resource
-from aioinformer.operator import Controller, Manager
-from aioinformer.workqueue import ItemExponentialFailureRateLimiter
+from aioinformer import Client, KubeObject, Resource
+from aioinformer.operator import Controller, Manager, Request, Result
 
-FIRST_RETRY, LAST_RETRY = 0.5, 60.0
-"""Seconds until a failed reconcile is tried again; doubled each time."""
+AWAY = (httpx.TransportError, WebSocketException, OSError)
+"""What Prefect's clients raise if Prefect does not answer."""
+
+PAUSE = 5.0
+"""Seconds until Prefect is tried again."""
+
+logger = logging.getLogger("prefect_kubernetes.informer_observer")
 
 _running: list[ExitStack] = []
 """Ends the thread with the observer, if there is one."""
+
+
+Reconcile = Callable[[Request[KubeObject]], Awaitable[Result | None]]
+
+
+def wait_for_prefect(reconcile: Reconcile) -> Reconcile:
+    """Return a reconcile that is called again while Prefect does not answer, for as long as it takes."""
+
+    async def wait(request: Request[KubeObject]) -> Result | None:
+        try:
+            return await reconcile(request)
+        except AWAY as error:
+            logger.warning(
+                "Prefect does not answer; %s is tried again in %.0f s: %r", request.key, PAUSE, error
+            )
+            return Result(requeue_after=PAUSE)
+
+    return wait
 
 
 def manager_of(client: Client) -> Manager:
@@ -48,12 +73,11 @@ def manager_of(client: Client) -> Manager:
         manager.add(
             Controller(
                 name,
-                reconciler.reconcile,
+                wait_for_prefect(reconciler.reconcile),
                 reconciler.informer,
                 predicate=lambda change: False,  # the source has what was deleted, too
                 sources=[reconciler.changes],
                 concurrency=settings.startup_event_concurrency,
-                rate_limiter=ItemExponentialFailureRateLimiter(FIRST_RETRY, LAST_RETRY),
             )
         )
     return manager
