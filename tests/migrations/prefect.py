@@ -23,6 +23,7 @@ from .objects import DELETION, Objects, Tell
 from .worlds import World
 
 JOBS = Resource("batch/v1", "jobs")
+FLOW_RUN_ID = "prefect.io/flow-run-id"
 
 READY_DEADLINE = 120.0
 """Seconds in which Prefect's server starts and makes its database."""
@@ -32,6 +33,9 @@ ANSWER_DEADLINE = 30.0
 
 POLL = 0.25
 """Seconds between two looks at what Prefect knows."""
+
+RELABELED = 5.0
+"""Seconds in which an observer could mistake a job without its label for a deleted one."""
 
 PREFECT_OUTAGE = 120.0
 """Seconds: longer than Prefect's client retries, which is about a minute."""
@@ -144,13 +148,13 @@ class FlowRuns(Objects):
         self._prefect = prefect
         self._proxy = proxy
         self._given_up: set[str] = set()
-        self.troubles = {"Prefect away for 120 s": self._lose_prefect}
+        self.troubles = {"a job fails": self._fail_job, "Prefect away for 120 s": self._lose_prefect}
 
     async def create(self, name: str) -> str:
         """Create a flow run, its job and its running pod; return the phase."""
         flow_run_id = await self._prefect.create_flow_run(name)
         labels = {
-            "prefect.io/flow-run-id": flow_run_id,
+            FLOW_RUN_ID: flow_run_id,
             "prefect.io/flow-run-name": name,
             "job-name": name,
         }
@@ -212,6 +216,16 @@ class FlowRuns(Objects):
                     if name not in self._given_up:
                         tell(name, version)
             await asyncio.sleep(POLL)
+
+    async def _fail_job(self, world: World) -> None:
+        """Let a job fail, and another one lose the label by which observers select: its flow run has not crashed."""
+        path = JOBS.path(self._namespace, "object-9")
+        await self._api.do("PATCH", f"{path}/status", {"status": {"failed": 1}}, content_type=MERGE)
+        labels = {"metadata": {"labels": {FLOW_RUN_ID: None}}}
+        await self._api.do("PATCH", JOBS.path(self._namespace, "object-10"), labels, content_type=MERGE)
+        await asyncio.sleep(RELABELED)
+        await self._api.do("DELETE", PODS.path(self._namespace, "object-9"), DELETION)  # the job stays
+        world.changes.append(("object-9", None))
 
     async def _lose_prefect(self, world: World) -> None:
         """Let the subject not reach Prefect, while a flow run is lost and a pod succeeds."""
