@@ -17,7 +17,7 @@ from .trial import Trial, report
 from .users import Users
 from .versions import VERSIONS, AioInformer, Kopf, Version
 
-Enter = Callable[[Path, str], AbstractAsyncContextManager[World]]
+Enter = Callable[[Path], AbstractAsyncContextManager[World]]
 
 
 class Stage(NamedTuple):
@@ -76,6 +76,6 @@ async def _run(make: type[Version], enter: Enter) -> dict[str, str]:
 async def _stage(enter: Enter) -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as name:
         folder = Path(name)
-        async with enter(folder, "configmaps") as world, Platform() as platform, world.client() as client:
+        async with enter(folder) as world, Platform() as platform, world.client() as client:
             users = Users(client, world.namespace, patience=60.0)
             yield Stage(world, platform, users, Story(users, platform), folder)

@@ -20,7 +20,7 @@ from .versions import AioInformer
 @pytest.mark.timeout(240)
 async def test_the_story_of_databases(tmp_path: Path) -> None:
     async with (
-        embedded_world(tmp_path, "configmaps") as world,
+        embedded_world(tmp_path) as world,
         Platform() as platform,
         world.client() as client,
     ):

@@ -18,7 +18,7 @@ pytestmark = [*REAL, pytest.mark.timeout(300)]
 
 
 async def test_the_story_of_databases(kubernetes_binaries: Path, tmp_path: Path) -> None:
-    async with real_world(tmp_path, "configmaps") as world, Platform() as platform, world.client() as client:
+    async with real_world(tmp_path) as world, Platform() as platform, world.client() as client:
         version = AioInformer(world, platform, tmp_path)
         await version.install(client)
         await Story(Users(client, world.namespace, patience=60.0), platform).play(version)
