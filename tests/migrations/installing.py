@@ -15,6 +15,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Sequence
+from itertools import chain
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -22,7 +23,8 @@ from packaging.utils import canonicalize_name
 from .environments import ROOT
 from .tables import show
 
-OURS = f"{ROOT}[cli,web]"
+EXTRAS = ("cli", "otel", "pydantic", "web")
+"""Those that a service or an operator may install."""
 
 OPTIONS = ["--dry-run", "--ignore-installed", "--disable-pip-version-check"]
 
@@ -74,7 +76,7 @@ def pin(packages: Sequence[str], versions: dict[str, str]) -> list[str]:
 def attempt(requirements: Sequence[str]) -> str:
     """Return "works", or what is in conflict with aioinformer."""
     try:
-        resolve([OURS, *requirements])
+        resolve([f"{ROOT}[{','.join(EXTRAS)}]", *requirements])
     except Conflict as conflict:
         return f"conflict: {conflict}"
     return "works"
@@ -83,8 +85,8 @@ def attempt(requirements: Sequence[str]) -> str:
 def too_old(versions: dict[str, str]) -> list[str]:
     """Return the versions that are below aioinformer's floors."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    requirements = [Requirement(text) for text in [*project["dependencies"], *extras["cli"], *extras["web"]]]
+    texts = chain(project["dependencies"], *(project["optional-dependencies"][name] for name in EXTRAS))
+    requirements = map(Requirement, sorted(set(texts)))
     return [
         f"{requirement.name} {versions[name]}"
         for requirement in requirements
