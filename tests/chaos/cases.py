@@ -267,7 +267,8 @@ def cases(outages: tuple[float, ...], *, long: bool) -> list[Case]:
         Case("frozen", frozen(20.0 if long else 3.0), 5.0, 30, proxied=True),
         Case("delayed", delay(5.0 if long else 2.0), 10.0, 60, proxied=True),
         Case("cut in mid-line", cut_in_the_middle(10 if long else 3), 10.0, 100, proxied=True),
-        Case("corrupted", corrupt(10 if long else 3), 10.0, 100, proxied=True),
+        # Of four damaged watches in a row the last is followed by the back-off's fourth delay: at most 12.8 s.
+        Case("corrupted", corrupt(10 if long else 3), 15.0, 100, proxied=True),
         Case("certificate rotated", certificate_rotated, 5.0, 40, proxied=True),
         Case("token rotated", token, 5.0, 60, proxied=True, prepare=token_prepare),
         Case("token late", late, 35.0, 80, proxied=True, prepare=late_prepare),
