@@ -20,6 +20,7 @@ from aioinformer.operator import AdmissionReview, Operator, Request, RunOptions,
 from aioinformer.operator.manifests import make_dashboard
 from aioinformer.testing import APIServer, eventually
 from tests.kubernetes.process import free_ports
+from tests.prometheus.promtool import require_success, write_yaml
 
 from ..webhooks.certificates import Certificates
 from ..webhooks.kinds import WebsiteV1, review, site
@@ -134,6 +135,15 @@ def test_the_dashboard_keeps_the_rules_of_grafanas_linter() -> None:
         for name in _NAME.findall(expression):
             if name.endswith(("_total", "_bucket")):
                 assert re.search(rf"rate\({name}\{{[^}}]*\}}\[\$__rate_interval\]\)", expression), expression
+
+
+def test_promtool_accepts_every_expression(promtool: Path, tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel_{number}", "expr": expression.replace("$__rate_interval", "5m")}
+        for number, (expression, _) in enumerate(targets())
+    ]
+    path = write_yaml(tmp_path / "rules.yaml", {"groups": [{"name": "dashboard", "rules": rules}]})
+    require_success(promtool, "check", "rules", path)
 
 
 def test_panels_do_not_overlap_and_have_their_own_ids() -> None:
