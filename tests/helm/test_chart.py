@@ -102,6 +102,19 @@ async def test_helm_renders_what_manifests_prints(
         assert obj == printed[key]
 
 
+async def test_a_chart_has_the_rights_for_metrics_that_ask_for_a_token(helm: Helm, tmp_path: Path) -> None:
+    guarded = {"metrics_auth": True, "service_monitor": True}
+    write_chart(operator, installation(**guarded), tmp_path / "chart")
+    rendered = by_name(await helm.render("pages", tmp_path / "chart", namespace="home"))
+    printed = by_name(manifests(operator, installation(name="pages", namespace="home", **guarded)))
+    for kind, name in (
+        ("ClusterRole", "pages-metrics-auth"), ("ClusterRoleBinding", "pages-metrics-auth"),
+        ("ClusterRole", "pages-metrics-reader"), ("ServiceMonitor", "pages"),
+    ):  # fmt: skip
+        key = kind, "home" if kind == "ServiceMonitor" else "", name
+        assert rendered[key] == printed[key]
+
+
 @pytest.mark.parametrize("name", ["123", "true", "1e3"])
 async def test_releases_and_namespaces_may_look_like_numbers(helm: Helm, chart: Path, name: str) -> None:
     for obj in await helm.render(name, chart, namespace="456"):
