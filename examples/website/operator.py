@@ -19,7 +19,7 @@ from aioinformer import set_status_condition
 from aioinformer.operator import AdmissionReview, Context, Denied, GenerationChanged, Operator, Request
 from aioinformer.typed import CamelStruct, Condition, CustomResource, MapOf, Rule
 
-operator = Operator("websites")
+operator = Operator("websites", failure_events=False)  # it records its own
 
 # part: types and CRD
 HOST = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$"
