@@ -16,6 +16,7 @@ from aioinformer import (
     is_status_condition_false,
     is_status_condition_true,
     remove_status_condition,
+    set_ready_condition,
     set_status_condition,
 )
 from aioinformer.testing import Simulation, simulate
@@ -196,3 +197,43 @@ def test_other_types_are_refused() -> None:
     ):
         with pytest.raises(ConfigError, match="of a KubeObject, a dict or a Struct, not of a list"):
             ask(obj, "Ready")
+
+
+def summarize(obj: Any) -> dict[str, tuple[str, str, str]]:
+    return {
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in obj["status"]["conditions"]
+    }
+
+
+@KINDS
+class TestReadiness:
+    def test_success_progress_and_failure(self, kind: Any) -> None:
+        obj, changed = set_ready_condition(kind(CREATED), now=BEGAN)
+        assert changed
+        assert summarize(obj) == {"Ready": ("True", "ReconcileSucceeded", "")}
+        obj, changed = set_ready_condition(obj, progressing="1 of 2", now=BEGAN)
+        waiting = ("WaitingToBeReady", "1 of 2")
+        assert changed
+        assert summarize(obj) == {"Ready": ("False", *waiting), "Progressing": ("True", *waiting)}
+        obj, changed = set_ready_condition(obj, error=ValueError("no quota"), now=BEGAN)
+        failed = ("False", "ReconcileFailed", "ValueError: no quota")
+        assert changed
+        assert summarize(obj) == {"Ready": failed, "Progressing": failed}
+        same, changed = set_ready_condition(obj, error=ValueError("no quota"), now=LATER)
+        assert (same is obj, changed) == (True, False)
+
+    def test_generation_and_transition_time(self, kind: Any) -> None:
+        obj, _ = set_ready_condition(kind(CREATED), error="no", now=BEGAN)
+        obj, _ = set_ready_condition(obj, error="still no", now=LATER)
+        (ready,) = obj["status"]["conditions"]
+        assert (ready["observedGeneration"], ready["lastTransitionTime"]) == (3, "2026-01-01T00:00:00Z")
+
+    def test_long_texts_are_cut_to_what_the_api_takes(self, kind: Any) -> None:
+        obj, _ = set_ready_condition(kind(CREATED), error="x" * 40_000, reason="R" * 2000)
+        (ready,) = obj["status"]["conditions"]
+        assert (len(ready["reason"]), len(ready["message"])) == (1024, 32768)
+
+    def test_conditions_that_are_no_list_are_an_error(self, kind: Any) -> None:
+        with pytest.raises(ConfigError, match="is a list, not a"):
+            set_ready_condition(kind({**CREATED, "status": {"conditions": 3}}))
