@@ -40,10 +40,20 @@ _COMMA = re.compile(rb"\s*,\s*")
 _END_OF_LIST = re.compile(rb"\s*\]")
 
 
+class _ShardInfo(msgspec.Struct):
+    selector: str | None = None
+
+
 class _ListMeta(msgspec.Struct):
     # some servers write null for an empty field
     resource_version: str | None = msgspec.field(name="resourceVersion", default=None)
     continue_token: str | None = msgspec.field(name="continue", default=None)
+    shard_info: _ShardInfo | None = msgspec.field(name="shardInfo", default=None)
+
+    @property
+    def shard_selector(self) -> str:
+        """The shard selector that the server has applied; ``""`` for none."""
+        return "" if self.shard_info is None else self.shard_info.selector or ""
 
 
 class _List(msgspec.Struct):
@@ -159,6 +169,7 @@ class ListBodySplitter:
                 metadata.resource_version or "",
                 metadata.continue_token or "",
                 self._type_meta if self._head else parsed.type_meta,
+                metadata.shard_selector,
             )
         beginning = begins(body)
         del body, rest, piece, parsed  # the error keeps this frame alive

@@ -184,6 +184,7 @@ def query_of(options: ListOptions, *, watch: bool = False) -> list[tuple[str, st
         ("continue", options.continue_token),
         ("labelSelector", options.label_selector),
         ("fieldSelector", options.field_selector),
+        ("shardSelector", options.shard_selector),
         ("allowWatchBookmarks", "true" if options.allow_watch_bookmarks else ""),
         ("sendInitialEvents", _bool(options.send_initial_events)),
         ("timeoutSeconds", "" if options.timeout_seconds is None else str(options.timeout_seconds)),

@@ -17,6 +17,7 @@ from ..objects.protobuf import (
     read_envelope,
     read_head,
     read_list_meta,
+    read_shard_selector,
     status_of,
 )
 from .lines import LONGEST_OBJECT, Pending
@@ -43,7 +44,7 @@ class ProtobufListSplitter:
         self._enough: float = 0  # pending bytes needed before the next search
         self._form: ProtobufForm | None = None  # the items' form, once it is known
         self._remaining = 0  # bytes of the list that have not been read
-        self._version = self._continue = ""
+        self._version = self._continue = self._shard_selector = ""
 
     def feed(self, chunk: bytes) -> ListResult | None:
         """Take a chunk; return the items that it completes. Only ``close`` returns version and continue token.
@@ -83,7 +84,9 @@ class ProtobufListSplitter:
             raise self._not_a_list(body)
         if self._remaining:
             raise self._incomplete()
-        return ListResult((), self._version, self._continue, self._form.type_meta)
+        return ListResult(
+            (), self._version, self._continue, self._form.type_meta, shard_selector=self._shard_selector
+        )
 
     def _take_head(self, data: bytes) -> int:
         """Find the list's kind; return where its fields begin. A body that is not a list is collected until its end."""
@@ -121,6 +124,7 @@ class ProtobufListSplitter:
                 items.append(form.object_of(data[begin:end]))
             elif tag == _META:
                 self._version, self._continue = read_list_meta(data, begin, end)
+                self._shard_selector = read_shard_selector(data, begin, end)
             self._remaining -= end - at
             at = end
         return at

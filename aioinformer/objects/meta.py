@@ -82,6 +82,7 @@ class ListOptions:
         allow_watch_bookmarks: Request BOOKMARK events.
         send_initial_events: Request a watch that begins with the collection's objects (WatchList).
         timeout_seconds: Seconds after which the server ends a watch.
+        shard_selector: The hash ranges of objects to read, as in KEP-5866. A server that does not know it ignores it.
         read_item: Decodes a list's item from its bytes, and the list's apiVersion and kind. A ListerWatcher that has to
             scan the items anyway may call it and return objects in place of bytes. It raises DecodeError for bytes
             that are not one whole JSON object. Not sent, and not compared.
@@ -99,10 +100,17 @@ class ListOptions:
     allow_watch_bookmarks: bool = False
     send_initial_events: bool | None = None
     timeout_seconds: int | None = None
+    shard_selector: str = ""
     read_item: Callable[[bytes, TypeMeta | None], Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("resource_version", "continue_token", "label_selector", "field_selector"):
+        for name in (
+            "resource_version",
+            "continue_token",
+            "label_selector",
+            "field_selector",
+            "shard_selector",
+        ):
             require_text(name, getattr(self, name))
         require_count("limit", self.limit)
         if self.timeout_seconds is not None:
@@ -129,12 +137,14 @@ class ListResult:
         resource_version: The collection's version.
         continue_token: ``""`` on the last page.
         type_meta: apiVersion and kind, for items without them.
+        shard_selector: The shard selector that the server has applied, of ``shardInfo``; ``""`` for none.
     """
 
     items: Sequence[Any]
     resource_version: str = ""
     continue_token: str = ""
     type_meta: TypeMeta | None = None
+    shard_selector: str = ""
 
 
 def require_list_result(given: object) -> ListResult:

@@ -7,6 +7,7 @@ from .envelope import (
     read_event,
     read_head,
     read_list_meta,
+    read_shard_selector,
     read_status,
     status_of,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "read_event",
     "read_head",
     "read_list_meta",
+    "read_shard_selector",
     "read_status",
     "status_of",
 ]

@@ -17,6 +17,7 @@ MAGIC = b"k8s\x00"
 _TYPE_META, _RAW, _CONTENT_ENCODING = (number << 3 | PIECE for number in (1, 2, 3))
 _API_VERSION, _KIND = (number << 3 | PIECE for number in (1, 2))
 _VERSION, _CONTINUE = (number << 3 | PIECE for number in (2, 3))
+_SHARD_INFO, _SHARD_SELECTOR = (number << 3 | PIECE for number in (5, 1))
 _EVENT_TYPE, _EVENT_OBJECT = (number << 3 | PIECE for number in (1, 2))
 _EXTENSION_RAW = 1 << 3 | PIECE
 
@@ -91,6 +92,16 @@ def read_list_meta(data: bytes, at: int, end: int) -> tuple[str, str]:
     """
     texts = {tag: data[begin:stop].decode() for tag, begin, stop in pieces(data, at, end)}
     return texts.get(_VERSION, ""), texts.get(_CONTINUE, "")
+
+
+def read_shard_selector(data: bytes, at: int, end: int) -> str:
+    """Read the selector in the shardInfo of a list (``metav1.ListMeta``); ``""`` if it has none."""
+    for tag, begin, stop in pieces(data, at, end):
+        if tag == _SHARD_INFO:
+            for inner, first, last in pieces(data, begin, stop):
+                if inner == _SHARD_SELECTOR:
+                    return data[first:last].decode()
+    return ""
 
 
 def read_event(data: bytes, at: int, end: int) -> tuple[str, int, int]:

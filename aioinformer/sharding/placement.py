@@ -1,0 +1,128 @@
+"""Placement: which slot each object of a cache is in."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
+
+from ..objects.kube_object import KubeObject
+from .slots import UID_FIELD, slot_of
+
+MOST_GONE = 65_536
+"""Deleted objects whose slots are remembered, until they are reconciled."""
+
+NAMESPACE_FIELD = "object.metadata.namespace"
+
+
+class Grouping(NamedTuple):
+    """What decides about the slot of an object.
+
+    Attributes:
+        text_of: Returns the text whose hash is the object's.
+        field: The field, as the server's shard selectors name it; ``""`` if servers cannot select by it.
+    """
+
+    text_of: Callable[[KubeObject], str]
+    field: str = ""
+
+
+def uid_of_owner(obj: KubeObject) -> str:
+    """Return the uid of the object's controller, or else of its first owner; its own if it has none."""
+    owners = obj.metadata.owner_references
+    owner = next((owner for owner in owners if owner.controller), owners[0] if owners else None)
+    return obj.uid if owner is None else owner.uid
+
+
+BY_UID = Grouping(lambda obj: obj.uid, UID_FIELD)
+BY_NAMESPACE = Grouping(lambda obj: obj.namespace, NAMESPACE_FIELD)
+BY_OWNER = Grouping(uid_of_owner)
+
+
+class Placement:
+    """The slots of the objects that one reader has handed on.
+
+    Args:
+        grouping: What decides about an object's slot.
+        slots: The number of slots.
+    """
+
+    def __init__(self, grouping: Grouping, slots: int) -> None:
+        self._text_of = grouping.text_of
+        self._slots = slots
+        self._slot: dict[str, int] = {}
+        self._keys: dict[int, dict[str, None]] = {}
+        self._gone: OrderedDict[str, int] = OrderedDict()
+
+    def slot_for(self, obj: KubeObject) -> int:
+        """Return the slot of an object."""
+        return slot_of(self._text_of(obj), self._slots)
+
+    def slot_of(self, key: str) -> int | None:
+        """Return the slot of an object that was handed on, or was deleted since; None for others."""
+        slot = self._slot.get(key)
+        return self._gone.get(key) if slot is None else slot
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._slot
+
+    def put(self, key: str, slot: int) -> None:
+        """Record an object."""
+        before = self._slot.get(key)
+        if before == slot:
+            return
+        if before is not None:
+            self._keys[before].pop(key, None)
+        elif self._gone:
+            self._gone.pop(key, None)
+        self._slot[key] = slot
+        self._keys.setdefault(slot, {})[key] = None
+
+    def remove(self, key: str, *, is_deleted: bool) -> None:
+        """Record that an object was deleted, or has left the share."""
+        slot = self._slot.pop(key, None)
+        if slot is None:
+            return
+        self._keys[slot].pop(key, None)
+        if not self._keys[slot]:
+            del self._keys[slot]
+        if is_deleted:
+            self._gone[key] = slot
+            if len(self._gone) > MOST_GONE:
+                self._gone.popitem(last=False)
+
+    def replace(self, other: Placement, slots: Collection[int]) -> None:
+        """Take the objects of a list of these slots. Objects of these slots that are not in it were deleted."""
+        for key in list(self._slot):
+            if key not in other._slot:
+                self.remove(key, is_deleted=self._slot[key] in slots)
+        self._slot, self._keys = other._slot, other._keys
+
+    def keys_in(self, slots: Collection[int]) -> Iterator[str]:
+        """Yield the objects in some slots."""
+        for slot in slots:
+            yield from list(self._keys.get(slot, ()))
+
+    def counts(self) -> dict[int, int]:
+        """Return the number of objects in each slot that has some. May be read in any thread."""
+        return {slot: len(keys) for slot, keys in sorted(self._keys.copy().items())}
+
+
+def slot_in(informer: Any, key: str) -> int | None:
+    """Return the slot of an object of an informer; None if the informer never had it in this share."""
+    for reader in informer.list_watches.values():
+        slot: int | None = reader.placement.slot_of(key)
+        if slot is not None:
+            return slot
+    return None
+
+
+def keys_in(informer: Any, slots: Collection[int]) -> Iterator[str]:
+    """Yield the keys of the objects in some slots that an informer has read."""
+    for reader in informer.list_watches.values():
+        yield from reader.placement.keys_in(slots)
+
+
+def shard_by_of(informer: Any) -> str:
+    """Return what decides about the share that an informer reads; ``""`` if it reads all."""
+    return next((getattr(reader, "shard_by", "") for reader in informer.list_watches.values()), "")

@@ -1,0 +1,471 @@
+"""Sharding: replicas share the objects of collections. The rules are in the other files of this folder."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from random import Random, SystemRandom
+from typing import Any, Literal
+
+import anyio
+
+from .._core.callables import require_plain
+from .._core.cancellation import maybe_await
+from .._core.checks import LABEL, require_count, require_namespace, require_seconds
+from .._core.tasks import Running, finish, run_until_first, shield
+from ..client import Client
+from ..errors import (
+    AioInformerError,
+    AlreadyExistsError,
+    ConfigError,
+    ConflictError,
+    LeadershipLostError,
+    NotFoundError,
+    WrongEventLoopError,
+    message_of,
+)
+from ..leaderelection import LeaderElector
+from ..listwatch.list_watch import ListWatch, ResourceListWatch
+from ..objects.kube_object import KubeObject
+from ..resources import Resource
+from .assignment import assign
+from .members import Members
+from .placement import BY_NAMESPACE, BY_OWNER, BY_UID, Grouping
+from .reading import ShardedListWatch
+from .share import Claim, Share
+from .slots import MOST_SLOTS, show_slots, slot_of
+from .state import ShardingState
+from .table import OWNERS, Table
+
+logger = logging.getLogger(__name__)
+
+LABEL_NAME = "aioinformer.dev/sharding"
+"""The label of all Leases of one Sharding; its value is the Sharding's name."""
+
+LONGEST_NAME = 40
+
+CANCEL_GRACE = 10.0
+"""Seconds that cancelled work may take to end before its slots are left to expire."""
+
+ShardBy = Literal["uid", "owner", ""]
+"""What decides about the share of a collection: the object's uid, its owner's uid, or ``""``: it is read whole."""
+
+Work = Callable[[], Awaitable[Any]]
+
+
+class Sharding(Running):
+    """Gives this replica a share of the objects: some of a fixed number of slots.
+
+    The slot of an object is a hash of its uid, so it never changes. Each replica announces itself by a Lease that it
+    renews, as a LeaderElector does. One more Lease is the table of owners. A replica takes a slot that is free or whose
+    owner's Lease has expired, and gives slots back when another replica has fewer. Pass it to a Manager, to an
+    Operator's ``manager``, to a SharedInformerFactory, or wrap a ListWatch for a single informer by ``read``.
+
+    A Manager runs it. Without a Manager, run it yourself: ``async with sharding:``.
+
+    Guarantees:
+        As long as clocks run at about the same speed (their times do not matter), no two replicas own a slot at once,
+        and work that was claimed in a slot has ended before another replica gets it. See docs/replicas.md for the
+        limits: a replica that is frozen in the middle of a step finishes that step late.
+
+    Requests: each replica renews its Lease and lists the Leases once per ``retry_period``, so by default one request a
+    second, and one more for each change of owners.
+
+    Args:
+        client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
+        name: The name of all Leases, the same for all replicas; at most 40 characters.
+        namespace: The Leases' namespace.
+        slots: The number of slots: the same for all replicas, and it must not change while one runs. Several times the
+            number of replicas, so that they get about the same load.
+        key: What decides about the slot of an object: its ``"uid"``, its ``"namespace"``, or a plain function of a
+            KubeObject that returns a text. Objects of one text stay together. Servers cannot select by a function.
+        move_grace: Seconds that running work may take to end when its slot moves; then it is cancelled.
+        lease_duration: As for LeaderElector.
+        renew_deadline: As for LeaderElector.
+        retry_period: As for LeaderElector; also the seconds between two looks at the table of owners.
+        random: The source of identities and jitter.
+        asleep: As for LeaderElector.
+
+    Raises:
+        ConfigError: An argument is invalid.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        name: str,
+        namespace: str,
+        *,
+        slots: int = 64,
+        key: Literal["uid", "namespace"] | Callable[[KubeObject], str] = "uid",
+        move_grace: float = 5.0,
+        lease_duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry_period: float = 2.0,
+        random: Random | None = None,
+        asleep: Callable[[], float] | None = None,
+    ) -> None:
+        if not LABEL.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise ConfigError(
+                f"name must be a DNS label of at most {LONGEST_NAME} characters, as in 'websites', not {name!r}"
+            )
+        require_namespace("namespace", namespace)
+        require_count("slots", slots)
+        if not 1 <= slots <= MOST_SLOTS:
+            raise ConfigError(f"slots must be from 1 to {MOST_SLOTS}, not {slots}")
+        require_seconds("move_grace", move_grace)
+        self._groupings: dict[str, Grouping] = {"uid": BY_UID, "owner": BY_OWNER}
+        if key == "namespace":
+            self._groupings = dict.fromkeys(self._groupings, BY_NAMESPACE)
+        elif key != "uid":
+            if not callable(key):
+                raise ConfigError(f"key must be 'uid', 'namespace' or a function, not {key!r}")
+            require_plain("key", key)
+            self._groupings = dict.fromkeys(self._groupings, Grouping(key))
+        self._client = Client.of(client)
+        self.name = name
+        self.namespace = namespace
+        self.slots = slots
+        self.share = Share(slots)
+        self._move_grace = move_grace
+        self._lease_duration = lease_duration
+        self._renew_deadline = renew_deadline
+        self._retry_period = retry_period
+        self._random = random or SystemRandom()
+        self._asleep = asleep
+        self._leases = Resource(
+            self._client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=renew_deadline / 2
+        )
+        self._elector = self._new_elector()  # checks the durations
+        self._members = Members(lease_duration)
+        self._table = Table(slots, {})
+        self._drains: dict[int, asyncio.Task[None]] = {}
+        self._wake = asyncio.Event()
+        self._readers: list[ShardedListWatch] = []
+        self._left_behind = ""
+        self._moves = 0
+        self._moved_at: float | None = None
+        self._asked_at = 0.0
+        self._last_error: Exception | None = None
+        self.share.may_work = lambda: self._elector.is_leader
+
+    def __repr__(self) -> str:
+        return f"<Sharding {self.namespace}/{self.name}>"
+
+    # -- reading and working -------------------------------------------------------------------------------
+
+    def read(self, list_watch: ListWatch, shard_by: ShardBy = "uid") -> ListWatch:
+        """Return a ListWatch that reads this replica's share of a collection.
+
+        Args:
+            list_watch: What ``ListWatch.for_resource`` returned.
+            shard_by: ``"uid"`` for objects of their own, ``"owner"`` for objects that follow the one that owns them,
+                ``""`` for all objects.
+
+        Raises:
+            ConfigError: The ListWatch does not read an API server, or ``shard_by`` is unknown.
+        """
+        if shard_by == "":
+            return list_watch
+        if shard_by not in self._groupings:
+            raise ConfigError(f"shard_by must be 'uid', 'owner' or '', not {shard_by!r}")
+        if not isinstance(list_watch, ResourceListWatch):
+            raise ConfigError(f"only a collection of an API server can be shared, not {list_watch!r}")
+        reader = ShardedListWatch(list_watch, self.share, self._groupings[shard_by], shard_by)
+        self._readers.append(reader)
+        return reader
+
+    def owns(self, obj: KubeObject) -> bool:
+        """Return whether this replica may work on an object now; call it right before a write."""
+        return self.share.owns(self.slot_of(obj))
+
+    def slot_of(self, obj: KubeObject) -> int:
+        """Return the slot of an object."""
+        return slot_of(self._groupings["uid"].text_of(obj), self.slots)
+
+    def claim(self, obj: KubeObject, cancel: Callable[[], object] = lambda: None) -> Claim | None:
+        """Begin work on an object; None if it is not this replica's. Its slot stays until you call ``Claim.end``.
+
+        Args:
+            obj: The object.
+            cancel: Called once if the slot moves and the work takes longer than ``move_grace``: cancel the work.
+        """
+        return self.share.claim(self.slot_of(obj), cancel)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this replica takes part for certain: its Lease was renewed in time."""
+        return self._elector.is_leader
+
+    @property
+    def state(self) -> ShardingState:
+        """A snapshot."""
+        loop_time = self._own_loop_time()
+        owners: dict[str, list[int]] = {}
+        for slot, owner in sorted(self._table.owners.items()):
+            owners.setdefault(owner, []).append(slot)
+        objects: Counter[int] = Counter()
+        for reader in self._readers:
+            objects.update(reader.placement.counts())
+        return ShardingState(
+            name=self.name,
+            identity=self._identity if self.is_leader else "",
+            slots=self.slots,
+            owned=tuple(sorted(self.share.slots)),
+            leaving=tuple(sorted(self.share.leaving)),
+            owners={owner: tuple(owned) for owner, owned in owners.items()},
+            members=tuple(sorted(self._members.alive(self._asked_at))),
+            moves=self._moves,
+            moved_seconds=None if self._moved_at is None else loop_time - self._moved_at,
+            objects=dict(sorted(objects.items())),
+            is_filtered_by_server={
+                reader.description: reader.is_filtered_by_server
+                for reader in self._readers
+                if reader.is_filtered_by_server is not None
+            },
+            last_error=self._last_error,
+        )
+
+    def let_expire(self, left_behind: str) -> None:
+        """Let this replica's slots expire instead of giving them back, since work in them still runs."""
+        self._left_behind = left_behind
+        self._elector.let_expire(left_behind)
+
+    # -- terms ---------------------------------------------------------------------------------------------
+
+    async def run(self, work: Work | None = None) -> None:
+        """Take part, and run the work meanwhile.
+
+        Args:
+            work: A coroutine function, for one term. None takes part until cancelled, also again after a lost term.
+
+        Raises:
+            LeadershipLostError: With ``work``: this replica's Lease could not be renewed. The work has ended, and the
+                slots are gone.
+            ConfigError: Other replicas have another number of slots, or the client's configuration is invalid.
+        """
+        with self.in_one_run():
+            if work is not None:
+                await self._take_part(work)
+                return
+            while True:
+                try:
+                    await self._take_part(anyio.sleep_forever)
+                except LeadershipLostError as error:
+                    logger.warning("%r lost its slots and takes part again: %s", self, error)
+
+    async def _take_part(self, work: Work) -> None:
+        """One term: announce this replica, own slots while ``work`` runs, give them back."""
+        elector = self._elector = self._new_elector()
+        self._left_behind = ""
+        try:
+            async with elector:
+                try:
+                    await run_until_first(partial(_await, work), self._keep_slots)
+                finally:
+                    await shield(self._end_claims(), grace=self._move_grace + CANCEL_GRACE)
+                    self.share.change(())
+                    if not self._left_behind:
+                        self._members.record_end(self._identity)
+                        if elector.is_leader:
+                            await shield(self._give_back(), grace=self._renew_deadline)
+        finally:
+            self.share.change(())
+            if not self._left_behind:
+                await shield(self._withdraw(), grace=self._renew_deadline)
+
+    async def _end_claims(self) -> None:
+        """End all work that was claimed; that of a manager has ended before."""
+        drains = list(self._drains.values())
+        await finish(*drains)
+        self.share.leaving |= self.share.slots
+        busy = self.share.busy_slots
+        if not busy:
+            return
+        with anyio.move_on_after(self._move_grace if self._elector.is_leader else 0.0):
+            for slot in busy:
+                await self.share.wait_idle(slot)
+        for slot in busy:
+            self.share.cancel_work(slot)
+        with anyio.move_on_after(CANCEL_GRACE):
+            for slot in busy:
+                await self.share.wait_idle(slot)
+        if still_busy := self.share.busy_slots:
+            self.let_expire(f"claims in the slots {show_slots(still_busy)}")
+
+    def _new_elector(self) -> LeaderElector:
+        """Return an elector of a Lease that only this term of this replica ever holds."""
+        self._identity = f"{self.name}-{self._random.getrandbits(48):012x}"
+        return LeaderElector(
+            self._client,
+            self._identity,
+            self.namespace,
+            labels={LABEL_NAME: self.name},
+            random=Random(self._random.getrandbits(32)),
+            asleep=self._asleep,
+            lease_duration=self._lease_duration,
+            renew_deadline=self._renew_deadline,
+            retry_period=self._retry_period,
+        )
+
+    async def _keep_slots(self) -> None:
+        while True:
+            self._wake.clear()
+            delay = 0.0
+            try:
+                delay = await self._look()
+                self._last_error = None
+            except (ConfigError, WrongEventLoopError):
+                raise
+            except AioInformerError as error:
+                self._record_failure(error)
+                delay = self._retry_period
+            if delay > 0:
+                with anyio.move_on_after(delay):
+                    await self._wake.wait()
+            else:
+                await asyncio.sleep(self._random.random() * 0.05)  # after a conflict: others write, too
+
+    def _record_failure(self, error: AioInformerError) -> None:
+        if self._last_error is None or type(error) is not type(self._last_error):
+            logger.warning("%r: the owners of the slots are not known for now: %s", self, message_of(error))
+        self._last_error = error
+
+    async def _look(self) -> float:
+        """Read all Leases, then give back and take slots. Returns the seconds until the next look."""
+        asked_at = asyncio.get_running_loop().time()
+        leases = await self._read(asked_at)
+        me, table, members = self._identity, self._table, self._members
+        self._adopt(table.of_owner(me))
+        alive = {*members.alive(asked_at), me}
+        wanted = assign(self.slots, table.owners, alive)[me]
+        for slot in self.share.slots - wanted - self.share.leaving:
+            self._begin_drain(slot)
+        give = {slot for slot in self.share.leaving if not self.share.is_busy(slot)}
+        take = {slot for slot in wanted if table.owners.get(slot) not in alive}
+        if (give or take) and self._elector.is_leader:
+            changed = table.change(me, give=give, take=take)
+            if not await self._write(leases.get(self._table_name), changed):
+                return 0.0
+            self._table = changed
+            self._adopt(changed.of_owner(me))
+        await self._remove_dead(leases, alive, asked_at)
+        others = (members.expires_at(owner) for owner in {*table.owners.values(), *alive} - {me})
+        until_expiry = min((at - asked_at for at in others if at > asked_at), default=float("inf"))
+        return min(self._retry_period, until_expiry + 0.001)
+
+    async def _read(self, asked_at: float) -> dict[str, Mapping[str, Any]]:
+        listed = await self._leases.list(self.namespace, label_selector=f"{LABEL_NAME}={self.name}")
+        leases: dict[str, Mapping[str, Any]] = {lease["metadata"]["name"]: lease for lease in listed}
+        self._table = Table.of(leases.get(self._table_name, {}), self.slots)
+        specs = {name: lease.get("spec") or {} for name, lease in leases.items() if name != self._table_name}
+        self._members.observe(specs, self._table.owners.values(), asked_at)
+        self._asked_at = asked_at
+        return leases
+
+    @property
+    def _table_name(self) -> str:
+        return f"{self.name}-slots"
+
+    async def _write(self, lease: Mapping[str, Any] | None, table: Table) -> bool:
+        """Write the table over the version that was read; return False if another replica was first."""
+        annotations = {OWNERS: table.annotation()}
+        try:
+            if lease is None:
+                metadata = {
+                    "name": self._table_name, "namespace": self.namespace,
+                    "labels": {LABEL_NAME: self.name}, "annotations": annotations,
+                }  # fmt: skip
+                await self._leases.create({"metadata": metadata, "spec": {}})
+            else:
+                metadata = dict(lease["metadata"])
+                metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+                await self._leases.update({**lease, "metadata": metadata})
+        except (ConflictError, AlreadyExistsError, NotFoundError):
+            return False
+        return True
+
+    def _adopt(self, owned: set[int]) -> None:
+        """Take what the table says about this replica. A slot that it has begun to give back stays so."""
+        before = self.share.slots
+        if owned == before:
+            return
+        self._moves += len(owned ^ before)
+        self._moved_at = asyncio.get_running_loop().time()
+        logger.info("%r: this replica owns the slots %s", self, show_slots(owned))
+        self.share.change(owned)
+
+    def _begin_drain(self, slot: int) -> None:
+        """Let no more work begin in a slot, and give it back once the running work has ended."""
+        self.share.leaving.add(slot)
+        if self.share.is_busy(slot):
+            task = asyncio.create_task(self._drain(slot), name=f"{self!r} gives back {slot}")
+            self._drains[slot] = task
+            task.add_done_callback(partial(self._record_drained, slot))
+
+    def _record_drained(self, slot: int, task: asyncio.Task[None]) -> None:
+        if self._drains.get(slot) is task:
+            del self._drains[slot]
+
+    async def _drain(self, slot: int) -> None:
+        with anyio.move_on_after(self._move_grace):
+            await self.share.wait_idle(slot)
+        self.share.cancel_work(slot)
+        await self.share.wait_idle(slot)
+        self._wake.set()
+
+    async def _remove_dead(
+        self, leases: Mapping[str, Mapping[str, Any]], alive: set[str], asked_at: float
+    ) -> None:
+        """Delete the Lease of one replica that is long gone and owns nothing."""
+        owners = set(self._table.owners.values())
+        for name, lease in leases.items():
+            if name == self._table_name or name in alive or name in owners:
+                continue
+            if self._members.is_gone_for(name, asked_at, 2 * self._lease_duration):
+                version = lease["metadata"]["resourceVersion"]
+                with suppress(ConflictError, NotFoundError):
+                    await self._leases.delete(f"{self.namespace}/{name}", resource_version=version)
+                return
+
+    # -- leaving -------------------------------------------------------------------------------------------
+
+    async def _give_back(self) -> None:
+        """Give back all slots. On a failure the others only wait longer."""
+        try:
+            while True:
+                leases = await self._read(asyncio.get_running_loop().time())
+                owned = self._table.of_owner(self._identity)
+                if not owned:
+                    return
+                changed = self._table.change(self._identity, give=owned, take=set())
+                if await self._write(leases.get(self._table_name), changed):
+                    logger.info("%r: this replica has given back its slots", self)
+                    return
+        except AioInformerError as error:
+            logger.warning(
+                "%r: the slots could not be given back, they have to expire: %s", self, message_of(error)
+            )
+
+    async def _withdraw(self) -> None:
+        """Delete this term's Lease. If it stays, the others delete it later."""
+        try:
+            await self._leases.delete(f"{self.namespace}/{self._identity}")
+        except NotFoundError:
+            pass
+        except AioInformerError as error:
+            logger.info("%r: this replica's Lease was not deleted: %s", self, message_of(error))
+
+    def _own_loop_time(self) -> float:
+        try:
+            return asyncio.get_running_loop().time()
+        except RuntimeError:  # in another thread
+            return self._asked_at
+
+
+async def _await(work: Work) -> None:
+    await maybe_await(work())
