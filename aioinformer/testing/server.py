@@ -86,6 +86,8 @@ class APIServer:
         bookmark_interval: Seconds between the bookmarks of a watch.
         watch_list: Support `sendInitialEvents` in watches; False refuses it, like a server with the WatchList feature
             off.
+        shards: Support `shardSelector` in lists and watches, like a server with the feature gate ShardedListAndWatch.
+            Without, it ignores that, which is the real server's default.
         control_plane: Run the controllers that deletion needs: empty namespaces, release volumes, collect garbage,
             end pods. False runs none, like a bare kube-apiserver. Names out of `CONTROLLERS` run those only; they are
             the names of kube-controller-manager's `--controllers`.
@@ -122,6 +124,7 @@ class APIServer:
         watch_buffer: int = 10_000,
         bookmark_interval: float = 60.0,
         watch_list: bool = True,
+        shards: bool = False,
         control_plane: bool | Collection[str] = True,
         workloads: bool = False,
         rbac: bool = False,
@@ -178,6 +181,7 @@ class APIServer:
             changed=self._notify_changed,
             bookmark_interval=bookmark_interval,
             watch_list=watch_list,
+            shards=shards,
             control=Control(self.faults, self.save_state) if control else None,
             answered=on_answer,
         )

@@ -27,6 +27,7 @@ from aioinformer.testing.http.websockets import run_on_websocket, wants_websocke
 from aioinformer.testing.http.writing import Writer
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.storage.selectors import FieldSelector, parse_labels
+from aioinformer.testing.storage.shards import ShardSelector
 from aioinformer.testing.users import User, user_of
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Handler:
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
         watch_list: Whether watches can send the initial events.
+        shards: Whether lists and watches can select shards.
         control: Answers requests for faults, if any.
         answered: Called with each request after its answer, if any.
 
@@ -85,6 +87,7 @@ class Handler:
         changed: Callable[[], None],
         bookmark_interval: float,
         watch_list: bool,
+        shards: bool,
         control: Control | None = None,
         answered: Callable[[Request], object] | None = None,
     ) -> None:
@@ -97,6 +100,7 @@ class Handler:
         self._record = record
         self._bookmark_interval = bookmark_interval
         self._watch_list = watch_list
+        self._shards = shards
         self._metrics = Metrics(cluster, lambda: [watch.request for watch in self.watches])
         self._paths = Paths(cluster, accounts, self._metrics)
         self._webhooks = webhooks
@@ -237,7 +241,7 @@ class Handler:
             case "delete" if not request.subresource:
                 return await writer.delete(http, request, view, admission)
             case "deletecollection":
-                options = _list_options(request, resource)
+                options = _list_options(request, resource, shards=self._shards)
                 collection = self._cluster.collection(resource)
                 page = list_page(collection, options, self._cluster.resource_version)
                 deleted = await writer.delete_collection(http, request, resource, page.items, admission)
@@ -256,7 +260,7 @@ class Handler:
 
     async def _list(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         resource = view.resource
-        options = _list_options(request, resource)
+        options = _list_options(request, resource, shards=self._shards)
         collection, current = self._cluster.collection(resource), self._cluster.resource_version
         version = self._faults.replica_version(request, current, collection.log.floor)
         page = list_page(collection, options, version)
@@ -273,7 +277,7 @@ class Handler:
         """Run a watch; if `in_watch` is set, send only this error."""
         if in_watch is not None:
             return await _error_stream(http, request, view, in_watch)
-        options = _list_options(request, view.resource)
+        options = _list_options(request, view.resource, shards=self._shards)
         check_watch(options, watch_list=self._watch_list)
         collection = self._cluster.collection(view.resource)
         try:
@@ -321,19 +325,22 @@ def _bearer_token(http: web.BaseRequest) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def _selection(request: Request, resource: ResourceType) -> Selection:
+def _selection(request: Request, resource: ResourceType, *, shards: bool = False) -> Selection:
     labels = parse_labels(request.query.get("labelSelector", ""))
     fields = FieldSelector.parse(request.query.get("fieldSelector", ""), resource)
     if request.name:
         if fields and fields.exact("metadata.name") != request.name:
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
         fields = fields or FieldSelector.name(request.name)
-    return Selection(request.namespace, labels, fields)
+    selector = request.query.get("shardSelector", "") if shards else ""
+    return Selection(
+        request.namespace, labels, fields, ShardSelector.parse(selector) if selector else ShardSelector()
+    )
 
 
-def _list_options(request: Request, resource: ResourceType) -> ListOptions:
+def _list_options(request: Request, resource: ResourceType, *, shards: bool) -> ListOptions:
     return ListOptions(
-        selection=_selection(request, resource),
+        selection=_selection(request, resource, shards=shards),
         resource_version=request.query.get("resourceVersion", ""),
         resource_version_match=request.query.get("resourceVersionMatch", ""),
         limit=max(request.number("limit") or 0, 0),

@@ -76,12 +76,13 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list: the objects, their version, and the token of the next page."""
+    """A page of a list: the objects, their version, the token of the next page, and the applied shard selector."""
 
     items: list[StoredObject]
     resource_version: int
     continue_token: str = ""
     remaining: int | None = None
+    shards: str = ""
 
 
 class _Token(msgspec.Struct):
@@ -182,11 +183,12 @@ def _page_of(objects: list[StoredObject], selection: Selection, limit: int, vers
         selection.namespace or (objects and not objects[0].namespace)
     ):
         limit = 0  # the real server gets the object by its name
+    shards = str(selection.shards)
     matching: list[StoredObject] = []
     for index, stored in enumerate(objects):
         if not selection.matches(stored):
             continue
         matching.append(stored)
         if limit and len(matching) == limit and index + 1 < len(objects):
-            return Page(matching, version, _encode_token(version, stored.key + "\0"))
-    return Page(matching, version)
+            return Page(matching, version, _encode_token(version, stored.key + "\0"), shards=shards)
+    return Page(matching, version, shards=shards)

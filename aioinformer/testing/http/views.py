@@ -243,6 +243,8 @@ def _list_metadata(page: Page) -> dict[str, Any]:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
+    if page.shards:
+        metadata["shardInfo"] = {"selector": page.shards}
     return metadata
 
 
