@@ -61,6 +61,7 @@ class ListerWatcher(Protocol):
 
     - ``list_chunks(options)``, used instead of ``list``: see ListsInChunks.
     - ``watch_list_semantics``: whether its watch understands ``send_initial_events``.
+    - ``attach(store)``: gets the informer's cache, to look up the last states of objects that it stops reading.
     - ``health``, a SharedHealth, if it reads from a server: its readers wait for the end of an outage together.
     """
 
@@ -78,6 +79,14 @@ class ListsInChunks(ListerWatcher, Protocol):
 
     def list_chunks(self, options: ListOptions, /) -> AsyncIterator[ListResult]:
         """Yield a page in one or more pieces as they arrive; the last piece has the version and the continue token."""
+        ...
+
+
+class ReadsShares(Protocol):
+    """Reads a share of collections, such as a Sharding."""
+
+    def read(self, list_watch: Any, shard_by: Any = "uid", /) -> Any:
+        """Return a ListWatch that reads the share of another one."""
         ...
 
 

@@ -55,6 +55,15 @@ def run_command(
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect", help="Of several replicas, only one reconciles.")
     ] = False,
+    shards: Annotated[
+        int,
+        typer.Option(
+            "--shards",
+            min=0,
+            max=1024,
+            help="Replicas share the objects: the number of slots, the same for all, such as 64. See docs/replicas.md.",
+        ),
+    ] = 0,
     lease_namespace: Annotated[
         str | None,
         typer.Option(
@@ -186,6 +195,7 @@ def run_command(
         namespace=namespace[0] if namespace and len(namespace) == 1 else None,
         namespaces=tuple(namespace) if namespace and len(namespace) > 1 else (),
         leader_elect=leader_elect,
+        shards=shards,
         lease_namespace=lease_namespace,
         metrics_port=metrics_port,
         metrics_auth=metrics_auth,
@@ -262,6 +272,7 @@ def _run_dev(options: RunOptions, *, uvloop: bool, log_format: LogFormat, verbos
         *([f"--grace-period={options.grace_period}"] if options.grace_period is not None else []),
         *(["--leader-elect"] if options.leader_elect else []),
         *(["--metrics-auth"] if options.metrics_auth else []),
+        *([f"--shards={options.shards}"] if options.shards else []),
         *(["--trace"] if options.trace else []),
         *(["--uvloop"] if uvloop else []),
         *(["--verbose"] if verbose else []),

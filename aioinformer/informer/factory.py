@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
-from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds, require_text
 from .._core.forks import FORKED, require_same_process
@@ -25,6 +25,7 @@ from ..listwatch.collection import require_selectors
 from ..metrics import Sample, exposition
 from ..objects.kube_object import KubeObject, is_kube_object_type
 from ..processor import CacheMutationDetector
+from ..protocols import ReadsShares
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
@@ -57,6 +58,7 @@ class Selected(TypedDict, total=False):
     protobuf: bool
     compress: bool | Compression
     optional: bool
+    shard_by: Literal["uid", "owner", ""]
 
 
 class InformerOptions(Selected, total=False):
@@ -83,6 +85,7 @@ class SharedInformerFactory(InOneLoop):
         detect_mutations: Whether each informer has a CacheMutationDetector: for tests, with object types that can be
             changed in place.
         on_trace: The hook of a Tracer for each informer, called with the timing of each event; None for none.
+        sharding: A Sharding: informers read this replica's share of their objects. None reads all.
         **options: See ReflectorOptions; they apply to every informer. ``name`` is a prefix of all names.
 
     Attributes:
@@ -100,9 +103,11 @@ class SharedInformerFactory(InOneLoop):
         stalled_after: float | None = None,
         detect_mutations: bool = False,
         on_trace: Callable[[Trace], object] | None = None,
+        sharding: ReadsShares | None = None,
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_queue(queue)
+        self._sharding = sharding
         self._client = Client.of(client)
         self._default_namespaces: tuple[str, ...] = (
             (namespace or EVERYWHERE,) if namespaces is None else _require_several(namespace, namespaces)
@@ -173,6 +178,7 @@ class SharedInformerFactory(InOneLoop):
         protobuf: bool = False,
         compress: bool | Compression = False,
         optional: bool | None = None,
+        shard_by: Literal["uid", "owner", ""] = "uid",
     ) -> SharedIndexInformer[Any]:
         """Return the informer of a collection, with an index named ``"namespace"``.
 
@@ -194,6 +200,8 @@ class SharedInformerFactory(InOneLoop):
             protobuf: Read KubeObjects of built-in kinds, or metadata only, as protobuf: see ``ListWatch.for_resource``.
             compress: Whether KubeObjects are stored compressed, and how.
             optional: Whether the server may lack the collection: see ReflectorOptions. None for the factory's.
+            shard_by: With a Sharding: ``"uid"`` for its share of the objects, ``"owner"`` for objects that follow the
+                one that owns them, ``""`` for all objects.
 
         Raises:
             ConfigError: The arguments do not name a collection.
@@ -209,7 +217,7 @@ class SharedInformerFactory(InOneLoop):
             raise ConfigError(f"protobuf works with KubeObjects only: {kind!r} is read from JSON")
         asked = (
             api_version, plural, kind, frozenset(chosen), label_selector, field_selector,
-            metadata_only, protobuf, compress, optional,
+            metadata_only, protobuf, compress, optional, shard_by,
         )  # fmt: skip
         informer = self._informers.get(asked)
         if informer is not None:
@@ -233,6 +241,11 @@ class SharedInformerFactory(InOneLoop):
             )
             for read_namespace in chosen
         }
+        if self._sharding is not None:
+            list_watches = {
+                read_namespace: self._sharding.read(list_watch, shard_by)
+                for read_namespace, list_watch in list_watches.items()
+            }
         if self._name:
             for list_watch in list_watches.values():
                 list_watch.description = f"{self._name} {list_watch.description}"

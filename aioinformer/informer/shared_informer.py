@@ -139,6 +139,9 @@ class SharedIndexInformer(Running, Generic[T]):
                     f"an informer of several namespaces has its own index {NAMESPACE_INDEX!r}: rename yours"
                 )
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=self._pack, object_type=object_type)
+        for reader in self.list_watches.values():
+            if (attach := getattr(reader, "attach", None)) is not None:
+                attach(self._indexer)
         if mutation_detector is not None:
             mutation_detector.name = mutation_detector.name or self.name
         if tracer is not None and not isinstance(tracer, Tracer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import anyio
 
@@ -68,6 +68,7 @@ class Context:
         direct: Iterable[ResourceReference],
         recorder: EventRecorder | None,
         settings: object = None,
+        shard_by: Mapping[CacheKey, Literal["uid", "owner", ""]] | None = None,
     ) -> None:
         self.name = name
         several = (namespace,) if namespace else tuple(dict.fromkeys(namespaces or ()))
@@ -88,6 +89,7 @@ class Context:
                     label_selector=key.label_selector,
                     field_selector=key.field_selector,
                     optional=key in optional,
+                    shard_by=(shard_by or {}).get(key, ""),
                 )
             if isinstance(resource, Kind):
                 self._cached[key].informer.add_indexers(resource.indexers)

@@ -32,13 +32,15 @@ from ..objects.keys import uid_of
 from ..objects.kube_object import KubeObject
 from ..objects.nested_encoding import encode_nested
 from ..objects.undecodable import UndecodableObject
+from ..reflector.scope import lacks_namespace
 from ..resources import CachedResource
+from ..sharding import Share, keys_in, shard_by_of, slot_in
 from ..typed import CustomResource
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .controller_options import ControllerOptions, check_options
 from .failure_events import FailureEvents
 from .finalizing import make_step
-from .informer_triggers import Cached, InformerTrigger, Owns, Primary, Watch, informer_of
+from .informer_triggers import LOW_PRIORITY, Cached, InformerTrigger, Owns, Primary, Watch, informer_of
 from .mistakes import Mistakes
 from .protocols import WrittenResource
 from .ready_condition import ReadyCondition
@@ -236,6 +238,40 @@ class Controller(Generic[T]):
         return self._metrics.oldest_queued_seconds if self._workers.is_working else 0.0
 
     # -- called by the manager -----------------------------------------------------------------------------
+
+    def share_work(self, share: Share) -> None:
+        """Reconcile only objects in the slots of this replica.
+
+        Raises:
+            ConfigError: An informer does not read the share that the controller needs.
+        """
+        reads = {informer: shard_by_of(informer) for informer in self.informers}
+        others = (
+            (trigger.informer, "owner" if isinstance(trigger, Owns) else "") for trigger in self._triggers[1:]
+        )
+        for informer, shard_by in [(self.informer, "uid"), *others]:
+            if reads[informer] != shard_by:
+                raise ConfigError(
+                    f"{self.name}: {informer.name} is read with shard_by={reads[informer]!r} and needed with "
+                    f"{shard_by!r}: primary objects are read by 'uid', owned ones by 'owner', and watched ones by '', "
+                    "each by an informer of its own. A collection that is several of these cannot be shared: use "
+                    "leader election"
+                )
+        if lacks_namespace(self.informer.object_type):
+            raise ConfigError(
+                f"{self.name}: objects can be shared only if their type has metadata.namespace, which "
+                f"{self.informer.object_type.__name__} lacks"
+            )
+        self._workers.claim = lambda key: share.claim(
+            slot_in(self.informer, key), lambda: self._workers.withdraw(key)
+        )
+        self._own.is_mine = lambda key: slot_in(self.informer, key) in share.slots
+        share.on_gain.append(self._queue_gained)
+
+    def _queue_gained(self, slots: Collection[int]) -> None:
+        """Queue the cached objects of slots that have come. Others are queued when they are added to the cache."""
+        for key in keys_in(self.informer, slots):
+            self._queue.add(key, LOW_PRIORITY)
 
     def require_not_fed(self) -> None:
         """Check that the controller has not been started.

@@ -30,6 +30,7 @@ from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
+from ..sharding import Sharding
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import may_read_same_object
@@ -83,6 +84,8 @@ class Manager(Running):
         namespace: The namespace of informers without a namespace of their own; None for all namespaces.
         leader_election: Decides which of several managers reconciles; None for this one. A manager on standby keeps its
             caches filled and queues changes.
+        sharding: Shares the objects with other replicas, which all reconcile; in place of leader election. Primary
+            objects are read by ``shard_by="uid"``, owned ones by ``"owner"``, and watched ones as a whole, by ``""``.
         grace_period: Seconds that running reconciles may take to end. Cancelled ones may take ten more, and releasing
             the Lease takes requests. Kubernetes kills a pod after 30 seconds by default.
         registry: A registry of prometheus-client with metrics of your own, for ``metrics``; None for none.
@@ -101,14 +104,20 @@ class Manager(Running):
         *,
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
+        sharding: Sharding | None = None,
         grace_period: float = 20.0,
         registry: Registry | None = None,
         **options: Unpack[ManagerOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
+        if sharding is not None and leader_election is not None:
+            raise ConfigError(
+                "sharding and leader_election exclude each other: all replicas of a sharding work"
+            )
         self.client = Client.of(client)
-        self._factory = SharedInformerFactory(self.client, namespace, **options)
-        self._election = leader_election
+        self._factory = SharedInformerFactory(self.client, namespace, sharding=sharding, **options)
+        self._sharding = sharding
+        self._election: LeaderElection | None = leader_election if sharding is None else sharding
         self._grace_period = grace_period
         self._controllers: list[Controller[Any]] = []
         self._webhooks: list[Iterable[WebhookCounts]] = []
@@ -238,8 +247,15 @@ class Manager(Running):
                     f"{controller.name} and {other.name} have the same objects and the same finalizer "
                     f"{other.finalizer}, which is removed when either has cleaned up: give each its own"
                 )
+        if self._sharding is not None:
+            controller.share_work(self._sharding.share)
         self._controllers.append(controller)
         return controller
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """What shares the objects with other replicas; None if this replica has all."""
+        return self._sharding
 
     @property
     def controllers(self) -> list[Controller[Any]]:
@@ -450,6 +466,7 @@ class Manager(Running):
             election_error=self._election.state.last_error
             if isinstance(self._election, LeaderElector)
             else None,
+            sharding=None if self._sharding is None else self._sharding.state,
             informers=tuple(self._states()),
             controllers=tuple(controller.state for controller in self._controllers),
             webhooks=tuple(count.state for count in self._webhook_counts()),
@@ -467,7 +484,9 @@ class Manager(Running):
         yield from self.client.samples()
         for samples in self._reported:
             yield from samples()
-        if (leads := self._leads) is not None:
+        if self._sharding is not None:
+            yield from self._sharding.state.samples()
+        elif (leads := self._leads) is not None:
             lease = self._election.state.lease if isinstance(self._election, LeaderElector) else ""
             yield Sample("leader_election_master_status", "gauge", {"name": lease.rpartition("/")[2]}, leads)
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, cast, overload
 
 from .._core.callables import require_arguments
 from .._core.checks import require_object_name
@@ -17,6 +17,7 @@ from ..client.lookup import resource_of_class
 from ..errors import ConfigError
 from ..events import EventRecorder
 from ..objects.kube_object import KubeObject
+from ..sharding import Sharding
 from ..typed import CustomResource
 from .context import Context, Lifespan
 from .declarations import (
@@ -32,6 +33,7 @@ from .declarations import (
 from .declared_controller import DeclaredController
 from .declared_tasks import DeclaredTask, DeclaredTimer
 from .kinds import (
+    CacheKey,
     Kind,
     ResourceReference,
     base_of,
@@ -46,7 +48,7 @@ from .mistakes import Mistakes
 from .own_metrics import OwnMetrics
 from .protocols import LeaderElection
 from .requests import Request
-from .rights import ELECT, EVENTS, LEASES, Right, merge
+from .rights import ELECT, EVENTS, LEASES, SHARE, Right, merge
 from .settings import require_settings_class, settings_from
 from .webhooks import Reviewed, UserInfo, WebhookApp
 from .webhooks.declaring import DeclaresWebhooks
@@ -329,11 +331,12 @@ class Operator(DeclaresWebhooks):
                 versions.setdefault((resource.group, resource.plural), []).append(kind)
         return [tuple(sorted(dict.fromkeys(kinds), key=_age)) for kinds in versions.values()]
 
-    def rights(self, *, leader_election: bool = True) -> list[Right]:
+    def rights(self, *, leader_election: bool = True, sharding: bool = False) -> list[Right]:
         """Return what the operator's service account has to be permitted.
 
         Args:
             leader_election: Whether it elects a leader, for which it writes Leases.
+            sharding: Whether its replicas share the objects, for which they list and delete Leases, too.
         """
         rights = [right for controller in self._declared for right in controller.rights()]
         rights += [use.right for use in self.uses]
@@ -341,6 +344,8 @@ class Operator(DeclaresWebhooks):
             rights.append(Right.of(EVENTS, ("create", "patch")))
         if leader_election:
             rights.append(Right.of(LEASES, ELECT))
+        if sharding:
+            rights.append(Right.of(LEASES, SHARE))
         return merge(rights)
 
     # -- running -------------------------------------------------------------------------------------------
@@ -351,6 +356,7 @@ class Operator(DeclaresWebhooks):
         *,
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
+        sharding: Sharding | None = None,
         grace_period: float = 20.0,
         settings: object = None,
         **options: Unpack[ManagerOptions],
@@ -363,6 +369,7 @@ class Operator(DeclaresWebhooks):
             client: As for Manager.
             namespace: The namespace to work in; None for all.
             leader_election: As for Manager.
+            sharding: As for Manager. Each declared resource is read as its role needs it.
             grace_period: As for Manager.
             settings: Its settings; None reads them from environment variables.
             **options: As for Manager.
@@ -375,6 +382,7 @@ class Operator(DeclaresWebhooks):
             settings,
             namespace=namespace,
             leader_election=leader_election,
+            sharding=sharding,
             grace_period=grace_period,
             **options,
         )
@@ -417,8 +425,20 @@ class Operator(DeclaresWebhooks):
             direct=direct,
             recorder=recorder,
             settings=settings,
+            shard_by=self._roles(),
         )
         return manager, context
+
+    def _roles(self) -> dict[CacheKey, Literal["uid", "owner", ""]]:
+        """Return what decides about the share of each cache. Controllers refuse a cache of another role."""
+        roles: dict[CacheKey, Literal["uid", "owner", ""]] = {}
+        for controller in self._declared:
+            roles.setdefault(key_of(controller.resource), "uid")
+            for owned in controller.owned:
+                roles.setdefault(key_of(owned.resource), "owner")
+            for watched in controller.watches:
+                roles.setdefault(key_of(watched.resource), "")
+        return roles
 
     def webhook_app(self, manager: Manager | None = None) -> WebhookApp:
         """Return its webhooks as an ASGI application.

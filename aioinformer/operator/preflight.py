@@ -18,7 +18,7 @@ from .kinds import ResourceReference, base_of, resource_named
 from .manager import Manager
 from .operator import Operator
 from .reviews import AUTHENTICATION, AUTHORIZATION, TIMEOUT, review
-from .rights import ELECT, LEASES, REVIEW_TOKENS, Right, merge
+from .rights import ELECT, LEASES, REVIEW_TOKENS, SHARE, Right, merge
 from .run_options import RunOptions
 from .webhook_registration import registration_rights
 
@@ -107,6 +107,8 @@ def _list_needed(operator: Operator | None, options: RunOptions, manager: Manage
         yield Needed(
             Right.of(LEASES, ELECT), options.lease_namespace or manager.client.namespace, operator.name
         )
+    if options.shards:
+        yield Needed(Right.of(LEASES, SHARE), options.lease_namespace or manager.client.namespace)
 
 
 def _collections_of(manager: Manager) -> list[Collection]:

@@ -22,6 +22,7 @@ from .._core.tasks import finish, raise_failures
 from ..client import Client
 from ..errors import AioInformerError, ConfigError, message_of
 from ..leaderelection import LeaderElector
+from ..sharding import Sharding
 from ..tracing import StageTimes
 from .definitions import BeingDeletedError, install, keep_installed
 from .manager import Manager
@@ -105,16 +106,18 @@ class _Process:
         if served and reached:
             served.webhook_configurations(only=options.watched, **reached)  # raises all mistakes
         async with client:
-            elector = None
+            elector = sharding = None
+            lease, home = self._name.lower().replace("_", "-"), options.lease_namespace or client.namespace
             if options.leader_elect:
-                lease = self._name.lower().replace("_", "-")
-                elector = LeaderElector(client, lease, options.lease_namespace or client.namespace)
+                elector = LeaderElector(client, lease, home)
+            if options.shards:
+                sharding = Sharding(client, lease.replace(".", "-"), home, slots=options.shards)
             stages = StageTimes(TRACES) if options.trace else None
             if operator is not None:
                 if options.installs:
                     await self._install(operator, reached)
                 await operator.discover(client)
-            manager = await self._manager(elector, stages)
+            manager = await self._manager(elector, sharding, stages)
             serving = Serving(
                 Debug(manager, self._name, elector=elector, stages=stages),
                 metrics_port=options.metrics_port,
@@ -229,11 +232,14 @@ class _Process:
             "ca_bundle": bundle,
         }
 
-    async def _manager(self, elector: LeaderElector | None, stages: StageTimes | None) -> Manager:
+    async def _manager(
+        self, elector: LeaderElector | None, sharding: Sharding | None, stages: StageTimes | None
+    ) -> Manager:
         options = {
             "namespace": self._options.namespace,
             "namespaces": self._options.namespaces or None,
             "leader_election": elector,
+            "sharding": sharding,
             "grace_period": self._options.grace_period,
             "on_trace": stages,
             "settings": self._options.settings,

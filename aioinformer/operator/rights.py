@@ -20,6 +20,9 @@ LEASES = APIResource("coordination.k8s.io/v1", "leases", "Lease", True)
 ELECT = ("get", "create", "update")
 """What a LeaderElector does with its Lease."""
 
+SHARE = ("get", "list", "create", "update", "delete")
+"""What a Sharding does with its Leases."""
+
 TOKEN_REVIEWS = APIResource("authentication.k8s.io/v1", "tokenreviews", "TokenReview", False)
 ACCESS_REVIEWS = APIResource("authorization.k8s.io/v1", "subjectaccessreviews", "SubjectAccessReview", False)
 

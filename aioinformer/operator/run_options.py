@@ -17,6 +17,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         namespace: The namespace to work in; None for all.
         namespaces: Several namespaces to work in, in place of one.
         leader_elect: Whether to elect a leader.
+        shards: The number of slots that the replicas share: all of them reconcile, each its share of the objects.
+            0 for no sharding. See docs/replicas.md.
         lease_namespace: The Lease's namespace; None for the client's.
         metrics_port: The port of ``/metrics`` and ``/debug``; 0 for none.
         metrics_auth: Whether ``/metrics`` and ``/debug.json`` ask for a bearer token, whose user the API server permits
@@ -43,6 +45,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str | None = None
     namespaces: tuple[str, ...] = ()
     leader_elect: bool = False
+    shards: int = 0
     lease_namespace: str | None = None
     metrics_port: int = 8080
     metrics_auth: bool = False
@@ -63,6 +66,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.namespace and self.namespaces:
             raise ConfigError("RunOptions: namespace and namespaces exclude each other: leave out namespace")
+        if self.leader_elect and self.shards:
+            raise ConfigError(
+                "RunOptions: leader_elect and shards exclude each other: all replicas of a sharding reconcile"
+            )
 
     @property
     def watched(self) -> tuple[str, ...]:

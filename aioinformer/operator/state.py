@@ -13,6 +13,7 @@ from ..errors import SyncTimeout, message_of
 from ..informer import InformerState
 from ..metrics import Histogram, Sample
 from ..reflector.state import POLLING
+from ..sharding import ShardingState
 from ..workqueue import WorkQueueState
 from .runs import RunState
 from .triggers import TriggerState
@@ -187,6 +188,7 @@ class ManagerState:
         ended: Whether it has run and ended.
         leading: Whether it is the leader; None without leader election.
         election_error: Why the last attempt to acquire or renew the lease failed; None if it succeeded.
+        sharding: What it knows of the slots; None without sharding.
         informers: Its informers.
         controllers: Its controllers.
         webhooks: Its operator's webhooks.
@@ -195,6 +197,7 @@ class ManagerState:
     ended: bool
     leading: bool | None
     election_error: Exception | None = None
+    sharding: ShardingState | None = None
     informers: tuple[InformerState, ...]
     controllers: tuple[ControllerState, ...]
     webhooks: tuple[WebhookState, ...] = ()
@@ -236,6 +239,8 @@ class ManagerState:
         if missing and not goes_on:  # it does not take part in the election before its caches have synced
             return f"waiting for caches: {', '.join(missing)}"
         error = "" if self.election_error is None else f": {message_of(self.election_error)}"
+        if self.sharding is not None:
+            return str(self.sharding)
         if self.leading is False:
             return f"standing by{error}"
         triggers = [trigger for controller in self.controllers for trigger in controller.triggers]

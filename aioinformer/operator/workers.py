@@ -32,6 +32,7 @@ from ..errors import (
     shorten,
     traceback_of,
 )
+from ..sharding import Claim
 from ..workqueue import WorkQueue
 from .controller_options import TIMEOUT, ControllerOptions
 from .failure_events import FailureEvents
@@ -83,6 +84,7 @@ class Workers:
         last_error_key: The key of that reconcile.
         failure: The error that ended a worker or source.
         is_working: Whether the workers run.
+        claim: With sharding: claims the object of a key before its reconcile; None if it is not this replica's.
         runs: The running reconciles.
     """
 
@@ -128,6 +130,7 @@ class Workers:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.failure: BaseException | None = None
         self.is_working = False
+        self.claim: Callable[[str], Claim | None] | None = None
         self.runs = Runs(self._timeout, self._replace)
 
     @property
@@ -298,6 +301,14 @@ class Workers:
                 self._spare += 1
                 await asyncio.sleep(NOT_LEADING_DELAY)
                 continue
+            claim = None
+            if self.claim is not None and (claim := self.claim(key)) is None:
+                self._forget(key)  # the replica that has it queues it itself
+                queue.done(key)
+                self._spare += 1
+                if budget.is_spent():
+                    await budget.pause()
+                continue
             run = Run(key, task, loop.time(), describe=self._describe)
             log_source.set(run)
             self.runs.begin(run)
@@ -318,6 +329,8 @@ class Workers:
                 if self._condition is not None and not run.is_withdrawn:
                     await self._keep_condition(self._condition, run)
             finally:
+                if claim is not None:
+                    claim.end()
                 queue.done(key)
             if self.concurrency is None and self._spare:
                 return

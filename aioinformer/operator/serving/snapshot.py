@@ -73,6 +73,7 @@ class Debug:
             "ready": ready.reasons,
             "warnings": ready.warnings,
             "leader": self._leader(state.leading, state.election_error),
+            "sharding": state.sharding,
             "informers": [_informer(informer) for informer in state.informers],
             "controllers": [
                 _controller(*pair) for pair in zip(manager.controllers, state.controllers, strict=True)
@@ -85,7 +86,7 @@ class Debug:
         return plain
 
     def _leader(self, leading: bool | None, error: Exception | None) -> dict[str, Any] | None:
-        if leading is None:
+        if leading is None or self.manager.sharding is not None:
             return None
         state = None if self._elector is None else self._elector.state
         return {
