@@ -39,15 +39,15 @@ class Members:
         self._seen: dict[str, _Seen] = {}
         self._ended: set[str] = set()
 
-    def observe(self, leases: Mapping[str, Spec], owners: Iterable[str], asked_at: float) -> None:
+    def observe(self, leases: Mapping[str, Spec], members: Iterable[str], asked_at: float) -> None:
         """Take the Leases that the server had after ``asked_at``.
 
         Args:
             leases: The specs of the Leases, by the identity that each is for.
-            owners: The identities that own slots.
+            members: The identities that the table names.
             asked_at: Loop time before the request.
         """
-        known = set(leases) | set(owners)
+        known = set(leases) | set(members)
         for identity in known:
             spec = leases.get(identity)
             seen = self._seen.get(identity)

@@ -25,6 +25,7 @@ from ..errors import (
     ConflictError,
     LeadershipLostError,
     NotFoundError,
+    TransportError,
     WrongEventLoopError,
     message_of,
 )
@@ -87,6 +88,7 @@ class Sharding(Running):
         lease_duration: As for LeaderElector.
         renew_deadline: As for LeaderElector.
         retry_period: As for LeaderElector; also the seconds between two looks at the table of owners.
+        wall: As for LeaderElector: it decides nothing.
         random: The source of identities and jitter.
         asleep: As for LeaderElector.
 
@@ -106,6 +108,7 @@ class Sharding(Running):
         lease_duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
+        wall: Callable[[], float] | None = None,
         random: Random | None = None,
         asleep: Callable[[], float] | None = None,
     ) -> None:
@@ -136,13 +139,14 @@ class Sharding(Running):
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
         self._random = random or SystemRandom()
+        self._wall = wall
         self._asleep = asleep
         self._leases = Resource(
             self._client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=renew_deadline / 2
         )
         self._elector = self._new_elector()  # checks the durations
         self._members = Members(lease_duration)
-        self._table = Table(slots, {})
+        self._table = Table(slots)
         self._drains: dict[int, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._readers: list[ShardedListWatch] = []
@@ -305,6 +309,7 @@ class Sharding(Running):
             self._identity,
             self.namespace,
             labels={LABEL_NAME: self.name},
+            wall=self._wall,
             random=Random(self._random.getrandbits(32)),
             asleep=self._asleep,
             lease_duration=self._lease_duration,
@@ -313,16 +318,20 @@ class Sharding(Running):
         )
 
     async def _keep_slots(self) -> None:
+        now = asyncio.get_running_loop().time
+        looked_at = now()
         while True:
             self._wake.clear()
-            delay = 0.0
             try:
                 delay = await self._look()
-                self._last_error = None
+                self._last_error, looked_at = None, now()
             except (ConfigError, WrongEventLoopError):
                 raise
             except AioInformerError as error:
                 self._record_failure(error)
+                if now() > looked_at + self._renew_deadline:  # free slots may wait for this replica
+                    why = f"the owners of the slots could not be read for {self._renew_deadline:g} s"
+                    raise LeadershipLostError(self._table_key, self._identity, why) from error
                 delay = self._retry_period
             if delay > 0:
                 with anyio.move_on_after(delay):
@@ -342,30 +351,41 @@ class Sharding(Running):
         me, table, members = self._identity, self._table, self._members
         self._adopt(table.of_owner(me))
         alive = {*members.alive(asked_at), me}
-        wanted = assign(self.slots, table.owners, alive)[me]
+        wanted = assign(self.slots, table.owners, (table.members & alive) | {me})[me]
         for slot in self.share.slots - wanted - self.share.leaving:
             self._begin_drain(slot)
         give = {slot for slot in self.share.leaving if not self.share.is_busy(slot)}
         take = {slot for slot in wanted if table.owners.get(slot) not in alive}
-        if (give or take) and self._elector.is_leader:
-            changed = table.change(me, give=give, take=take)
+        gone = table.members - alive  # a replica that has just joined cannot know that yet
+        if (give or take or gone or me not in table.members) and self._elector.is_leader:
+            changed = table.change(me, give=give, take=take, gone=gone)
             if not await self._write(leases.get(self._table_name), changed):
                 return 0.0
             self._table = changed
             self._adopt(changed.of_owner(me))
         await self._remove_dead(leases, alive, asked_at)
-        others = (members.expires_at(owner) for owner in {*table.owners.values(), *alive} - {me})
+        others = (members.expires_at(owner) for owner in table.members - {me})
         until_expiry = min((at - asked_at for at in others if at > asked_at), default=float("inf"))
         return min(self._retry_period, until_expiry + 0.001)
 
     async def _read(self, asked_at: float) -> dict[str, Mapping[str, Any]]:
-        listed = await self._leases.list(self.namespace, label_selector=f"{LABEL_NAME}={self.name}")
+        listed: list[Any] | None = None
+        with anyio.move_on_after(self._renew_deadline / 2):
+            listed = await self._leases.list(self.namespace, label_selector=f"{LABEL_NAME}={self.name}")
+        if listed is None:
+            raise TransportError(
+                f"the Leases of {self.name} in {self.namespace} were not listed within {self._renew_deadline / 2:g} s"
+            )
         leases: dict[str, Mapping[str, Any]] = {lease["metadata"]["name"]: lease for lease in listed}
         self._table = Table.of(leases.get(self._table_name, {}), self.slots)
         specs = {name: lease.get("spec") or {} for name, lease in leases.items() if name != self._table_name}
-        self._members.observe(specs, self._table.owners.values(), asked_at)
+        self._members.observe(specs, self._table.members, asked_at)
         self._asked_at = asked_at
         return leases
+
+    @property
+    def _table_key(self) -> str:
+        return f"{self.namespace}/{self._table_name}"
 
     @property
     def _table_name(self) -> str:
@@ -422,9 +442,8 @@ class Sharding(Running):
         self, leases: Mapping[str, Mapping[str, Any]], alive: set[str], asked_at: float
     ) -> None:
         """Delete the Lease of one replica that is long gone and owns nothing."""
-        owners = set(self._table.owners.values())
         for name, lease in leases.items():
-            if name == self._table_name or name in alive or name in owners:
+            if name == self._table_name or name in alive or name in self._table.members:
                 continue
             if self._members.is_gone_for(name, asked_at, 2 * self._lease_duration):
                 version = lease["metadata"]["resourceVersion"]
@@ -439,11 +458,9 @@ class Sharding(Running):
         try:
             while True:
                 leases = await self._read(asyncio.get_running_loop().time())
-                owned = self._table.of_owner(self._identity)
-                if not owned:
+                if self._identity not in self._table.members:
                     return
-                changed = self._table.change(self._identity, give=owned, take=set())
-                if await self._write(leases.get(self._table_name), changed):
+                if await self._write(leases.get(self._table_name), self._table.without(self._identity)):
                     logger.info("%r: this replica has given back its slots", self)
                     return
         except AioInformerError as error:

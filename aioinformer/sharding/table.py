@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -28,10 +28,12 @@ class Table(msgspec.Struct, frozen=True):
     Attributes:
         slots: The number of slots.
         owners: The identity that owns a slot, by slot. Others are free.
+        members: The identities that take part. A replica writes its own, which shows that it can read and write.
     """
 
     slots: int
-    owners: dict[int, str]
+    owners: dict[int, str] = {}
+    members: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, lease: Mapping[str, Any], slots: int) -> Table:
@@ -45,7 +47,7 @@ class Table(msgspec.Struct, frozen=True):
         text = (metadata.get("annotations") or {}).get(OWNERS)
         where = f"the Lease {metadata.get('namespace')}/{metadata.get('name')}"
         if text is None:
-            return cls(slots, {})
+            return cls(slots)
         try:
             content = _read(text.encode())
         except DECODE_ERRORS as error:
@@ -57,20 +59,40 @@ class Table(msgspec.Struct, frozen=True):
                 f"{where} has {content.slots} slots, but this replica is configured for {slots}: give all replicas the "
                 "same number, or a new number together with a new name"
             )
-        return cls(slots, {slot: owner for owner, owned in content.owners.items() for slot in owned})
+        owners = {slot: owner for owner, owned in content.owners.items() for slot in owned}
+        return cls(slots, owners, frozenset(content.owners))
 
     def of_owner(self, identity: str) -> set[int]:
         """Return the slots of an owner."""
         return {slot for slot, owner in self.owners.items() if owner == identity}
 
-    def change(self, identity: str, *, give: set[int], take: set[int]) -> Table:
-        """Return the table after a replica has given back some slots and taken others."""
-        owners = {slot: owner for slot, owner in self.owners.items() if slot not in give or owner != identity}
-        return Table(self.slots, owners | dict.fromkeys(sorted(take), identity))
+    def change(
+        self, identity: str, *, give: Collection[int], take: Collection[int], gone: Collection[str]
+    ) -> Table:
+        """Return the table after a replica has given back some slots and taken others.
+
+        Args:
+            identity: The replica, which takes part from then on.
+            give: Slots of this replica.
+            take: Free slots, or slots of replicas that are gone.
+            gone: Replicas that are gone.
+        """
+        owners = {
+            slot: owner
+            for slot, owner in self.owners.items()
+            if owner not in gone and not (owner == identity and slot in give)
+        }
+        owners |= dict.fromkeys(take, identity)
+        return Table(self.slots, owners, (self.members - set(gone)) | {identity})
+
+    def without(self, identity: str) -> Table:
+        """Return the table after a replica has left."""
+        owners = {slot: owner for slot, owner in self.owners.items() if owner != identity}
+        return Table(self.slots, owners, self.members - {identity})
 
     def annotation(self) -> str:
         """Return the table as the text of its annotation."""
-        owners: dict[str, list[int]] = {}
+        owners: dict[str, list[int]] = {member: [] for member in sorted(self.members)}
         for slot in sorted(self.owners):
-            owners.setdefault(self.owners[slot], []).append(slot)
+            owners[self.owners[slot]].append(slot)
         return msgspec.json.encode(_Content(self.slots, owners)).decode()

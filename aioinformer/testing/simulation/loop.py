@@ -68,6 +68,10 @@ class SimulatedTask(asyncio.Task[Any]):
         return self.number
 
 
+PROCESS: contextvars.ContextVar[str] = contextvars.ContextVar("PROCESS", default="")
+"""The simulated process that a task belongs to, with all tasks that it creates; see `VirtualTimeLoop.freeze`."""
+
+
 class VirtualTimeLoop(asyncio.BaseEventLoop):
     """An asyncio event loop whose virtual clock jumps to the next timer when nothing is ready.
 
@@ -105,6 +109,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._tasks = WeakSet[SimulatedTask]()
         self._steps_then = 0
         self.steps = 0
+        self._frozen: dict[str, list[asyncio.Handle]] = {}
         self.failures: list[dict[str, Any]] = []
         self.after_step: Callable[[], object] | None = None
         self.network: SimulatedNetwork | None = None
@@ -122,6 +127,14 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
     def work(self, seconds: float) -> None:
         """Let time pass while running code blocks the event loop."""
         self._now += seconds
+
+    def freeze(self, process: str) -> None:
+        """Run nothing of a process, as after SIGSTOP. Time goes on, and its timers fire late."""
+        self._frozen.setdefault(process, [])
+
+    def thaw(self, process: str) -> None:
+        """Let a process run again: all that became due meanwhile is ready at once."""
+        self._ready.extend(self._frozen.pop(process, []))
 
     def _make_task(
         self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
@@ -168,6 +181,9 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
                 ready.popleft() if self._draw is None or len(ready) == 1 else self._draw_handle(self._draw)
             )
             if handle._cancelled:
+                continue
+            if self._frozen and (held := self._frozen.get(handle._context.get(PROCESS, ""))) is not None:
+                held.append(handle)
                 continue
             handle._run()
             self.steps += 1

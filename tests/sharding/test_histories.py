@@ -1,0 +1,119 @@
+"""Seeded histories of replicas that share the work, and bugs in the hand-over that they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioinformer.sharding.members import Members
+from aioinformer.sharding.sharding import Sharding
+from aioinformer.sharding.share import Share
+from aioinformer.testing import Simulation, simulate
+
+from .world import live_through
+
+HISTORIES = 40
+"""Histories of each run; ``make replicas`` runs 5,000."""
+
+MOST = 120
+"""Histories after which a bug counts as missed."""
+
+
+@pytest.mark.parametrize("first", range(0, HISTORIES, 10))
+def test_no_key_is_in_two_hands_and_no_slot_waits_too_long(first: int) -> None:
+    for seed in range(first, first + 10):
+        simulate(live_through, seed=seed)
+
+
+def _trust_half_a_lease(patch: pytest.MonkeyPatch) -> None:
+    def expires_at(self: Members, identity: str) -> float:
+        return original(self, identity) - 9.0
+
+    original = Members.expires_at
+    patch.setattr(Members, "expires_at", expires_at)
+
+
+def _give_back_before_work_has_ended(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Share, "is_busy", lambda self, slot: False)
+
+
+def _begin_work_in_leaving_slots(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Share, "owns", lambda self, slot: slot in self.slots and self.may_work())
+
+
+def _work_without_a_lease(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Share, "owns", lambda self, slot: slot in self.slots and slot not in self.leaving)
+
+
+def _write_over_others(patch: pytest.MonkeyPatch) -> None:
+    async def write(self: Sharding, lease: Any, table: Any) -> bool:
+        if lease is not None:
+            metadata = {name: value for name, value in lease["metadata"].items() if name != "resourceVersion"}
+            lease = {**lease, "metadata": metadata}
+        return await original(self, lease, table)
+
+    original = Sharding._write
+    patch.setattr(Sharding, "_write", write)
+
+
+def _cancel_nothing(patch: pytest.MonkeyPatch) -> None:
+    async def drain(self: Sharding, slot: int) -> None:
+        """Wait for nothing, and never look again."""
+
+    patch.setattr(Sharding, "_drain", drain)
+    patch.setattr(Share, "is_busy", lambda self, slot: True)
+
+
+def _keep_an_identity(patch: pytest.MonkeyPatch) -> None:
+    def new_elector(self: Sharding) -> Any:
+        elector = original(self)
+        identity = self.__dict__.setdefault("first_identity", self._identity)
+        self._identity = identity
+        elector._lock._metadata["name"] = identity
+        return elector
+
+    original = Sharding._new_elector
+    patch.setattr(Sharding, "_new_elector", new_elector)
+
+
+def _count_silent_members(patch: pytest.MonkeyPatch) -> None:
+    from aioinformer.sharding import sharding
+
+    def assign(slots: int, owners: Any, members: Any) -> Any:
+        assigned = original(slots, owners, {*members, "silent"})
+        return assigned
+
+    original = sharding.assign
+    patch.setattr(sharding, "assign", assign)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        _trust_half_a_lease,
+        _give_back_before_work_has_ended,
+        _begin_work_in_leaving_slots,
+        _work_without_a_lease,
+        _write_over_others,
+        _cancel_nothing,
+        _keep_an_identity,
+        _count_silent_members,
+    ],
+    ids=lambda plant: plant.__name__.strip("_"),
+)
+def test_histories_find_bug_in_the_hand_over(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises((AssertionError, BaseExceptionGroup)):
+        for seed in range(MOST):
+            _run(seed)
+
+
+def _run(seed: int) -> None:
+    async def scenario(world: Simulation) -> None:
+        await live_through(world)
+
+    simulate(scenario, seed=seed, shrink=False)
