@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from .._core.cancellation import maybe_await
@@ -152,7 +153,7 @@ class ListWatch:
         piece = ListResult(items)
         async for piece in self.list_chunks(options or ListOptions()):
             items.extend(piece.items)
-        return ListResult(items, piece.resource_version, piece.continue_token, piece.type_meta)
+        return replace(piece, items=items)
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         """Yield one page in one or more pieces.

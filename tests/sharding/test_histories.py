@@ -82,8 +82,7 @@ def _count_silent_members(patch: pytest.MonkeyPatch) -> None:
     from aioinformer.sharding import sharding
 
     def assign(slots: int, owners: Any, members: Any) -> Any:
-        assigned = original(slots, owners, {*members, "silent"})
-        return assigned
+        return original(slots, owners, {*members, "silent"})
 
     original = sharding.assign
     patch.setattr(sharding, "assign", assign)

@@ -23,8 +23,8 @@ SLOTS = 16
 KEYS = [f"uid-{number}" for number in range(24)]
 
 BOUND = LEASE_DURATION + 2 * RETRY_PERIOD + 4.0
-"""Seconds without an owner, at most, after the last failure of a replica: one lease, the look that finds it expired, the
-look of the replica that takes the slot, and the requests."""
+"""Seconds without an owner, at most, after the last failure of a replica: one lease, the look that finds it expired,
+the look of the replica that takes the slot, and the requests."""
 
 
 class ReadingLink(Link):
@@ -171,9 +171,8 @@ class Referee:
         """Return whether a replica may go on. One that was frozen asks first, as users must before a write."""
         holder, since = self._hands.get(key, (None, 0.0))
         if holder is replica:
-            if replica.frozen_at is None or replica.frozen_at < since or replica.sharding.share.owns(slot):
-                return True
-            return False
+            was_frozen = replica.frozen_at is not None and replica.frozen_at >= since
+            return not was_frozen or replica.sharding.share.owns(slot)
         if replica.frozen_at is None or replica.sharding.share.owns(slot):
             self.faults.append(f"{replica.name} goes on with {key}, which another replica has begun")
         return False

@@ -90,8 +90,8 @@ def read_list_meta(data: bytes, at: int, end: int) -> tuple[str, str]:
     Raises:
         WireError, IndexError, ValueError: It is not a ListMeta.
     """
-    texts = {tag: data[begin:stop].decode() for tag, begin, stop in pieces(data, at, end)}
-    return texts.get(_VERSION, ""), texts.get(_CONTINUE, "")
+    texts = {tag: data[begin:stop] for tag, begin, stop in pieces(data, at, end)}
+    return texts.get(_VERSION, b"").decode(), texts.get(_CONTINUE, b"").decode()
 
 
 def read_shard_selector(data: bytes, at: int, end: int) -> str:
