@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve bench-web browser count soak chaos migrations conformance fuzz edits simulate mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve bench-web browser count soak chaos migrations conformance fuzz edits simulate replicas mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,10 @@ edits: $(STAMP)  ## Make EDITS (10000) random edits through random classes on a 
 simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), JOBS (1) at once; or print the history of SEED.
 	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000) \
 	  --from $(or $(FROM),0) --jobs $(or $(JOBS),1) $(if $(STATE),--state $(STATE)))
+
+replicas: $(STAMP) ## Simulate HISTORIES (5000) of replicas that share the work, then run 8 as processes on a real kube-apiserver.
+	$(BIN)/python -m tests.sharding.campaign $(or $(HISTORIES),5000)
+	$(BIN)/python -m tests.sharding.processes
 
 mutants: $(STAMP) ## Plant bugs in a copy of the package and measure how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations

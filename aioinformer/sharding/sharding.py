@@ -396,14 +396,14 @@ class Sharding(Running):
         annotations = {OWNERS: table.annotation()}
         try:
             if lease is None:
-                metadata = {
+                metadata: dict[str, Any] = {
                     "name": self._table_name, "namespace": self.namespace,
                     "labels": {LABEL_NAME: self.name}, "annotations": annotations,
                 }  # fmt: skip
                 await self._leases.create({"metadata": metadata, "spec": {}})
             else:
                 metadata = dict(lease["metadata"])
-                metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+                metadata["annotations"] = (metadata.get("annotations") or {}) | annotations
                 await self._leases.update({**lease, "metadata": metadata})
         except (ConflictError, AlreadyExistsError, NotFoundError):
             return False

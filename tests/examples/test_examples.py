@@ -38,6 +38,7 @@ from examples import (
     quickstart,
     rate_limiters,
     reflector_bare_queue,
+    sharded_operator,
     tombstones,
     typed_objects,
     volume_wipe,
@@ -342,6 +343,11 @@ async def test_own_writes(capsys: Printed) -> None:
 async def test_leader_election(capsys: Printed) -> None:
     await leader_election.main()
     assert lines(capsys) == [*(f"leader number {n}" for n in range(3)), "everybody has led: ['a', 'b', 'c']"]
+
+
+async def test_sharded_operator(capsys: Printed) -> None:
+    await sharded_operator.main(None, kills=1, seconds=0.0)
+    assert lines(capsys) == ["round 1 is done: a replica was killed, and the others reconciled its objects"]
 
 
 async def test_event_recorder(capsys: Printed) -> None:

@@ -159,14 +159,14 @@ async def _wait_reconciled(cast: Replicas, objects: int, data: str) -> None:
 
 def _overlaps(notes: list[Note]) -> list[tuple[Note, Note]]:
     last: dict[str, Note] = {}
-    found = []
+    overlaps = []
     for note in notes:
         before = last.get(note.key)
         if before is not None and before.replica != note.replica and note.begin < before.end:
-            found.append((before, note))
+            overlaps.append((before, note))
         if before is None or note.end > before.end:
             last[note.key] = note
-    return found
+    return overlaps
 
 
 def _longest_takeover(notes: list[Note], killed_at: dict[int, float]) -> float:

@@ -141,7 +141,12 @@ async def test_slots_that_move_do_not_relist_the_others(world: World) -> None:
         def has(slots: set[int]) -> bool:
             return {o.name for o in informer.store.list()} - {"kube-root-ca.crt"} == _names(objects, slots)
 
-        await _until(lambda: len({event for event in events if event[1].startswith("c")}) == len(_names(objects, {0, 1, 2})))
+        await _until(
+            lambda: (
+                len({event for event in events if event[1].startswith("c")})
+                == len(_names(objects, {0, 1, 2}))
+            )
+        )
         for slots in ({0, 1, 2, 3, 6}, {1, 2, 3}, set[int](), {4, 5}, set(range(SLOTS))):
             before = _names(objects, set(world.sharding.share.slots))
             events.clear()

@@ -182,7 +182,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             )
             if handle._cancelled:
                 continue
-            if self._frozen and (held := self._frozen.get(handle._context.get(PROCESS, ""))) is not None:
+            if self._frozen and (held := self._frozen.get(_process_of(handle))) is not None:
                 held.append(handle)
                 continue
             handle._run()
@@ -292,6 +292,11 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: there is no I/O."""
+
+
+def _process_of(handle: Any) -> str:
+    context: contextvars.Context = handle._context
+    return context.get(PROCESS, "")
 
 
 def is_servers(task: asyncio.Task[Any]) -> bool:

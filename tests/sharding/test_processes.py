@@ -1,0 +1,23 @@
+"""Replicas as processes on the real server; ``make replicas`` runs this with 2,000 objects and 50 events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kubernetes.controlplane import ControlPlane
+
+from .processes import rehearse
+from .replica import LEASE_DURATION
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes"), pytest.mark.timeout(600)]
+
+
+async def test_replicas_that_join_stop_and_are_killed_share_the_work(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    result = await rehearse(control_plane, tmp_path, objects=100, replicas=3, events=5, seed=3)
+    assert result.kills >= 1
+    assert not result.overlaps
+    assert result.longest_takeover < LEASE_DURATION + 10.0  # on a machine that has other work
