@@ -79,12 +79,12 @@ def _keep_an_identity(patch: pytest.MonkeyPatch) -> None:
 
 
 def _count_silent_members(patch: pytest.MonkeyPatch) -> None:
-    from aioinformer.sharding import sharding
+    from aioinformer.sharding import assignment, sharding
 
     def assign(slots: int, owners: Any, members: Any) -> Any:
         return original(slots, owners, {*members, "silent"})
 
-    original = sharding.assign
+    original = assignment.assign
     patch.setattr(sharding, "assign", assign)
 
 

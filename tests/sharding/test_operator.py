@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from aioinformer.testing import APIServer
 from aioinformer.testing.waiting import eventually
 
 SLOTS = 8
-FAST = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.1, "move_grace": 0.2}
+FAST: dict[str, Any] = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.1, "move_grace": 0.2}
 
 
 @pytest.fixture
@@ -199,7 +201,7 @@ async def test_factory_reads_a_share_and_claims_keep_their_slot(server: APIServe
     async with first, SharedInformerFactory(client, "default", sharding=first) as factory:
         informer = factory.for_resource("v1", "configmaps")
         await eventually(lambda: len(informer.store) == 20)
-        claims = {obj.name: first.claim(obj, lambda obj=obj: cancelled.append(obj.name)) for obj in objects}
+        claims = {obj.name: first.claim(obj, partial(cancelled.append, obj.name)) for obj in objects}
         assert all(claims.values())
         async with second:
             await eventually(lambda: len(cancelled) > 0)
