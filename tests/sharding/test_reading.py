@@ -152,9 +152,9 @@ async def test_slots_that_move_do_not_relist_the_others(world: World) -> None:
             events.clear()
             world.sharding.share.change(slots)
             after = _names(objects, slots)
-            await _until(lambda wanted=slots: has(wanted))
+            await _until(lambda wanted=slots: has(wanted))  # type: ignore[misc]
             await _until(
-                lambda old=before, new=after: (
+                lambda old=before, new=after: (  # type: ignore[misc]
                     {e for e in events if e[1] != "kube-root-ca.crt"}
                     == {*(("delete", name) for name in old - new), *(("add", name) for name in new - old)}
                 )
@@ -162,7 +162,7 @@ async def test_slots_that_move_do_not_relist_the_others(world: World) -> None:
             changed = next(iter(sorted(after)), None)
             if changed is not None:
                 await world.change(changed, str(slots))
-                await _until(lambda name=changed: ("update", name) in events)
+                await _until(lambda name=changed: ("update", name) in events)  # type: ignore[misc]
         assert sum(reflector.lists for reflector in informer.state.reflectors) == 1
 
 
@@ -219,7 +219,7 @@ async def test_typed_objects_need_no_uid(world: World) -> None:
             world.sharding.share.change(slots)
             wanted = _names(objects, slots)
             await _until(
-                lambda names=wanted: (
+                lambda names=wanted: (  # type: ignore[misc]
                     {o.metadata.name for o in informer.store.list()} - {"kube-root-ca.crt"} == names
                 )
             )
