@@ -26,12 +26,23 @@ def init_command(
             "--kind", help="The kind of its custom resource. Default: from NAME, as Website from websites."
         ),
     ] = None,
+    webhooks: Annotated[
+        bool, typer.Option("--webhooks", help="Declare admission webhooks, and test them.")
+    ] = False,
+    helm: Annotated[
+        bool, typer.Option("--helm", help="Make a chart for helm, too, and publish it with each release.")
+    ] = False,
+    pydantic: Annotated[
+        bool, typer.Option("--pydantic", help="Write spec and status as pydantic models. Default: Structs.")
+    ] = False,
 ) -> None:
-    """Write a new operator's project: code, tests, Dockerfile, Makefile and CI workflow."""
+    """Write a new operator's project: code, tests, Containerfile, Makefile, and workflows for CI and releases."""
     from .new_project import NewProject, find_origin  # needs longer than other commands
 
     with report_errors(), convert_write_errors():
-        project = NewProject(name=name, group=group, kind=kind or "")
+        project = NewProject(
+            name=name, group=group, kind=kind or "", webhooks=webhooks, helm=helm, pydantic=pydantic
+        )
         project.write(Path(name))
         source = find_origin()
         wheel = f"  pip wheel --no-deps -w wheels {shlex.quote(source)}   # unless your package index has aioinformer\n"

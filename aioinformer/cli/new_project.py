@@ -26,13 +26,20 @@ _FILES = {
     "test_main.py": "tests/test_main.py",
     "pyproject.toml": "pyproject.toml",
     "Makefile": "Makefile",
-    "Dockerfile": "Dockerfile",
+    "Containerfile": "Containerfile",
     "dockerignore": ".dockerignore",
     "gitignore": ".gitignore",
-    "workflow.yml": ".github/workflows/test.yml",
+    "test.yml": ".github/workflows/test.yml",
+    "release.yml": ".github/workflows/release.yml",
+    "dependabot.yml": ".github/dependabot.yml",
     "README.md": "README.md",
 }
 """Where the text of each template goes."""
+
+_WEBHOOK_FILES = {"test_webhooks.py": "tests/test_webhooks.py"}
+
+_CONDITION = re.compile(r"^%if (not )?(\w+)\n(.*?)^%end\n", re.DOTALL | re.MULTILINE)
+"""Lines of a template that belong to projects with or without an option."""
 
 
 class _Template(Template):
@@ -48,6 +55,9 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
         name: The operator's name, and its folder's.
         group: The API group of its custom resource.
         kind: The kind; ``""`` for one that follows from the name.
+        webhooks: The operator has admission webhooks.
+        helm: The project can make a chart for helm.
+        pydantic: Spec and status are pydantic models instead of Structs.
 
     Raises:
         ConfigError: A value is invalid; the message has all mistakes.
@@ -56,6 +66,9 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     group: str = "example.com"
     kind: str = ""
+    webhooks: bool = False
+    helm: bool = False
+    pydantic: bool = False
 
     def __post_init__(self) -> None:
         mistakes = [name_mistake(self.name)]
@@ -99,13 +112,26 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
                 raise ConfigError(
                     f"{folder} exists and is not an empty folder: choose another name, or remove it"
                 )
-            for name, path in _FILES.items():
+            for name, path in self._files().items():
                 target = folder / _Template(path).substitute(values)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(_Template(_template(name)).substitute(values), encoding="utf-8")
+                target.write_text(_Template(self._template(name)).substitute(values), encoding="utf-8")
             (folder / "example.yaml").write_text(dump_yaml([self._example()]), encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"cannot write the project into {folder}: {error.strerror}") from error
+
+    def _files(self) -> dict[str, str]:
+        return {**_FILES, **(_WEBHOOK_FILES if self.webhooks else {})}
+
+    def _template(self, name: str) -> str:
+        """Return the lines of a template that belong to this project."""
+        folder = resources.files("aioinformer.cli").joinpath("templates")
+        text = folder.joinpath(f"{name}.tmpl").read_text(encoding="utf-8")
+        return _CONDITION.sub(self._choose, text)
+
+    def _choose(self, condition: re.Match[str]) -> str:
+        negation, option, lines = condition.groups()
+        return lines if getattr(self, option) is (negation is None) else ""
 
     def _example(self) -> dict[str, Any]:
         return {
@@ -121,7 +147,8 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
                 "the kind must be letters and digits and begin with a capital letter, like 'Website', not "
                 f"{self.kind!r}: pass --kind"
             )
-        if any(re.search(rf"\b{self.kind}\b", _template(name)) for name in _FILES if name.endswith(".py")):
+        code = (self._template(name) for name in self._files() if name.endswith(".py"))
+        if any(re.search(rf"\b{self.kind}\b", text) for text in code):
             return (
                 f"the kind {self.kind!r} is a name that the project's code uses already: pass another --kind"
             )
@@ -136,9 +163,3 @@ def find_origin() -> str:
         return ""
     url = str(msgspec.json.decode(text or "{}").get("url", ""))
     return url if url.startswith("file:") else ""
-
-
-def _template(name: str) -> str:
-    return (
-        resources.files("aioinformer.cli").joinpath("templates", f"{name}.tmpl").read_text(encoding="utf-8")
-    )

@@ -15,12 +15,13 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 _NEEDED = frozenset({
     "aiohttp", "aioinformer", "anyio", "conftest", "hatchling", "kubernetes_asyncio", "msgspec", "mypy", "pip",
-    "pytest", "pytest_aioinformer", "pytest_asyncio", "ruff", "setuptools", "test", "typer", "yaml",
+    "pydantic", "pytest", "pytest_aioinformer", "pytest_asyncio", "ruff", "setuptools", "test", "typer", "yaml",
 })  # fmt: skip
 """Modules that the project or its tools import, which its own package would hide. They may be missing here."""
 
 _FOLDERS = {
     "build": "what packaging writes, which git ignores",
+    "chart": "what make chart writes",
     "dist": "what packaging writes, which git ignores",
     "manifests": "what make manifests writes",
     "tests": "the project's tests",
