@@ -56,7 +56,7 @@ test-versions:   ## Run the tests of client, listwatch and e2e (embedded server)
 	  echo "with the $$versions versions:" && \
 	  .venv-$$versions/bin/python -m pip list | grep -iE '^(aiohttp|anyio|kubernetes.*|msgspec) ' && \
 	  .venv-$$versions/bin/python -m pytest tests/client tests/listwatch tests/e2e -m 'not kubernetes' \
-	    --ignore tests/e2e/test_init.py -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
+	    -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
 	done
 
 # Its packages do not fit constraints.txt. uWSGI is compiled.

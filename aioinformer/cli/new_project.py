@@ -93,6 +93,12 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
         """The plural of the kind, in paths."""
         return plural_of(self.kind)
 
+    @property
+    def command(self) -> str:
+        """The command that writes the same project."""
+        options = [f" --{option}" for option in ("webhooks", "helm", "pydantic") if getattr(self, option)]
+        return f"aioinformer init {self.name} --group {self.group} --kind {self.kind}{''.join(options)}"
+
     def write(self, folder: Path) -> None:
         """Write the files into a folder, which is created.
 
@@ -106,6 +112,7 @@ class NewProject(msgspec.Struct, frozen=True, kw_only=True):
             "kind": self.kind,
             "plural": self.plural,
             "version": __version__,
+            "command": self.command,
         }
         try:
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
