@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from aioinformer import ConfigError
+from aioinformer import ConfigError, __version__
+from aioinformer.cli.app import app
 from aioinformer.cli.init_command import init_command
 from aioinformer.cli.new_project import NewProject
 
@@ -41,13 +43,22 @@ def test_dashes_become_underscores_in_the_package(tmp_path: Path) -> None:
     assert (tmp_path / "big-caves" / "big_caves" / "main.py").is_file()
 
 
-def test_no_placeholder_remains(tmp_path: Path) -> None:
-    NewProject(name="websites", group="web.example.org", kind="Site").write(tmp_path)
-    texts = {path: path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+def texts_of(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["no-options", "all-options"])
+def test_no_placeholder_remains(tmp_path: Path, chosen: bool) -> None:
+    project = NewProject(
+        name="websites", group="web.example.org", kind="Site", webhooks=chosen, helm=chosen, pydantic=chosen
+    )
+    project.write(tmp_path)
+    texts = texts_of(tmp_path)
     assert len(texts) > 10
     assert [path for path, text in texts.items() if "%" in text] == []
-    assert 'group="web.example.org"' in texts[tmp_path / "websites" / "resources.py"]
-    assert "kind: Site\n" in texts[tmp_path / "example.yaml"]
+    assert 'group="web.example.org"' in texts["websites/resources.py"]
+    assert "kind: Site\n" in texts["example.yaml"]
 
 
 def test_an_empty_folder_is_used_and_another_is_refused(tmp_path: Path) -> None:
@@ -121,6 +132,12 @@ def test_a_file_is_in_the_way(tmp_path: Path) -> None:
         ({"name": "test"}, "'test' is a Python package that the project needs"),
         ({"name": "aioinformer"}, "'aioinformer' is a Python package that the project needs"),
         ({"name": "manifests"}, "'manifests' is the folder of what make manifests writes"),
+        ({"name": "chart"}, "'chart' is the folder of what make chart writes"),
+        ({"name": "pydantic"}, "'pydantic' is a Python package that the project needs"),
+        (
+            {"name": "models", "pydantic": True},
+            "the kind 'Model' is a name that the project's code uses already",
+        ),
         ({"name": "dist"}, "'dist' is the folder of what packaging writes, which git ignores"),
         ({"name": "operators"}, "the kind 'Operator' is a name that the project's code uses already"),
         ({"name": "websites", "kind": "webSite"}, "the kind must be letters and digits .*, not 'webSite'"),
@@ -131,7 +148,7 @@ def test_a_file_is_in_the_way(tmp_path: Path) -> None:
         ({"name": "Web", "kind": "x"}, "the project has 2 mistakes"),
     ],
 )
-def test_a_mistake_says_what_to_write(given: dict[str, str], message: str) -> None:
+def test_a_mistake_says_what_to_write(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         NewProject(**given)
 
@@ -140,6 +157,26 @@ def test_the_tests_of_a_project_enforce_rules(tmp_path: Path) -> None:
     """Without the extra, the embedded server does not check rules in CEL, and tests pass that must not."""
     NewProject(name="websites").write(tmp_path)
     assert '"aioinformer[cel,testing]"' in (tmp_path / "pyproject.toml").read_text()
+
+
+def test_the_project_names_the_command_that_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    NewProject(name="caves", group="example.org", kind="Cave", webhooks=True, pydantic=True).write(
+        tmp_path / "a"
+    )
+    line = (tmp_path / "a" / "pyproject.toml").read_text().splitlines()[0]
+    version, command = line.removeprefix("# aioinformer ").split(" wrote this project: ")
+    assert version == __version__
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "b")
+    assert app(command.split()[1:], standalone_mode=False) is None
+    assert texts_of(tmp_path / "b" / "caves") == texts_of(tmp_path / "a")
+
+
+def test_the_docs_say_what_changed_in_the_templates_of_this_version() -> None:
+    page = Path(__file__).parents[2] / "docs" / "new-projects.md"
+    assert f"| {__version__} |" in page.read_text()
 
 
 @pytest.mark.parametrize("kind", ["No", "Null", "Y"])

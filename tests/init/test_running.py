@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import trustme
 import yaml
 
 from aioinformer import Client, Resource, SharedInformerFactory
@@ -45,6 +46,15 @@ async def test_it_runs_on_an_embedded_server_until_sigterm(tmp_path: Path, chose
     assert done.code == 0, done.errors
 
 
+def write_certificate(folder: Path) -> tuple[Path, Path]:
+    """Write a certificate and its key, and return the files."""
+    certificate, key = folder / "tls.crt", folder / "tls.key"
+    issued = trustme.CA().issue_cert("localhost")
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(key)
+    return certificate, key
+
+
 async def is_ready(port: int) -> bool:
     """Return whether /readyz says so."""
     async with aiohttp.ClientSession() as session:
@@ -58,7 +68,7 @@ async def is_ready(port: int) -> bool:
 async def test_its_image_runs_it_without_packages_for_tests(tmp_path: Path) -> None:
     """The steps of the Containerfile, in folders in place of a container's."""
     project = tmp_path / "websites"
-    NewProject(name="websites", pydantic=True).write(project)
+    NewProject(name="websites", webhooks=True, helm=True, pydantic=True).write(project)
     source, venv, tools = (tmp_path / folder for folder in ("src", "venv", "tools"))
     command = ("wheel", "--quiet", "--no-deps", "--wheel-dir", str(project / "wheels"), str(ROOT))
     done = await run_to_end(tmp_path, sys.executable, "-m", "pip", *command)
@@ -84,9 +94,15 @@ async def test_its_image_runs_it_without_packages_for_tests(tmp_path: Path) -> N
     entry, arguments = (
         json.loads(line.partition(" ")[2]) for line in stages if line.startswith(("ENTRYPOINT", "CMD"))
     )
+    done = await run_to_end(tmp_path, *entry, "manifests", "websites.main:operator", PYTHONPATH="")
+    assert done.code == 0, done.errors
+    certificate, key = write_certificate(tmp_path)
     example = yaml.safe_load((project / "example.yaml").read_text())
     async with APIServer() as server:
-        options = (f"--server={server.url}", "--install-crds", "--metrics-port=0", "--probe-port=0")
+        options = (
+            f"--server={server.url}", "--install-crds", "--metrics-port=0", "--probe-port=0",
+            f"--tls-cert={certificate}", f"--tls-key={key}", f"--webhook-port={free_ports(1)[0]}",
+        )  # fmt: skip
         async with program(tmp_path, *entry, *arguments, *options, PYTHONPATH="") as started:
             await eventually(lambda: server.create("example.com/v1", "websites", example), within=60)
             await eventually(lambda: server.get("v1", "configmaps", "hello"))
