@@ -23,8 +23,18 @@ every_combination = pytest.mark.parametrize(
 )
 
 
-def write_project(folder: Path, *options: str) -> Path:
-    NewProject(name="websites", **dict.fromkeys(options, True)).write(folder)
+def write_project(
+    folder: Path, *options: str, name: str = "websites", kind: str = "", group: str = "example.com"
+) -> Path:
+    project = NewProject(
+        name=name,
+        kind=kind,
+        group=group,
+        webhooks="webhooks" in options,
+        helm="helm" in options,
+        pydantic="pydantic" in options,
+    )
+    project.write(folder)
     return folder
 
 
@@ -76,7 +86,7 @@ async def test_its_tests_pass_on_the_real_server(tmp_path: Path, control_plane: 
 async def test_lines_fit_with_long_and_short_names(
     tmp_path: Path, name: str, kind: str, group: str, options: tuple[str, ...]
 ) -> None:
-    NewProject(name=name, kind=kind, group=group, **dict.fromkeys(options, True)).write(tmp_path)
+    write_project(tmp_path, *options, name=name, kind=kind, group=group)
     for arguments in (["check"], ["format", "--check"]):
         done = await run_to_end(tmp_path, sys.executable, "-m", "ruff", *arguments)
         assert done.code == 0, done.output + done.errors
