@@ -20,6 +20,7 @@ from .. import __version__
 from .._core.checks import require_namespace
 from ..client import health
 from ..client.discovery import check_name
+from .doctor_command import doctor_command
 from .init_command import init_command
 from .manifests_command import manifests_command
 from .messages import LIST_UNFINISHED, NO_REPORT
@@ -57,6 +58,7 @@ class Loop(StrEnum):
 app.command("init")(init_command)
 app.command("run")(run_command)
 app.command("manifests")(manifests_command)
+app.command("doctor")(doctor_command)
 
 
 @app.callback(invoke_without_command=True)

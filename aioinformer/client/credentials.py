@@ -66,6 +66,7 @@ class Access:
         headers: Sent with every request.
         tls: Settings for an SSLContext. A kubernetes.aio ApiClient brings its own context.
         plugin: The arguments of the exec plugin's last run, and the credential that it returned.
+        is_renewed: Whether others renew the credentials: a plugin, a provider, or what writes the token file.
         name: The configuration's name, for messages.
         origin: Where the credentials came from, for the message of a 401.
     """
@@ -79,6 +80,7 @@ class Access:
     headers: MutableMapping[str, str] = field(default_factory=dict)
     tls: TLS = field(default_factory=TLS)
     plugin: tuple[object, ExecCredential] | None = None
+    is_renewed: bool = False
     name: str = ""
     origin: str = ""
 
@@ -217,6 +219,7 @@ class InCluster:
             configuration,
             namespace=self._namespace(str(Path(token_file).with_name("namespace"))),
             renew_at=now + TOKEN_FILE_PERIOD,
+            is_renewed=True,
             name=_IN_CLUSTER,
             origin=f"the credentials came from the service account's token in {token_file}",
         )

@@ -165,6 +165,7 @@ class KubeConfig:
                 await to_thread(
                     access.tls.check_certificate
                 )  # else an unusable one is reused until it expires
+        access.is_renewed = bool(access.token_file or provider or access.plugin)
         if authorization:
             access.set_authorization(authorization)
         access.origin = _origin(sections, origins)

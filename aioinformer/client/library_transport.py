@@ -150,6 +150,11 @@ class LibraryTransport:
     def namespace(self) -> str:
         return self._opened.access.namespace if self._opened else "default"
 
+    @property
+    def access(self) -> Access | None:
+        """The server and the credentials, as the configuration was read last; None before ``open``."""
+        return self._opened.access if self._opened else None
+
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of the requests, with client-go's names, and when the client certificate expires."""
         yield from self._requests.samples(urlsplit(self.server).netloc)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -54,7 +54,7 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
                     "server's is newer, run the newer operator",
                     difference, target,
                 )  # fmt: skip
-        missing = await missing_rights(client, _list_needed(operator, options, manager))
+        missing = await missing_rights(client, list_needed(operator, options, manager))
     except ConfigError:
         raise
     except AioInformerError as error:
@@ -62,7 +62,7 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
         return
     if not missing:
         return
-    rights = f"{await _user_of(client)} may not {_in_words(missing)}"
+    rights = f"{await user_of(client)} may not {in_words(missing)}"
     grant = "Grant it by a Role or ClusterRole"
     if operator is not None:
         replicas = " --replicas 2" if options.leader_elect else ""
@@ -87,11 +87,12 @@ class Needed(NamedTuple):
     name: str = ""
 
 
-def _list_needed(operator: Operator | None, options: RunOptions, manager: Manager) -> Iterator[Needed]:
+def list_needed(operator: Operator | None, options: RunOptions, manager: Manager) -> Iterator[Needed]:
+    """Yield the rights that an operator needs, where it needs them. Arguments: see ``check``."""
     if options.metrics_auth:
         yield from map(Needed, REVIEW_TOKENS)
     if operator is None:
-        for collection in _collections_of(manager):
+        for collection in collections_of(manager):
             right = Right(collection.group, collection.plural, bool(collection.namespace), ("list", "watch"))
             yield Needed(right, collection.namespace or "")
         return
@@ -111,7 +112,7 @@ def _list_needed(operator: Operator | None, options: RunOptions, manager: Manage
         yield Needed(Right.of(LEASES, SHARE), options.lease_namespace or manager.client.namespace)
 
 
-def _collections_of(manager: Manager) -> list[Collection]:
+def collections_of(manager: Manager) -> list[Collection]:
     """Return the collections that the informers of a manager read."""
     reading = (list_watch for informer in manager.informers for list_watch in informer.list_watches.values())
     return list(
@@ -139,7 +140,7 @@ async def missing_rights(client: Client, needed: Iterable[Needed]) -> list[Neede
     return [Needed(right, namespace) for namespace, rights in refused.items() for right in merge(rights)]
 
 
-async def _user_of(client: Client) -> str:
+async def user_of(client: Client) -> str:
     """Return how the server calls this client's user; ``"this user"`` if it does not say."""
     try:
         status = await review(client, AUTHENTICATION, "SelfSubjectReview")
@@ -148,7 +149,7 @@ async def _user_of(client: Client) -> str:
     return str(status.get("userInfo", {}).get("username") or "this user")
 
 
-def _in_words(missing: Iterable[Needed]) -> str:
+def in_words(missing: Iterable[Needed]) -> str:
     """Return rights in words: ``"list, watch pods in all namespaces"``."""
     return "; ".join(
         f"{needed_right.right} in {needed_right.namespace}"
@@ -165,12 +166,19 @@ async def _require_collections(manager: Manager, advice: str) -> None:
         ConfigError: Some are missing; the message ends with the advice.
         AioInformerError: The server does not answer.
     """
-    client, asked = manager.client, _collections_of(manager)
-    items = await gather(*(_exists(client, collection) for collection in asked))
-    missing = [collection for collection, is_there in zip(asked, items, strict=True) if not is_there]
-    if missing:
-        texts = [await _explain(client, needed_right) for needed_right in missing]
+    if texts := await missing_collections(manager.client, collections_of(manager)):
         raise ConfigError(f"{'; '.join(texts)}. {advice}")
+
+
+async def missing_collections(client: Client, collections: Sequence[Collection]) -> list[str]:
+    """Return which collections the server does not have: one text each, with what it has instead.
+
+    Raises:
+        AioInformerError: The server does not answer.
+    """
+    items = await gather(*(_exists(client, collection) for collection in collections))
+    missing = [collection for collection, is_there in zip(collections, items, strict=True) if not is_there]
+    return [await _explain(client, collection) for collection in missing]
 
 
 def _require_scopes(client: Client, resources: Iterable[ResourceReference]) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -247,30 +247,42 @@ class _Process:
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if self._operator is not None:
             return self._operator.manager(self._client, **given)
-        return await self._call_factory(given)
+        assert self._make is not None
+        return await call_factory(self._make, self._client, self._options.target, given)
 
-    async def _call_factory(self, given: dict[str, Any]) -> Manager:
-        """Return the manager that the user's function makes."""
-        make, target = self._make, self._options.target
-        assert make is not None
-        try:
-            accepted = inspect.signature(make).parameters
-            if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values()):
-                for name in given:
-                    if name not in accepted:
-                        raise ConfigError(
-                            f"{target} takes no {name}: add this parameter, or leave out the option that sets it"
-                        )
-            made: Any = make(self._client, **given)
-            if inspect.isawaitable(made):
-                made = await made
-        except AioInformerError:
-            raise
-        except Exception as error:
-            raise ConfigError(failure_text(f"{target} made no Manager", error)) from error
-        if not isinstance(made, Manager):
-            raise ConfigError(f"{target} returned a {type(made).__name__}, not a Manager")
-        return made
+
+async def call_factory(
+    make: ManagerFactory, client: Client, target: str, given: Mapping[str, Any]
+) -> Manager:
+    """Return the manager that a user's function makes.
+
+    Args:
+        make: The function.
+        client: Its argument.
+        target: How the command line names it, for messages.
+        given: Its other arguments, by their names.
+
+    Raises:
+        ConfigError: It fails, lacks a parameter, or returns something else.
+    """
+    try:
+        accepted = inspect.signature(make).parameters
+        if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values()):
+            for name in given:
+                if name not in accepted:
+                    raise ConfigError(
+                        f"{target} takes no {name}: add this parameter, or leave out the option that sets it"
+                    )
+        made: Any = make(client, **given)
+        if inspect.isawaitable(made):
+            made = await made
+    except AioInformerError:
+        raise
+    except Exception as error:
+        raise ConfigError(failure_text(f"{target} made no Manager", error)) from error
+    if not isinstance(made, Manager):
+        raise ConfigError(f"{target} returned a {type(made).__name__}, not a Manager")
+    return made
 
 
 @asynccontextmanager

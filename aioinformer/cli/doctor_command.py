@@ -1,0 +1,120 @@
+"""The options of ``aioinformer doctor``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from .._core.checks import require_namespace
+from .options import ContextOption, Kubeconfig, Verbose, find_target
+from .output import Screen, convert_write_errors, write
+from .reporting import report_errors, usage
+
+if TYPE_CHECKING:
+    from ..doctor import Report
+
+COLORS = {"ok": "green", "note": "cyan", "warning": "yellow", "fault": "bold red"}
+
+
+class Form(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+def doctor_command(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODULE:OBJECT]",
+            help="An Operator, or a function of a Client that returns a Manager. Default: check the server alone.",
+        ),
+    ] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option("-n", "--namespace", help="The operator works in this namespace alone; repeatable."),
+    ] = None,
+    leader_elect: Annotated[
+        bool, typer.Option("--leader-elect", help="The operator runs with --leader-elect.")
+    ] = False,
+    lease_namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--lease-namespace", help="The Lease's namespace. Default: the pod's, or the context's."
+        ),
+    ] = None,
+    webhook_configuration: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook-configuration",
+            metavar="NAME",
+            help="The webhook configurations. Default: the operator's name.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=1.0, max=600.0, help="Seconds for each check.")
+    ] = 15.0,
+    kubeconfig: Kubeconfig = None,
+    context: ContextOption = None,
+    server: Annotated[
+        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
+    ] = None,
+    output: Annotated[Form, typer.Option("-o", "--output", help="The report's format.")] = Form.TABLE,
+    verbose: Verbose = False,
+) -> None:
+    """Check the API server, the way to it, and what an operator needs there. It changes nothing.
+
+    Exit code: 0 if all is well, 1 for warnings, 2 for faults.
+    """
+    if verbose:
+        logging.getLogger().setLevel(logging.DEBUG)
+    with usage():
+        for name in namespace or ():
+            require_namespace("-n", name)
+        if lease_namespace is not None:
+            require_namespace("--lease-namespace", lease_namespace)
+    found = find_target(server, kubeconfig, context)
+    from ..doctor import examine
+    from ..operator import RunOptions
+    from .loading import load
+
+    options = RunOptions(
+        target=target or "",
+        namespaces=tuple(namespace or ()),
+        leader_elect=leader_elect,
+        lease_namespace=lease_namespace,
+        webhook_configuration=webhook_configuration or "",
+    )
+    with report_errors(), convert_write_errors():
+        operator = None if target is None else load(target)
+        report = asyncio.run(examine(found.client(), operator, options, timeout=timeout))
+        if output is Form.JSON:
+            _print_json(report)
+        else:
+            _print_table(report)
+    raise typer.Exit(report.exit_code)
+
+
+def _print_json(report: Report) -> None:
+    write(msgspec.json.encode({"level": report.level, **msgspec.to_builtins(report)}).decode() + "\n")
+
+
+def _print_table(report: Report) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("check", "", "finding and what to do", box=None, pad_edge=False, header_style="dim")
+    for finding in report.findings:
+        text = Text(finding.what)
+        if finding.do:
+            text.append(f"\n→ {finding.do}", style="dim")
+        table.add_row(finding.check, Text(finding.level, style=COLORS[finding.level]), text)
+    screen = Screen()
+    screen.print(
+        f"{report.server or 'no server'}{f', as {report.user}' if report.user else ''}", highlight=False
+    )
+    screen.print(table)

@@ -1,0 +1,36 @@
+"""Whether the server has what the operator reads, and as its classes say."""
+
+from __future__ import annotations
+
+from ..operator.definitions import differences
+from ..operator.preflight import missing_collections
+from .examination import Examination
+from .findings import Finding, Level
+
+CHECK = "definitions"
+
+
+async def check_collections(examination: Examination) -> list[Finding]:
+    """Check that the collections of the operator's informers exist."""
+    if examination.manager is None:
+        return []
+    missing = await missing_collections(examination.client, examination.collections)
+    do = f"Install its definition: aioinformer manifests {examination.options.target} prints it"
+    if missing:
+        return [Finding(CHECK, Level.FAULT, text, do) for text in missing]
+    return [Finding(CHECK, Level.OK, f"the server has the {len(examination.collections)} collections")]
+
+
+async def check_definitions(examination: Examination) -> list[Finding]:
+    """Compare the server's definitions with the operator's classes."""
+    operator = examination.operator
+    if operator is None or not operator.custom_resources():
+        return []
+    do = (
+        f"If the class is newer, install its definition: aioinformer manifests {examination.options.target} prints it. "
+        "If the server's is newer, run the newer operator"
+    )
+    texts = await differences(examination.client, operator)
+    if texts:
+        return [Finding(CHECK, Level.FAULT, text, do) for text in texts]
+    return [Finding(CHECK, Level.OK, "the definitions are as the classes say")]

@@ -1,0 +1,215 @@
+"""What an operator needs at its server: rights, definitions, a Lease, webhooks."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioinformer import Client
+from aioinformer.doctor import Level, examine
+from aioinformer.doctor.lease import judge_lease
+from aioinformer.doctor.rights import Rule, superfluous_rights
+from aioinformer.objects.meta import micro_time
+from aioinformer.operator import Manager, Operator, Right
+from aioinformer.testing import APIServer
+from aioinformer.typed import crd
+
+from .setups import ACCOUNT, OPTIONS, Website, grant, install_definition, needed_rules, operator, require
+
+FAULT, WARNING, OK, NOTE = Level.FAULT, Level.WARNING, Level.OK, Level.NOTE
+
+
+def rule(*verbs: str, group: str = "", resource: str = "secrets", **more: Any) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": [resource], "verbs": [*verbs], **more}
+
+
+async def test_an_operator_that_has_all_it_needs() -> None:
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(grant(server, *needed_rules()), operator, OPTIONS)
+    assert report.user == ACCOUNT
+    assert report.exit_code == 0, report.findings
+    require(report, OK, "rights", "has the rights")
+    require(report, OK, "rights", "no other rights")
+    require(report, OK, "definitions", "as the classes say")
+    require(report, NOTE, "lease", "may not read")
+
+
+async def test_no_rights() -> None:
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(grant(server), operator, OPTIONS)
+    finding = require(report, FAULT, "rights", ACCOUNT, "websites.example.com", "deployments.apps", "list")
+    assert "aioinformer manifests websites:operator" in finding.do
+
+
+async def test_half_the_rights() -> None:
+    rules = [wanted for wanted in needed_rules() if wanted["resources"] != ["deployments"]]
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(grant(server, *rules), operator, OPTIONS)
+    finding = require(report, FAULT, "rights", "deployments.apps in all namespaces")
+    assert "websites.example.com" not in finding.what
+
+
+async def test_superfluous_rights() -> None:
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        client = grant(server, *needed_rules(), rule("get", "delete"))
+        report = await examine(client, operator, OPTIONS)
+    finding = require(report, WARNING, "rights", "delete, get secrets")
+    assert report.exit_code == 1
+    assert "Uses" in finding.do
+
+
+async def test_rights_in_all_namespaces_of_an_operator_for_one() -> None:
+    options = msgspec.structs.replace(OPTIONS, namespace="web")
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(grant(server, *needed_rules()), operator, options)
+    require(report, WARNING, "rights", "in all namespaces", "websites.example.com")
+
+
+async def test_an_administrator_has_more_rights_and_that_is_no_warning() -> None:
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server)
+        report = await examine(Client.from_url(server.url, "admin"), operator, OPTIONS)
+    finding = require(report, NOTE, "rights", "everything (cluster-admin)")
+    assert "service account" in finding.do
+    assert report.exit_code == 0, report.findings
+
+
+@pytest.mark.parametrize(
+    ("granted", "declared", "extra"),
+    [
+        (rule("get", "list"), Right("", "secrets", True, ("get", "list")), []),
+        (rule("get", "list"), Right("", "secrets", True, ("get",)), ["list secrets"]),
+        (
+            rule("get", resource="secrets/status"),
+            Right("", "secrets", True, ("get",)),
+            ["get secrets/status"],
+        ),
+        (rule("get", group="apps"), Right("", "secrets", True, ("get",)), ["get secrets.apps"]),
+        (rule("get"), Right("", "secrets", True, ("get",), names=("a",)), ["get secrets"]),
+        (rule("get", resourceNames=["a"]), Right("", "secrets", True, ("get",), names=("a",)), []),
+        (
+            rule("get", resourceNames=["b"]),
+            Right("", "secrets", True, ("get",), names=("a",)),
+            ["get secrets b"],
+        ),
+        (rule("create"), Right("", "secrets", True, ("create",), names=("a",)), []),
+        (rule("*"), Right("", "secrets", True, ("get",)), ["* secrets"]),
+        (rule("create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"), None, []),
+    ],
+)
+def test_rules_beyond_the_declared_rights(
+    granted: dict[str, Any], declared: Right | None, extra: list[str]
+) -> None:
+    rules = [msgspec.convert(granted, Rule)]
+    assert superfluous_rights(rules, [declared] if declared else []) == extra
+
+
+async def test_a_definition_that_is_missing() -> None:
+    async with APIServer() as server:
+        report = await examine(Client.from_url(server.url), operator, OPTIONS)
+    finding = require(report, FAULT, "definitions", "has no websites.example.com")
+    assert "aioinformer manifests" in finding.do
+
+
+@pytest.mark.parametrize("may_read", [True, False])
+async def test_a_definition_of_another_version_of_the_class(may_read: bool) -> None:
+    versions = crd(Website)["spec"]["versions"]
+    spec = versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"]["colour"] = {"type": "string"}
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server, versions=versions)
+        client = Client.from_url(server.url, "admin") if may_read else grant(server, *needed_rules())
+        report = await examine(client, operator, OPTIONS)
+    require(report, FAULT, "definitions", "differs from the class Website", "spec.colour: removed")
+
+
+@pytest.mark.parametrize("may_read", [True, False])
+async def test_a_definition_without_the_version_of_the_class(may_read: bool) -> None:
+    versions = crd(Website)["spec"]["versions"]
+    versions[0]["name"] = "v1beta1"
+    async with APIServer(rbac=True, token="admin") as server:
+        install_definition(server, versions=versions)
+        client = Client.from_url(server.url, "admin") if may_read else grant(server, *needed_rules())
+        report = await examine(client, operator, OPTIONS)
+    require(report, FAULT, "definitions", "no websites.example.com in example.com/v1", "example.com/v1beta1")
+
+
+def lease(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "websites", "namespace": "default"}, "spec": spec}
+
+
+async def test_a_lease_with_a_dead_holder() -> None:
+    renewed = micro_time(int((time.time() - 300.0) * 1e6))
+    async with APIServer() as server:
+        install_definition(server)
+        spec = {"holderIdentity": "pod-1", "leaseDurationSeconds": 15, "renewTime": renewed}
+        server.create("coordination.k8s.io/v1", "leases", lease(**spec))
+        report = await examine(Client.from_url(server.url), operator, OPTIONS)
+    finding = require(report, FAULT, "lease", "pod-1 holds the Lease default/websites", "5 min ago")
+    assert "dead" in finding.do
+
+
+def test_a_lease_that_is_renewed_or_released() -> None:
+    spec = {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    now = 1767225600.0
+    assert judge_lease("web/a", spec, now + 20).level is OK
+    assert judge_lease("web/a", spec, now - 20).level is OK  # its clock is ahead
+    assert judge_lease("web/a", spec, now + 31).level is FAULT
+    assert judge_lease("web/a", {**spec, "holderIdentity": None}, now).level is WARNING
+    assert judge_lease("web/a", {}, now).level is WARNING
+
+
+async def test_a_lease_that_is_missing() -> None:
+    async with APIServer() as server:
+        install_definition(server)
+        single = await examine(Client.from_url(server.url), operator, OPTIONS)
+        elected = msgspec.structs.replace(OPTIONS, leader_elect=True)
+        several = await examine(Client.from_url(server.url), operator, elected)
+    require(single, NOTE, "lease", "without --leader-elect")
+    require(several, WARNING, "lease", "no replica has led yet")
+
+
+async def test_webhooks_that_are_not_registered() -> None:
+    hooked = Operator("websites")
+
+    @hooked.validate(Website)
+    async def check(obj: Website) -> None:
+        """Accept all."""
+
+    async with APIServer() as server:
+        install_definition(server)
+        report = await examine(Client.from_url(server.url), hooked, OPTIONS)
+    require(report, FAULT, "webhooks", "no ValidatingWebhookConfiguration websites")
+
+
+async def test_a_function_that_makes_a_manager() -> None:
+    def make(client: Client) -> Manager:
+        return Manager(client)
+
+    def broken(client: Client) -> Manager:
+        raise RuntimeError("no password")
+
+    async with APIServer() as server:
+        report = await examine(Client.from_url(server.url), make, OPTIONS)
+        failed = await examine(Client.from_url(server.url), broken, OPTIONS)
+    assert FAULT not in {finding.level for finding in report.findings}
+    require(failed, FAULT, "operator", "no password")
+    require(failed, OK, "watches", "bookmarks come")  # the cluster is checked nevertheless
+
+
+async def test_settings_that_are_missing() -> None:
+    class Settings(msgspec.Struct):
+        token: str
+
+    needing = Operator("keeper", settings=Settings)
+    async with APIServer() as server:
+        report = await examine(Client.from_url(server.url), needing, OPTIONS)
+    require(report, FAULT, "operator", "KEEPER_TOKEN")
