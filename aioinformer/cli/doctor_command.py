@@ -11,9 +11,10 @@ import msgspec
 import typer
 
 from .._core.checks import require_namespace
+from ..errors import ConfigError
 from .options import ContextOption, Kubeconfig, Verbose, find_target
 from .output import Screen, convert_write_errors, write
-from .reporting import report_errors, usage
+from .reporting import fail, report_errors, usage
 
 if TYPE_CHECKING:
     from ..doctor import Report
@@ -77,7 +78,7 @@ def doctor_command(
             require_namespace("-n", name)
         if lease_namespace is not None:
             require_namespace("--lease-namespace", lease_namespace)
-    found = find_target(server, kubeconfig, context)
+    api_server = find_target(server, kubeconfig, context)
     from ..doctor import examine
     from ..operator import RunOptions
     from .loading import load
@@ -90,8 +91,11 @@ def doctor_command(
         webhook_configuration=webhook_configuration or "",
     )
     with report_errors(), convert_write_errors():
-        operator = None if target is None else load(target)
-        report = asyncio.run(examine(found.client(), operator, options, timeout=timeout))
+        try:
+            operator = None if target is None else load(target)
+        except ConfigError as error:
+            fail(str(error), 2)
+        report = asyncio.run(examine(api_server.client(), operator, options, timeout=timeout))
         if output is Form.JSON:
             _print_json(report)
         else:

@@ -143,7 +143,10 @@ async def _guard(name: str, check: Awaitable[Iterable[Finding]]) -> list[Finding
         return [Finding(name, Level.FAULT, message_of(error), "Correct what the message names")]
     except Exception as error:
         text = f"the check itself failed: {type(error).__name__}: {message_of(error)}"
-        return [Finding(name, Level.WARNING, text, "Report this as an error of aioinformer")]
+        do = (
+            "Look at what answers: an API server's answers have another form. If it is one, report this error"
+        )
+        return [Finding(name, Level.WARNING, text, do)]
 
 
 async def _open(examination: Examination) -> list[Finding]:
@@ -157,11 +160,10 @@ async def _open(examination: Examination) -> list[Finding]:
 async def _load(examination: Examination, operator: Operator | ManagerFactory) -> list[Finding]:
     """Make the operator's manager, which is not started."""
     client, options = examination.client, examination.options
+    several = len(options.watched) > 1
     given: dict[str, Any] = {}
-    if options.watched:
-        given = (
-            {"namespaces": options.watched} if len(options.watched) > 1 else {"namespace": options.watched[0]}
-        )
+    for namespace in options.watched:
+        given = {"namespaces": options.watched} if several else {"namespace": namespace}
     manager: Manager
     if isinstance(operator, Operator):
         await operator.discover(client)

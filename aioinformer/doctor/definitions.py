@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..operator.definitions import differences
+from ..operator.definitions import compare
 from ..operator.preflight import missing_collections
 from .examination import Examination
 from .findings import Finding, Level
@@ -18,7 +18,7 @@ async def check_collections(examination: Examination) -> list[Finding]:
     do = f"Install its definition: aioinformer manifests {examination.options.target} prints it"
     if missing:
         return [Finding(CHECK, Level.FAULT, text, do) for text in missing]
-    return [Finding(CHECK, Level.OK, f"the server has the {len(examination.collections)} collections")]
+    return [Finding(CHECK, Level.OK, "the server has all collections that the operator reads")]
 
 
 async def check_definitions(examination: Examination) -> list[Finding]:
@@ -30,7 +30,9 @@ async def check_definitions(examination: Examination) -> list[Finding]:
         f"If the class is newer, install its definition: aioinformer manifests {examination.options.target} prints it. "
         "If the server's is newer, run the newer operator"
     )
-    texts = await differences(examination.client, operator)
-    if texts:
-        return [Finding(CHECK, Level.FAULT, text, do) for text in texts]
-    return [Finding(CHECK, Level.OK, "the definitions are as the classes say")]
+    differences, unread = await compare(examination.client, operator)
+    findings = [Finding(CHECK, Level.WARNING, text, do) for text in differences]
+    if unread:
+        text = f"not compared with the class, because the server does not show them: {', '.join(unread)}"
+        findings.append(Finding(CHECK, Level.NOTE, text))
+    return findings or [Finding(CHECK, Level.OK, "the definitions are as the classes say")]

@@ -50,7 +50,7 @@ def judge_lease(key: str, spec: dict[str, Any], now: float) -> Finding:
     holder, duration = spec.get("holderIdentity") or "", spec.get("leaseDurationSeconds") or 0
     if not holder:
         do = "Start the operator: its last leader has ended and released the Lease"
-        return Finding("lease", Level.WARNING, f"nobody holds the Lease {key}", do)
+        return Finding("lease", Level.WARNING, f"the Lease {key} has no holder", do)
     age = now - timestamp(spec.get("renewTime") or "")
     text = f"{holder} holds the Lease {key}, and renewed it {describe_seconds(max(age, 0.0))} ago"
     if age > LATE * duration:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import anyio
 
@@ -118,39 +118,50 @@ def find_unconverted(operator: Operator) -> list[str]:
     return texts
 
 
-async def differences(client: Client, operator: Operator) -> list[str]:
-    """Return how the server's CustomResourceDefinitions differ from the classes: one text each.
+class Comparison(NamedTuple):
+    """How the server's CustomResourceDefinitions differ from the classes.
 
-    A definition that this client may not read is taken from what the server publishes for all. A missing one is
-    skipped.
+    Attributes:
+        differences: One text each.
+        unread: The names of those that are missing, or that this client cannot read.
+    """
+
+    differences: list[str]
+    unread: list[str]
+
+
+async def compare(client: Client, operator: Operator) -> Comparison:
+    """Compare the server's CustomResourceDefinitions with the classes.
+
+    A definition that this client may not read is taken from what the server publishes for all.
 
     Raises:
         AioInformerError: The server does not answer.
     """
-    texts = find_unconverted(operator)
+    comparison = Comparison(find_unconverted(operator), [])
     definitions = _definitions(client, operator)
     for versions in operator.custom_resources():
         wanted = crd(*versions)
-        name = wanted["metadata"]["name"]
         present: Object | None
         try:
-            present = await definitions.get(name)
+            present = await definitions.get(wanted["metadata"]["name"])
         except ForbiddenError:
             present = await published_definition(client, wanted)
         except RefusedError:
-            continue
+            present = None
         if present is None:
+            comparison.unread.append(wanted["metadata"]["name"])
             continue
         if lacks := _lacks_conversion(operator, present):
-            texts.append(lacks)
-        changes = [*_changes(present, wanted)]
-        if changes:
+            comparison.differences.append(lacks)
+        if changes := [*_changes(present, wanted)]:
             classes = " and ".join(kind.__name__ for kind in versions)
             more = f" and {len(changes) - MOST_LISTED} more" if len(changes) > MOST_LISTED else ""
-            texts.append(
-                f"{name} at the server differs from the class {classes}: {', '.join(changes[:MOST_LISTED])}{more}"
+            comparison.differences.append(
+                f"{wanted['metadata']['name']} at the server differs from the class {classes}: "
+                f"{', '.join(changes[:MOST_LISTED])}{more}"
             )
-    return texts
+    return comparison
 
 
 def _definitions(client: Client, operator: Operator) -> Resource[Object]:

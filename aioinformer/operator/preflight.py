@@ -13,7 +13,7 @@ from ..client import Client
 from ..errors import AioInformerError, ApiError, ConfigError, message_of
 from ..listwatch.collection import Collection
 from ..listwatch.list_watch import ResourceListWatch
-from .definitions import differences
+from .definitions import compare
 from .kinds import ResourceReference, base_of, resource_named
 from .manager import Manager
 from .operator import Operator
@@ -48,7 +48,8 @@ async def check(operator: Operator | None, options: RunOptions, manager: Manager
             )
             if options.watched:
                 _require_scopes(client, operator.resources)
-            for difference in [] if options.installs else await differences(client, operator):
+            compared = () if options.installs else (await compare(client, operator)).differences
+            for difference in compared:
                 logger.warning(
                     "%s. If the class is newer, install its definition: aioinformer manifests %s prints it. If the "
                     "server's is newer, run the newer operator",

@@ -83,9 +83,15 @@ def needed_rules() -> list[dict[str, Any]]:
 
 
 def kubeconfig(
-    folder: Path, url: str, *, ca: bytes = b"", user: Mapping[str, Any] | None = None, **cluster: Any
+    folder: Path,
+    url: str,
+    *,
+    ca: bytes = b"",
+    user: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Client:
-    """Return a client of a kubeconfig for a server."""
+    """Return a client of a kubeconfig for a server; ``more`` are fields of its cluster."""
+    cluster = dict(more or {})
     if ca:
         cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
     config = {
@@ -125,13 +131,19 @@ def serving(certificate: trustme.LeafCert) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def proxy(
-    upstream: str, *, tls: ssl.SSLContext | None = None, buffers: bool = False, ends_watches: bool = False
+    upstream: str,
+    *,
+    tls: ssl.SSLContext | None = None,
+    trusted: ssl.SSLContext | None = None,
+    buffers: bool = False,
+    ends_watches: bool = False,
 ) -> AsyncIterator[str]:
     """A proxy before a server; yields its URL.
 
     Args:
         upstream: The server's URL.
         tls: For https.
+        trusted: To trust the server.
         buffers: Whether it sends an answer once it has the whole of it.
         ends_watches: Whether it ends watches at once.
     """
@@ -143,7 +155,11 @@ async def proxy(
             if name in ("Authorization", "Content-Type")
         }
         async with session.request(
-            request.method, f"{upstream}{request.path_qs}", headers=headers, data=await request.read()
+            request.method,
+            f"{upstream}{request.path_qs}",
+            headers=headers,
+            data=await request.read() or None,  # an empty one would get a Content-Type
+            ssl=trusted or True,
         ) as answer:
             if buffers:
                 return web.Response(body=await answer.read(), status=answer.status)

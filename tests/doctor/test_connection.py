@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from aioinformer import Client
-from aioinformer.doctor import Level, examine
+from aioinformer.doctor import Finding, Level, examine
 from aioinformer.testing import APIServer
 from aioinformer.testing.requests import Request
 
@@ -86,7 +86,7 @@ async def test_a_certificate_for_another_host(tmp_path: Path) -> None:
     async with APIServer() as server, proxy(server.url, tls=other) as url:
         report = await examine(kubeconfig(tmp_path, url, ca=authority.cert_pem.bytes()))
         right = kubeconfig(
-            tmp_path, url, ca=authority.cert_pem.bytes(), **{"tls-server-name": "api.example.com"}
+            tmp_path, url, ca=authority.cert_pem.bytes(), more={"tls-server-name": "api.example.com"}
         )
         corrected = await examine(right)
     finding = require(report, FAULT, "tls", "not for this address")
@@ -97,7 +97,7 @@ async def test_a_certificate_for_another_host(tmp_path: Path) -> None:
 async def test_a_certificate_that_is_not_verified(tmp_path: Path) -> None:
     async with APIServer(tls=True, token="secret") as server:
         client = kubeconfig(
-            tmp_path, server.url, user={"token": "secret"}, **{"insecure-skip-tls-verify": True}
+            tmp_path, server.url, user={"token": "secret"}, more={"insecure-skip-tls-verify": True}
         )
         report = await examine(client)
     require(report, WARNING, "tls", "not verified")
@@ -230,8 +230,10 @@ async def test_a_cancelled_examination_leaves_no_tasks() -> None:
         assert task.cancelled()
 
 
-async def test_a_hostile_answer_to_each_question_is_no_crash() -> None:
-    body = json.dumps({"gitVersion": ["x"], "items": 7, "status": "no", "metadata": None})
+@pytest.mark.parametrize("version", [["x"], "v1.36.0", "v1." + "9" * 5000, ""])
+async def test_hostile_answers_are_findings(version: object) -> None:
+    body = json.dumps({"gitVersion": version, "items": 7, "status": "no", "metadata": None, "spec": [1]})
     async with answering(200, body) as url:
-        report = await examine(Client.from_url(url))
+        report = await examine(Client.from_url(url, jwt(-1)), timeout=2.0)
     assert report.exit_code == 2
+    assert all(isinstance(finding, Finding) for finding in report.findings)

@@ -20,7 +20,7 @@ from aioinformer.operator import (
     Uses,
     Watched,
 )
-from aioinformer.operator.definitions import differences, install
+from aioinformer.operator.definitions import compare, install
 from aioinformer.testing import APIServer, ResourceType, eventually
 from aioinformer.typed import CustomResource
 from aioinformer.workqueue import ItemExponentialFailureRateLimiter
@@ -256,7 +256,7 @@ async def test_classes_are_the_types_of_objects() -> None:
         server.create("example.com/v1", "sites", {"metadata": {"name": "a"}, "spec": {"size": 3}})
         async with operator.running(client):
             await eventually(lambda: seen)
-        assert await differences(client, operator) == []
+        assert (await compare(client, operator)).differences == []
     (site,) = seen
     assert isinstance(site, Site)
     assert (site.key, site.spec) == ("default/a", {"size": 3})
@@ -277,11 +277,11 @@ async def test_other_selectable_fields_and_warnings_are_reported() -> None:
 
     async with APIServer() as server, Client.from_url(server.url) as client:
         await install(client, before)
-        (text,) = await differences(client, after)
+        (text,) = (await compare(client, after)).differences
         assert "v1 selectableFields: none -> [{'jsonPath': '.host'}]" in text
         assert "v1 deprecationWarning: none -> use v2" in text
         await install(client, after)
-        assert await differences(client, after) == []
+        assert (await compare(client, after)).differences == []
 
 
 async def test_definition_without_the_conversion_webhook_is_reported(
@@ -301,10 +301,10 @@ async def test_definition_without_the_conversion_webhook_is_reported(
     async with APIServer() as server, Client.from_url(server.url) as client:
         await install(client, operator)
         assert said in caplog.text
-        assert said in "\n".join(await differences(client, operator))
+        assert said in "\n".join((await compare(client, operator)).differences)
         caplog.clear()
         await install(client, operator, url="https://127.0.0.1:1", ca_bundle=trustme.CA().cert_pem.bytes())
-        assert await differences(client, operator) == []
+        assert (await compare(client, operator)).differences == []
         assert caplog.text == ""
 
 

@@ -15,7 +15,7 @@ import trustme
 import examples
 from aioinformer import Client, NotFoundError, Resource, SharedInformerFactory
 from aioinformer.operator import Operator
-from aioinformer.operator.definitions import differences
+from aioinformer.operator.definitions import compare
 from aioinformer.operator.manifests import Installation, manifests
 from aioinformer.testing import eventually
 from aioinformer.testing.rbac import refused_requests
@@ -167,7 +167,7 @@ async def install_example(
     verb, _, resource = removed.partition(" ")
     objects = [without(manifest, verb, resource) for manifest in manifests(operator, installation)]
     await install(audited, admin, operator, objects, folder)
-    assert await differences(admin, operator) == []
+    assert (await compare(admin, operator)).differences == []
     return World(audited, admin, installation, await kubeconfig_of(audited, installation, folder))
 
 

@@ -1,0 +1,72 @@
+"""aioinformer doctor: its exit codes, its table and its JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from aioinformer.testing import APIServer
+from tests.e2e.processes import Ended, started_program
+
+from .setups import install_definition
+
+OPERATOR = """
+from aioinformer.operator import Operator
+from tests.doctor.setups import operator, Website
+"""
+
+
+async def doctor(*arguments: str, folder: Path | None = None) -> Ended:
+    environment = {"PYTHONPATH": f"{folder}:{Path.cwd()}"} if folder else None
+    command = (sys.executable, "-m", "aioinformer", "doctor", *arguments)
+    async with started_program(*command, environment=environment) as running:
+        return await running.end()
+
+
+async def test_a_server_that_is_fine_and_one_that_is_away(tmp_path: Path) -> None:
+    async with APIServer(token="secret") as server:
+        server.kubeconfig(tmp_path / "config")
+        fine = await doctor("--kubeconfig", str(tmp_path / "config"))
+        as_json = await doctor("--kubeconfig", str(tmp_path / "config"), "-o", "json")
+        anonymous = await doctor("--server", server.url, "-o", "json")
+    away = await doctor("--kubeconfig", str(tmp_path / "config"))
+    assert (fine.code, as_json.code, anonymous.code, away.code) == (0, 0, 2, 2), (fine, as_json, away)
+    assert "bookmarks come" in fine.output
+    report = json.loads(as_json.output)
+    assert (report["level"], report["server"], report["user"]) == ("note", server.url, "embedded")
+    assert {"check": "ready", "level": "ok", "what": "the server is ready", "do": ""} in report["findings"]
+    assert "refuses connections" in away.output
+    assert "→ Start the server" in away.output
+
+
+async def test_an_operator_and_its_warnings(tmp_path: Path) -> None:
+    (tmp_path / "websites.py").write_text(OPERATOR)
+    async with APIServer(token="secret") as server:
+        server.kubeconfig(tmp_path / "config")
+        options = ("websites", "--kubeconfig", str(tmp_path / "config"), "-o", "json")
+        missing = await doctor(*options, folder=tmp_path)
+        install_definition(server)
+        warned = await doctor(*options, "--leader-elect", folder=tmp_path)
+    assert missing.code == 2, missing
+    assert "has no websites.example.com" in missing.output
+    assert warned.code == 1, warned
+    assert json.loads(warned.output)["level"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [(["-n", "Web"], "-n"), (["--server", "x"], "URL"), (["--timeout", "0"], "--timeout")],
+)
+async def test_bad_usage(arguments: list[str], why: str) -> None:
+    ended = await doctor(*arguments)
+    assert ended.code == 2
+    assert why in ended.errors
+
+
+async def test_an_operator_that_cannot_be_loaded() -> None:
+    ended = await doctor("no_such_module", "--server", "http://127.0.0.1:1")
+    assert (ended.code, ended.output) == (2, "")
+    assert "there is no module 'no_such_module'" in ended.errors
