@@ -1,4 +1,4 @@
-"""The command line: ``aioinformer init``, ``run``, ``manifests``, ``watch``, ``demo`` and ``bench``."""
+"""The command line: ``aioinformer init``, ``run``, ``manifests``, ``doctor``, ``watch``, ``demo`` and ``bench``."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..client.credentials import timestamp
@@ -52,6 +53,10 @@ def judge_lease(key: str, spec: dict[str, Any], now: float) -> Finding:
         do = "Start the operator: its last leader has ended and released the Lease"
         return Finding("lease", Level.WARNING, f"the Lease {key} has no holder", do)
     age = now - timestamp(spec.get("renewTime") or "")
+    if age < -LATE * duration:
+        when = "has no time of renewal" if age == -math.inf else "was renewed in the future"
+        do = "Compare the clocks of the operator's nodes; look at the operator's pods: the holder may be dead"
+        return Finding("lease", Level.WARNING, f"{holder} holds the Lease {key}, which {when}", do)
     text = f"{holder} holds the Lease {key}, and renewed it {describe_seconds(max(age, 0.0))} ago"
     if age > LATE * duration:
         do = (

@@ -51,7 +51,7 @@ async def test_a_host_that_does_not_exist() -> None:
 async def test_a_server_that_hangs() -> None:
     async with APIServer() as server:
         server.pause()
-        report = await examine(Client.from_url(server.url), timeout=0.3)
+        report = await examine(Client.from_url(server.url), timeout=2.0)
     require(report, FAULT, "server", "does not answer")
 
 
@@ -198,8 +198,8 @@ async def test_a_server_that_is_not_ready() -> None:
 async def test_a_check_that_takes_too_long_does_not_delay_others() -> None:
     async with APIServer() as server:
         server.faults.freeze(matching=lambda request: request.path == "/readyz")
-        report = await examine(Client.from_url(server.url), timeout=1.0)
-    require(report, FAULT, "ready", "no result within 1 s")
+        report = await examine(Client.from_url(server.url), timeout=5.0)
+    require(report, FAULT, "ready", "no result within 5 s")
     require(report, OK, "watches", "bookmarks come")
 
 

@@ -165,6 +165,8 @@ def test_a_lease_that_is_renewed_or_released() -> None:
     assert judge_lease("web/a", spec, now + 31).level is FAULT
     assert judge_lease("web/a", {**spec, "holderIdentity": None}, now).level is WARNING
     assert judge_lease("web/a", {}, now).level is WARNING
+    assert judge_lease("web/a", spec, now - 3600).level is WARNING  # or a dead holder had a wrong clock
+    assert judge_lease("web/a", {**spec, "renewTime": "yesterday"}, now).level is WARNING
 
 
 async def test_a_lease_that_is_missing() -> None:
