@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-import signal
-import time
-from collections.abc import Coroutine
-from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,11 +15,13 @@ from ..client import health
 from ..client.discovery import check_name
 from .doctor_command import doctor_command
 from .init_command import init_command
+from .interruption import run_interruptible
 from .manifests_command import manifests_command
 from .messages import LIST_UNFINISHED, NO_REPORT
-from .options import ContextOption, Kubeconfig, Verbose, find_target
-from .output import LogLines, OutputError, convert_write_errors, interrupt_writes, replace_unencodable
-from .reporting import LoopFactory, fail, report_errors, usage, uvloop_factory
+from .migrate_command import migrate_command
+from .options import ContextOption, Kubeconfig, Verbose, find_target, log_more
+from .output import LogLines, convert_write_errors, replace_unencodable
+from .reporting import report_errors, usage, uvloop_factory
 from .run_command import run_command
 from .watching import Watching, watch_resource
 
@@ -59,6 +54,7 @@ app.command("init")(init_command)
 app.command("run")(run_command)
 app.command("manifests")(manifests_command)
 app.command("doctor")(doctor_command)
+app.command("migrate")(migrate_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -76,17 +72,11 @@ def _root(
     )
     # Its INFO line says that the server is reachable again, after a warning that it was not.
     logging.getLogger(health.__name__).setLevel(logging.INFO)
-    _log_more(verbose)
+    log_more(verbose)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.getLogger("kubernetes_asyncio").setLevel(
         logging.ERROR
     )  # we report its warnings as errors ourselves
-
-
-def _log_more(verbose: bool) -> None:
-    if verbose:  # the option may come before or after the command
-        logging.getLogger().setLevel(logging.DEBUG)
-        logging.getLogger(health.__name__).setLevel(logging.NOTSET)
 
 
 @app.command()
@@ -133,7 +123,7 @@ def watch(
     verbose: Verbose = False,
 ) -> None:
     """Print all objects of a resource, then every change, until Ctrl-C."""
-    _log_more(verbose)
+    log_more(verbose)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
     if full and output is not Output.JSONL:
@@ -157,7 +147,9 @@ def watch(
         until_synced=until_synced,
         timeout=timeout,
     )
-    _run(watch_resource(target.client(), asked), unfinished=LIST_UNFINISHED if until_synced else "")
+    run_interruptible(
+        watch_resource(target.client(), asked), unfinished=LIST_UNFINISHED if until_synced else ""
+    )
 
 
 @app.command()
@@ -177,10 +169,10 @@ def demo(
     verbose: Verbose = False,
 ) -> None:
     """Run an informer against a busy embedded API server that injects faults."""
-    _log_more(verbose)
+    log_more(verbose)
     from .demo import run_demo
 
-    _run(run_demo(seconds, objects, seed))
+    run_interruptible(run_demo(seconds, objects, seed))
 
 
 @app.command()
@@ -216,7 +208,7 @@ def bench(
     verbose: Verbose = False,
 ) -> None:
     """Measure how long changes take to reach a handler, and how long each stage takes."""
-    _log_more(verbose)
+    log_more(verbose)
     elsewhere = any(option is not None for option in (server, kubeconfig, context))
     if elsewhere and embedded:
         raise typer.BadParameter("use either --embedded or --server, --kubeconfig and --context")
@@ -229,7 +221,7 @@ def bench(
     benchmark = Benchmark(
         target, namespace, objects, rate, seconds, loop.value, protobuf, output is Form.JSON
     )
-    _run(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
+    run_interruptible(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
 
 
 @app.command()
@@ -285,7 +277,7 @@ def serve(
     verbose: Verbose = False,
 ) -> None:
     """Serve an embedded API server for tests in any language, until Ctrl-C."""
-    _log_more(verbose)
+    log_more(verbose)
     from .serve import ServeOptions, run_serve
 
     options = ServeOptions(
@@ -302,58 +294,4 @@ def serve(
         webhooks=webhooks,
         command=command or (),
     )
-    _run(run_serve(options))
-
-
-def _run(
-    work: Coroutine[Any, Any, None],
-    loop_factory: LoopFactory | None = None,
-    unfinished: str = "",
-) -> None:
-    """Run a command until it ends, or until Ctrl-C or SIGTERM. A second signal exits immediately if the first is stuck.
-
-    Args:
-        work: The command.
-        loop_factory: Creates the event loop.
-        unfinished: The message if a signal interrupts the command; without one a signal is an ordinary end.
-    """
-    received: int | None = None  # the signal
-    received_at = 0.0
-    is_done = is_pending = False
-
-    async def run_until_signal() -> None:
-        nonlocal is_done
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-
-        def end(number: int, frame: FrameType | None) -> None:
-            nonlocal received, received_at, is_pending
-            if not is_pending and not task.done():
-                received, received_at, is_pending = number, time.monotonic(), True
-                loop.call_soon_threadsafe(cancel)
-                interrupt_writes()
-            elif (
-                not is_done and time.monotonic() - received_at >= 1.0
-            ):  # earlier ones repeat the same interruption
-                os._exit(128 + number)  # a full pipe or a thread would block an orderly exit
-
-        def cancel() -> None:
-            nonlocal is_pending
-            is_pending = False
-            task.cancel()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, end)  # the loop's handlers would not run while the loop is blocked
-        await work
-        is_done = True
-
-    with report_errors(), closing(work):
-        try:
-            with asyncio.Runner(loop_factory=loop_factory) as runner:
-                runner.run(run_until_signal())
-        except (asyncio.CancelledError, OutputError):
-            if received is None:
-                raise
-            if unfinished:
-                fail(unfinished, 128 + received)
+    run_interruptible(run_serve(options))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 import typer
 
+from ..client import health
 from .reporting import usage
 from .target import Target
 
@@ -27,3 +29,10 @@ def find_target(server: str | None, kubeconfig: str | None, context: str | None)
         return Target(
             server, kubeconfig or None, context or None
         )  # an empty one counts as missing, as for kubectl
+
+
+def log_more(verbose: bool) -> None:
+    """Log debug messages if the option says so, which may come before or after the command."""
+    if verbose:
+        logging.getLogger().setLevel(logging.DEBUG)
+        logging.getLogger(health.__name__).setLevel(logging.NOTSET)

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import shutil
 import ssl
 import tempfile
@@ -189,6 +190,10 @@ class ControlPlane:
         """
         return await asyncio.to_thread(self._compact)
 
+    async def stored_objects(self, group: str, plural: str) -> list[dict[str, Any]]:
+        """Return the objects of a custom resource as etcd has them: in the version in which each is stored."""
+        return await asyncio.to_thread(self._stored_objects, group, plural)
+
     def create_namespace(self) -> str:
         """Create a namespace with a unique name."""
         body = {"metadata": {"generateName": "test-"}}
@@ -262,3 +267,10 @@ class ControlPlane:
         revision = int(post_json(f"{etcd_url}/v3/kv/range", {"key": anything})["header"]["revision"])
         post_json(f"{etcd_url}/v3/kv/compaction", {"revision": revision, "physical": True})
         return revision
+
+    def _stored_objects(self, group: str, plural: str) -> list[dict[str, Any]]:
+        prefix = f"/registry/{group}/{plural}/".encode()
+        ends = prefix[:-1] + bytes([prefix[-1] + 1])
+        asked = {"key": base64.b64encode(prefix).decode(), "range_end": base64.b64encode(ends).decode()}
+        answer = post_json(f"{self._running.etcd_url}/v3/kv/range", asked)
+        return [json.loads(base64.b64decode(entry["value"])) for entry in answer.get("kvs", [])]
