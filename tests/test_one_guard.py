@@ -24,7 +24,7 @@ ASKING = {
 
 OTHERS = {
     "_core/threads.py": "a thread cannot be cancelled, so it waits for it",
-    "cli/app.py": "a signal ends the command",
+    "cli/interruption.py": "a signal ends the command",
     "cli/bench.py": "Ctrl-C ends the measurement, and the report follows",
     "cli/watching.py": "Ctrl-C after the list is printed is no error",
     "client/exec_plugin.py": "kills the plugin",

@@ -1,0 +1,36 @@
+"""Release 3.0: v1 is gone."""
+
+from __future__ import annotations
+
+from aioinformer.operator import Context, CustomResource, Operator, Request
+from aioinformer.typed import CamelStruct
+
+
+class SiteStatus(CamelStruct, kw_only=True):
+    serves: str = ""
+
+
+class SiteSpec(CamelStruct, kw_only=True):
+    host: str
+    replicas: int = 1
+
+
+class Site(CustomResource, group="changing.example.com", version="v2"):
+    spec: SiteSpec
+    status: SiteStatus | None = None
+
+
+operator = Operator("sites", events=False)
+
+
+@operator.controller(Site)
+async def reconcile(request: Request[Site], context: Context) -> None:
+    site = request.object
+    if site is None:
+        return
+    serves = f"{site.spec.host} x{site.spec.replicas}"
+    if site.status is None or site.status.serves != serves:
+        await context.resource(Site).patch_status(site, {"status": {"serves": serves}})
+    if "checked" not in site.metadata.labels:
+        site.metadata.labels["checked"] = "yes"
+        await context.resource(Site).update(site)
