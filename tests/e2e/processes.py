@@ -34,9 +34,9 @@ class Lines:
         assert line.endswith(b"\n"), f"the program has ended with {line!r}"
         return line.decode().rstrip()
 
-    async def rest(self) -> str:
-        """Everything until its end."""
-        async with asyncio.timeout(PATIENCE):
+    async def rest(self, within: float = PATIENCE) -> str:
+        """Everything until its end, in seconds."""
+        async with asyncio.timeout(within):
             return (await self._stream.read()).decode()
 
 
@@ -54,9 +54,9 @@ class Running:
         """Send it a signal."""
         self._process.send_signal(number)
 
-    async def end(self) -> Ended:
-        """Wait for its end."""
-        output, errors = await asyncio.gather(self.output.rest(), self.errors.rest())
+    async def end(self, within: float = PATIENCE) -> Ended:
+        """Wait for its end, for some seconds."""
+        output, errors = await asyncio.gather(self.output.rest(within), self.errors.rest(within))
         async with asyncio.timeout(PATIENCE):
             return Ended(await self._process.wait(), output, errors)
 

@@ -19,6 +19,9 @@ from ..operator.webhooks.certificates import Certificates
 from .processes import Running, started_program
 from .test_run_webhooks import is_ready
 
+LIFETIME = 300.0
+"""Seconds that a pod may run."""
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -29,7 +32,7 @@ class Pod(NamedTuple):
 
 
 class Deployment:
-    """Two pods that run one release, and the port of their Service.
+    """A pod that runs a release, and the port of its Service. During a rollout there are two.
 
     Attributes:
         port: Leads to the webhooks of a pod that is ready.
@@ -63,12 +66,10 @@ class Deployment:
                 await asyncio.wait(self._tasks)
 
     async def roll_out(self, module: str) -> None:
-        """Replace the pods by those of a release, one by one: the new one is ready before the old one ends."""
-        old = len(self._pods)
-        for _ in range(2):
-            await self._start(module)
-            self._end(min(1, old))
-            old = max(0, old - 1)
+        """Replace the pod by that of a release: the new one is ready before the old one ends."""
+        replaced = len(self._pods)
+        await self._start(module)
+        self._end(replaced)
 
     async def _start(self, module: str) -> None:
         hooks, probes = free_ports(2)
@@ -97,7 +98,7 @@ class Deployment:
             environment=environment,
         ) as program:  # fmt: skip
             self._pods.append(Pod(program, hooks, probes))
-            code, _, errors = await program.end()
+            code, _, errors = await program.end(within=LIFETIME)
             self.ended.append((code, errors))
 
     def _end(self, count: int) -> None:
