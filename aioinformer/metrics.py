@@ -65,6 +65,7 @@ MEANINGS = {
     "controller_runtime_reconcile_total": "Reconciles that ended, by result.",
     "controller_runtime_reconcile_errors_total": "Reconciles that failed.",
     "controller_runtime_terminal_reconcile_errors_total": "Reconciles that failed and are not retried.",
+    "aioinformer_log_lines_lost_total": "Log lines that could not be written.",
     "aioinformer_failing_keys": "Objects whose last reconcile failed.",
     "aioinformer_oldest_failing_key_seconds": "Seconds that the longest failing object fails.",
     "aioinformer_oldest_queued_key_seconds": "Seconds that the longest waiting object waits for a worker.",

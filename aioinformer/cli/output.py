@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import json
 import logging
@@ -18,6 +19,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from .._core.log_fields import FIELDS
+from .._core.lost_lines import LOST_LINES
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError, DecodeError
 from ..objects.kube_object import KubeObject
@@ -27,6 +29,9 @@ UNDECODABLE = "<undecodable>"
 
 WIDEST = 100
 """Terminal columns up to which a cell widens its column; a longer status is truncated."""
+
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class OutputError(AioInformerError):
@@ -89,11 +94,27 @@ def _interrupt() -> OSError:
 
 
 def print_error(line: str) -> None:
-    """Write a line to standard error; ignore errors of writing."""
+    """Write a line to standard error; ignore errors of writing, but count the lost lines.
+
+    A full disk may have room again, so later lines are tried. A closed pipe stays closed.
+    """
     try:
         print(printable(line), file=sys.stderr)  # noqa: T201
+    except OSError as error:
+        LOST_LINES.record(error)
+        if error.errno in _DISK_FULL:
+            atexit.unregister(_flush_at_exit)  # once
+            atexit.register(_flush_at_exit, sys.stderr)
+        else:
+            redirect_to_null(sys.stderr)
+
+
+def _flush_at_exit(stream: TextIO) -> None:
+    """Write what a full disk refused, or drop it: the interpreter would exit with 120."""
+    try:
+        stream.flush()
     except OSError:
-        redirect_to_null(sys.stderr)
+        redirect_to_null(stream)
 
 
 def redirect_to_null(stream: TextIO) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,21 @@ from typing import Any
 import msgspec
 
 from .._core.callables import callable_name
+from .._core.lost_lines import LOST_LINES
 from .._core.own_code import failure_text
 from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import finish, raise_failures
 from ..client import Client
 from ..errors import AioInformerError, ConfigError, message_of
 from ..leaderelection import LeaderElector
+from ..metrics import Sample
 from ..sharding import Sharding
 from ..tracing import StageTimes
 from .definitions import BeingDeletedError, install, keep_installed
 from .manager import Manager
 from .operator import Operator
 from .preflight import check
+from .process_events import Problems, recording_process_events
 from .protocols import ManagerFactory
 from .run_options import RunOptions
 from .serving import Debug, Serving, Tokens
@@ -127,8 +130,12 @@ class _Process:
                 webhooks=served is not None,
                 tokens=Tokens(client) if options.metrics_auth else None,
             )
-            webhooks = self._webhook_server(served, manager) if served else nullcontext()
-            async with webhooks, serving:  # first the webhooks: a pod that is ready serves them
+            manager.report(_log_samples)
+            webhooks = self._webhook_server(served, manager) if served else None
+            async with (
+                webhooks or nullcontext(),
+                serving,
+            ):  # first the webhooks: a pod that is ready serves them
                 if served and reached and not options.webhook_service:
                     await register(client, served, only=options.watched, **reached)
                 await check(operator, options, manager)
@@ -138,7 +145,11 @@ class _Process:
                 if self._host and options.metrics_port:
                     logger.info("the debug page: http://%s:%d/debug", self._host, options.metrics_port)
                 try:
-                    async with self._keep_installed(reached), self._keep_registered(served, elector):
+                    async with (
+                        self._keep_installed(reached),
+                        self._keep_registered(served, elector),
+                        self._record_events(manager, webhooks, elector),
+                    ):
                         await manager.run()
                 finally:
                     if served:
@@ -191,6 +202,23 @@ class _Process:
             only=options.watched,
         )
         async with _beside(work, "the webhooks are not registered"):
+            yield
+
+    @asynccontextmanager
+    async def _record_events(
+        self, manager: Manager, webhooks: WebhookServer | None, elector: LeaderElector | None
+    ) -> AsyncIterator[None]:
+        """Record Events about this process, if the operator records Events."""
+        if self._operator is None or not self._operator.events:
+            yield
+            return
+        problems: Problems = {
+            "NotReady": lambda: "; ".join(manager.ready().reasons) if manager.accepting() else "",
+            "NotElected": lambda: _election_problem(manager),
+            "CertificateInvalid": lambda: webhooks.certificate_problem if webhooks else "",
+            "LogsLost": _log_problem,
+        }
+        async with recording_process_events(self._client, self._name, problems, elector):
             yield
 
     def _webhook_server(self, operator: Operator, manager: Manager) -> WebhookServer:
@@ -294,3 +322,18 @@ async def _beside(work: Coroutine[Any, Any, None], failure: str) -> AsyncIterato
     finally:
         await finish(task)
         raise_failures(failure, task)
+
+
+def _election_problem(manager: Manager) -> str:
+    """Return why this process cannot compete for the Lease; ``""`` if it can."""
+    error = manager.state.election_error
+    return "" if error is None else f"the Lease cannot be acquired or renewed: {message_of(error)}"
+
+
+def _log_problem() -> str:
+    """Return why log lines are lost; ``""`` if they are not."""
+    return f"log lines cannot be written and are lost: {LOST_LINES.reason}" if LOST_LINES.is_losing else ""
+
+
+def _log_samples() -> Iterator[Sample]:
+    yield Sample("aioinformer_log_lines_lost_total", "counter", {}, LOST_LINES.count)

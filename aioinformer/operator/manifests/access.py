@@ -38,6 +38,9 @@ def access(operator: Operator, installation: Installation) -> Iterator[Object]:
                 right for right in rights if right.plural == EVENTS.plural and right.group == EVENTS.group
             ]
             yield from _role(installation, rules(events), _OF_CLUSTER, "-events")
+        if operator.events and installation.home not in installation.namespaces:
+            events = [Right.of(EVENTS, ("create", "patch"))]  # about its Pods and its Lease
+            yield from _role(installation, rules(events), installation.home, "-own-events")
     if not installation.static_webhooks:
         registering = rules(registration_rights(operator, installation.name))
         yield from _role(installation, registering, suffix="-webhook")

@@ -11,6 +11,10 @@ SLOW = 600
 """Seconds that an object may fail, or wait for a worker."""
 HELD = "5m"
 """How long most conditions must hold before an alert fires."""
+SOON = 86400
+"""Seconds before a certificate expires. What renews it does so earlier."""
+UNANSWERED = 10
+"""Requests without an answer in five minutes: more than one restart of an API server among several costs."""
 STALE = "10m"
 """The same for caches and pods: longer than a rolling update, or an API server that restarts."""
 
@@ -30,7 +34,7 @@ def prometheus_rules(operator: Operator, installation: Installation) -> Iterator
 
 
 def alerts(operator: Operator, installation: Installation) -> Iterator[Object]:
-    """Yield the alerts, as rules of Prometheus: five, and one more for webhooks."""
+    """Yield the alerts, as rules of Prometheus: eight, and two more for webhooks."""
     name = installation.name
     pods = f'namespace="{installation.home}",pod=~"{name}-[a-z0-9]+-[a-z0-9]+"'
     yield _alert(
@@ -81,7 +85,40 @@ def alerts(operator: Operator, installation: Installation) -> Iterator[Object]:
         "Look at its pods and their logs, and whether Prometheus scrapes them.",
         severity="critical",
     )
+    yield _alert(
+        name,
+        "PodDown",
+        f"min by (pod) (up{{{pods}}}) == 0",
+        STALE,
+        "{{ $labels.pod }} does not answer, while others may work",
+        "It hangs, is frozen, or cannot be reached: look at its liveness probe, and delete it.",
+    )
+    yield _alert(
+        name,
+        "APIServerUnreachable",
+        f'sum by (pod) (increase(rest_client_requests_total{{{pods},code="<error>"}}[5m])) >= {UNANSWERED}',
+        "0m",
+        "Requests of {{ $labels.pod }} to the API server get no answer",
+        "If it lasts, look at the API server, and at the network and proxies between it and the pod.",
+    )
+    yield _alert(
+        name,
+        "LogsLost",
+        f"sum by (pod) (increase(aioinformer_log_lines_lost_total{{{pods}}}[15m])) > 0",
+        "0m",
+        "Log lines of {{ $labels.pod }} cannot be written",
+        "The disk of its logs may be full. Its Event LogsLost has the error.",
+    )
     if operator.has_webhooks:
+        yield _alert(
+            name,
+            "CertificateExpires",
+            f'min(aioinformer_certificate_expiry_timestamp_seconds{{{pods},certificate="webhook"}}) - time() < {SOON}',
+            "0m",
+            f"The certificate of the webhooks of {name} expires within a day, or has expired",
+            "Renew it: the API server calls no webhooks whose certificate has expired. Look at what renews its Secret.",
+            severity="critical",
+        )
         yield _alert(
             name,
             "WebhooksFail",

@@ -98,6 +98,11 @@ class WebhookServer:
         finally:
             await self._stack.aclose()
 
+    @property
+    def certificate_problem(self) -> str:
+        """Why the API server does not accept the certificate; ``""`` if its time and its key are right."""
+        return self._certificate.problem
+
     def samples(self) -> Iterator[Sample]:
         """Yield the metrics of the certificate."""
         return self._certificate.samples()
@@ -133,7 +138,7 @@ class _Certificate:
         self._cert, self._key = cert, key
         self._seen: list[tuple[int, int, int]] = []
         self._is_broken = False
-        self._warned = self._pem = ""
+        self.problem = self._pem = ""
         self._reads = self._failed_reads = 0
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
@@ -170,12 +175,13 @@ class _Certificate:
     def warn_if_invalid(self) -> None:
         """Log once why no client accepts the certificate at this time."""
         why = _invalidity(self._pem, self.context)
-        if why and why != self._warned:
-            logger.warning(
-                "the TLS certificate %s cannot be used (%s): the API server calls no webhooks until it is renewed",
-                self._cert, why,
-            )  # fmt: skip
-        self._warned = why
+        problem = why and (
+            f"the TLS certificate {self._cert} cannot be used ({why}): the API server calls no webhooks until it is "
+            "renewed"
+        )
+        if problem and problem != self.problem:
+            logger.warning("%s", problem)
+        self.problem = problem
 
     def reload(self) -> None:
         """Read the files again if they have changed. While they cannot be used, their last content is."""

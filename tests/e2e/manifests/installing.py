@@ -15,6 +15,7 @@ from aioinformer.operator.definitions import install as install_definitions
 from aioinformer.operator.manifests import Installation, to_yaml, write_kustomization
 from aioinformer.operator.preflight import Needed, missing_rights
 from aioinformer.operator.webhook_registration import registration_rights
+from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.kubectl import KubectlError
 
 from .audit import PATIENCE, Audited
@@ -159,12 +160,13 @@ def _remaining(verbs: list[str], verb: str) -> list[str]:
     return [other for other in verbs if other != verb] if verb else []
 
 
-async def define_foreign_kinds(audited: Audited) -> None:
+async def define_foreign_kinds(audited: ControlPlane) -> None:
     """Define the kinds of cert-manager and the Prometheus Operator that manifests have, with any spec."""
     for kind, group in (
         ("Issuer", "cert-manager.io"),
         ("Certificate", "cert-manager.io"),
         ("PodMonitor", "monitoring.coreos.com"),
+        ("PrometheusRule", "monitoring.coreos.com"),
     ):
         definition = _foreign_definition(kind, group)
         await audited.kubectl("apply", "-f", "-", stdin=to_yaml([definition]))

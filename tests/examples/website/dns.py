@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import TracebackType
 from typing import Self
 
@@ -14,16 +15,18 @@ class DNS:
     Attributes:
         records: The hosts that have a record.
         failures: The number of next removals that are answered 503.
+        hangs: Whether requests for a record get no answer.
         url: The base of its paths.
     """
 
     def __init__(self) -> None:
         self.records: set[str] = set()
         self.failures = 0
+        self.hangs = False
         self.url = ""
         app = web.Application()
         app.add_routes([web.put("/{host}", self._put), web.delete("/{host}", self._delete)])
-        self._runner = web.AppRunner(app)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
@@ -39,6 +42,8 @@ class DNS:
         await self._runner.cleanup()
 
     async def _put(self, request: web.Request) -> web.Response:
+        if self.hangs:
+            await asyncio.Event().wait()
         self.records.add(request.match_info["host"])
         return web.Response()
 

@@ -1,0 +1,146 @@
+"""Ten failures, each as a function that injects it into a running operator."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.e2e.manifests.installing import without
+from tests.kubernetes.kubectl import KubectlError
+
+from .installed import NAME, REPLICAS, Installed
+
+FULL = Path("/dev/full")
+"""Where each write fails as on a full disk."""
+
+
+class Failure(NamedTuple):
+    """A failure.
+
+    Attributes:
+        name: Its name in the table of the docs.
+        inject: Injects it.
+        before: Prepares it before the pods start.
+        is_short: Whether each run of the tests injects it.
+    """
+
+    name: str
+    inject: Callable[[Installed], Awaitable[None]]
+    before: Callable[[Installed], Awaitable[None]] | None = None
+    is_short: bool = False
+
+
+async def revoke_rights(release: Installed) -> None:
+    role = json.loads(await release.plane.kubectl("get", "clusterrole", NAME, "-o=json"))
+    await release.plane.kubectl("replace", "-f", "-", stdin=json.dumps(without(role, "patch", "configmaps")))
+    await release.edit("changed")
+
+
+async def delete_definition(release: Installed) -> None:
+    await release.plane.kubectl("delete", "crd", "websites.example.com", "--timeout=60s")
+
+
+async def expire_certificate(release: Installed) -> None:
+    for pod in release.pods:
+        for file, pem in release.issue(valid=timedelta(hours=-1)).items():
+            (pod.folder / file).write_bytes(pem)
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await release.edit("changed")
+            except KubectlError as error:
+                if "certificate has expired" in str(error):
+                    return
+                raise
+            await asyncio.sleep(1)
+
+
+async def stop_server(release: Installed) -> None:
+    release.plane.kill()
+    await asyncio.sleep(60)
+    await release.plane.restart()
+
+
+async def create_unfit_site(release: Installed) -> None:
+    """Create a Website without a field that the class requires, as a former release of the class allowed."""
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/required"
+    patch = json.dumps([{"op": "remove", "path": path}])
+    await release.plane.kubectl("patch", "crd", "websites.example.com", "--type=json", f"-p={patch}")
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await release.create_site("old", html=None)
+            except KubectlError as error:
+                if "spec.html" not in str(error):
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
+async def nothing(release: Installed) -> None: ...
+
+
+async def hang(release: Installed) -> None:
+    release.dns.hangs = True
+    await release.edit("changed")
+
+
+async def freeze_leader(release: Installed) -> None:
+    (await release.find_leader()).signal(signal.SIGSTOP)
+
+
+async def fill_disk(release: Installed) -> None:
+    """Let the pods start again with logs on a full disk, and work."""
+    for pod in [*release.pods]:
+        await release.end_pod(pod)
+    for _ in range(REPLICAS):
+        await release.start_pod(FULL)
+    await release.find_leader()
+    for number in range(5):
+        await release.edit(f"changed {number}")
+        await asyncio.sleep(1)
+
+
+async def exceed_quota(release: Installed) -> None:
+    hard = {"count/configmaps": "1"}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "quota", "namespace": release.namespace},
+        "spec": {"hard": hard},
+    }
+    await release.plane.kubectl("create", "-f", "-", stdin=json.dumps(quota))
+    status = json.dumps({"status": {"hard": hard, "used": hard}})  # as its controller writes it
+    where = ("resourcequota", "quota", f"-n={release.namespace}", "--subresource=status", "--type=merge")
+    await release.plane.kubectl("patch", *where, f"-p={status}")
+    async with asyncio.timeout(30):  # until admission knows the quota
+        number = 0
+        while not {"Event Website ReconcileFailed"} & await release.signs():
+            number += 1
+            await release.create_site(f"more-{number}")
+            await asyncio.sleep(1)
+
+
+async def terminate_namespace(release: Installed) -> None:
+    release.dns.failures = 10**6
+    await release.plane.kubectl("delete", "namespace", release.namespace, "--wait=false")
+
+
+FAILURES = [
+    Failure("rights revoked", revoke_rights, is_short=True),
+    Failure("definition deleted", delete_definition),
+    Failure("webhook certificate expired", expire_certificate),
+    Failure("API server down for a minute", stop_server),
+    Failure("object that does not fit", nothing, create_unfit_site),
+    Failure("reconcile that hangs", hang),
+    Failure("leader frozen", freeze_leader),
+    Failure("disk full for logs", fill_disk),
+    Failure("quota exceeded", exceed_quota),
+    Failure("namespace terminating", terminate_namespace),
+]

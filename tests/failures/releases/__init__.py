@@ -1,0 +1,1 @@
+"""The website operator in three releases."""
