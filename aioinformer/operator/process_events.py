@@ -14,8 +14,8 @@ from ..client import Client
 from ..errors import AioInformerError, message_of
 from ..events import EventRecorder
 from ..leaderelection import LeaderElector
-from ..resources import Resource
 from .failure_events import RECOVERED, REPEAT_AFTER
+from .reviews import AUTHENTICATION, review
 
 logger = logging.getLogger(__name__)
 
@@ -120,20 +120,12 @@ async def recording_process_events(
 
 async def find_own_pod(client: Client) -> dict[str, str] | None:
     """Return a reference to the Pod whose service account's token the client sends; None if the token names none."""
-    reviews = Resource(
-        client,
-        "authentication.k8s.io/v1",
-        "selfsubjectreviews",
-        dict,
-        kind="SelfSubjectReview",
-        namespaced=False,
-    )
     try:
-        review = await reviews.create({})
+        status = await review(client, AUTHENTICATION, "SelfSubjectReview")
     except AioInformerError as error:
         logger.info("no Events about this Pod: its name is unknown: %s", message_of(error))
         return None
-    extra = review.get("status", {}).get("userInfo", {}).get("extra", {})
+    extra = (status.get("userInfo") or {}).get("extra") or {}
     (pod_name,), (uid,) = extra.get(f"{_POD}name", ("",)), extra.get(f"{_POD}uid", ("",))
     if not pod_name:
         return None

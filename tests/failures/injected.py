@@ -50,9 +50,12 @@ async def expire_certificate(release: Installed) -> None:
         for file, pem in release.issue(valid=timedelta(hours=-1)).items():
             (pod.folder / file).write_bytes(pem)
     async with asyncio.timeout(60):
+        number = 0
         while True:
+            number += 1
+            release.drop_connections()
             try:
-                await release.edit("changed")
+                await release.edit(f"changed {number}")
             except KubectlError as error:
                 if "certificate has expired" in str(error):
                     return
@@ -121,7 +124,7 @@ async def exceed_quota(release: Installed) -> None:
     await release.plane.kubectl("patch", *where, f"-p={status}")
     async with asyncio.timeout(30):  # until admission knows the quota
         number = 0
-        while not {"Event Website ReconcileFailed"} & await release.signs():
+        while "Event Website ReconcileFailed" not in {sign.name for sign in await release.snapshot()}:
             number += 1
             await release.create_site(f"more-{number}")
             await asyncio.sleep(1)

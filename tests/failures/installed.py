@@ -6,14 +6,14 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import trustme
 
-from aioinformer import Client, Resource
+from aioinformer import Client, NotFoundError, Resource
 from aioinformer.operator import Operator
 from aioinformer.operator.manifests import Installation, write_chart
 from tests.examples.website.dns import DNS
@@ -41,6 +41,18 @@ _LOCAL = """
   type: ExternalName
   externalName: localhost
 """
+
+
+class Sign(NamedTuple):
+    """What is seen of a failure.
+
+    Attributes:
+        name: ``"Event Pod NotReady"``, ``"Condition Website Ready=False"``.
+        version: The Event's version, which a repetition changes.
+    """
+
+    name: str
+    version: str
 
 
 class Installed:
@@ -103,10 +115,7 @@ class Installed:
         assert _SERVICE in text
         services.write_text(text.replace(_SERVICE, _LOCAL))
         definitions = chart / "templates" / "customresourcedefinition.yaml"
-        text = definitions.read_text()
-        definitions.write_text(
-            text.replace("path: /convert", f"path: /convert\n            port: {self._service.port}")
-        )
+        definitions.write_text(definitions.read_text().replace("port: 443", f"port: {self._service.port}"))
 
     def issue(self, *, valid: timedelta = timedelta(days=90)) -> dict[str, bytes]:
         """Return a certificate's files; with a negative duration it has expired."""
@@ -198,24 +207,26 @@ class Installed:
             "wait", f"website/{name}", f"-n={self.namespace}", "--for=condition=Ready", "--timeout=60s"
         )
 
-    async def signs(self) -> set[str]:
-        """Return what a user or an admin sees: ``"Event Pod NotReady"``, ``"Condition Website Ready=False"``."""
+    async def snapshot(self) -> set[Sign]:
+        """Return what a user or an admin sees."""
         events = Resource(self.client, "events.k8s.io/v1", "events", dict)
         signs = {
-            f"Event {event['regarding']['kind']} {event['reason']}"
+            Sign(
+                f"Event {event['regarding']['kind']} {event['reason']}", event["metadata"]["resourceVersion"]
+            )
             for namespace in (self.home, self.namespace)
             for event in await events.list(namespace)
         }
-        sites = json.loads(
-            await self.plane.kubectl(
-                "get", "websites.example.com", f"-n={self.namespace}", "-o=json", "--ignore-not-found"
-            )
-            or '{"items": []}'
-        )
-        for site in sites["items"]:
-            for condition in site.get("status", {}).get("conditions", ()):
-                signs.add(f"Condition Website {condition['type']}={condition['status']}")
+        sites = Resource(self.client, "example.com/v1", "websites", dict, kind="Website")
+        with suppress(NotFoundError):  # the definition is deleted
+            for site in await sites.list(self.namespace):
+                for condition in site.get("status", {}).get("conditions", ()):
+                    signs.add(Sign(f"Condition Website {condition['type']}={condition['status']}", ""))
         return signs
+
+    def drop_connections(self) -> None:
+        """Close the API server's connections to the webhooks, as when it starts again."""
+        self._service.drop()
 
 
 _LEADS = 'leader_election_master_status{name="websites"} 1'

@@ -188,6 +188,11 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
 
+    def drop(self) -> None:
+        """Close all connections."""
+        for task in self._tasks:
+            task.cancel()
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None

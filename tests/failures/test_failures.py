@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.conftest import REAL
 
 from .injected import FAILURES, Failure
-from .installed import REPLICAS, Installed
+from .installed import REPLICAS, Installed, Sign
 from .releases import first
 
 pytestmark = [*REAL, pytest.mark.timeout(300)]
@@ -64,14 +64,14 @@ async def test_a_failure_is_visible(
     await release.find_leader()
     await release.until_created("home")
     await release.until_ready("home")
-    before = set() if failure.before else await release.signs()
+    before = set[Sign]() if failure.before else await release.snapshot()
     async with release.scrapes.running(release.pods):
         await failure.inject(release)
         signs = set[str]()
         try:
             async with asyncio.timeout(PATIENCE):
                 while not expected.signs <= signs:
-                    signs |= await release.signs() - before
+                    signs |= {sign.name for sign in await release.snapshot() - before}
                     await asyncio.sleep(1)
         except TimeoutError:
             logs = "\n".join(pod.log[-3000:] for pod in release.pods)

@@ -219,6 +219,9 @@ def test_manifests_have_the_alerts_if_they_are_asked_for() -> None:
     operator = declare()
     (rule,) = [obj for obj in manifests(operator, installation()) if obj["kind"] == "PrometheusRule"]
     names = [alert["alert"] for alert in rule["spec"]["groups"][0]["rules"]]
-    assert names == ["ReconcilesFailing", "QueueStuck", "ObjectsDoNotFit", "CacheStale", "OperatorDown"]
+    assert names == [
+        *("ReconcilesFailing", "QueueStuck", "ObjectsDoNotFit", "CacheStale", "OperatorDown", "PodDown"),
+        *("APIServerUnreachable", "LogsLost"),
+    ]
     without = manifests(operator, installation(alerts=False))
     assert "PrometheusRule" not in {obj["kind"] for obj in without}

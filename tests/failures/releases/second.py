@@ -1,0 +1,25 @@
+"""The second release: a field is added, with a default."""
+
+from __future__ import annotations
+
+from aioinformer.typed import CamelStruct, CustomResource
+
+from .declaring import Host, Status, declare
+
+
+class Spec(CamelStruct, kw_only=True):
+    host: Host
+    html: str
+    plan: str = "free"
+
+
+class Website(CustomResource, group="example.com", version="v1"):
+    """A website."""
+
+    spec: Spec
+    status: Status | None = None
+
+
+operator = declare(
+    Website, lambda site: (site.spec.host, {"index.html": site.spec.html, "plan": site.spec.plan})
+)
