@@ -112,7 +112,8 @@ def print_error(line: str) -> None:
 def _flush_at_exit(stream: TextIO) -> None:
     """Write what a full disk refused, or drop it: the interpreter would exit with 120."""
     try:
-        stream.flush()
+        if not stream.closed:
+            stream.flush()
     except OSError:
         redirect_to_null(stream)
 
