@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve bench-web browser count soak chaos migrations conformance fuzz edits simulate replicas mutants schema docs-tables clean
+.PHONY: help run check test test-all test-versions frameworks test-eager test-protobuf lint bench bench-quick bench-full bench-operators bench-server bench-serve bench-web browser count soak chaos failures migrations conformance fuzz edits simulate replicas mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ migrations: $(STAMP)  ## Run programs of others before and after they use aioinf
 	$(BIN)/python -m tests.migrations $(NAMES) $(MIGRATIONS_ARGS)
 	$(if $(NAMES)$(MIGRATIONS_ARGS),,$(BIN)/python -m tests.migrations --hour)
 	$(if $(NAMES)$(MIGRATIONS_ARGS),,$(BIN)/python -m tests.migrations.installing)
+
+failures: $(STAMP) ## Inject ten failures into the operator of a chart on a real kube-apiserver, in 15 minutes; checks docs/failures.md.
+	$(BIN)/python -m pytest tests/failures --failures --reruns 0 $(PYTEST_ARGS)
 
 conformance: $(STAMP) ## Compare the embedded server with the real one in ten minutes; writes docs/conformance.md (CONFORMANCE_ARGS).
 	$(BIN)/python -m tests.conformance $(CONFORMANCE_ARGS)

@@ -59,7 +59,8 @@ async def expire_certificate(release: Installed) -> None:
             except KubectlError as error:
                 if "certificate has expired" in str(error):
                     return
-                raise
+                if "failed calling webhook" not in str(error):  # its connection was dropped
+                    raise
             await asyncio.sleep(1)
 
 

@@ -252,6 +252,8 @@ async def remove_definition(plane: ControlPlane) -> None:
     listed = await plane.kubectl("get", "crd", "websites.example.com", "--ignore-not-found", "-o=name")
     if not listed:
         return
+    no_conversion = '{"spec": {"conversion": {"strategy": "None", "webhook": null}}}'
+    await plane.kubectl("patch", "crd", "websites.example.com", "--type=merge", f"-p={no_conversion}")
     sites = json.loads(await plane.kubectl("get", "websites.example.com", "-A", "-o=json"))
     for site in sites["items"]:
         where = (site["metadata"]["name"], f"-n={site['metadata']['namespace']}")

@@ -23,6 +23,7 @@ class DNS:
         self.records: set[str] = set()
         self.failures = 0
         self.hangs = False
+        self._ends = asyncio.Event()
         self.url = ""
         app = web.Application()
         app.add_routes([web.put("/{host}", self._put), web.delete("/{host}", self._delete)])
@@ -39,11 +40,12 @@ class DNS:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ends.set()
         await self._runner.cleanup()
 
     async def _put(self, request: web.Request) -> web.Response:
         if self.hangs:
-            await asyncio.Event().wait()
+            await self._ends.wait()
         self.records.add(request.match_info["host"])
         return web.Response()
 
