@@ -217,6 +217,11 @@ class Admission:
             raise ConfigError(f"{self.title} was called for {review.operation}, which it does not declare")
         if isinstance(self.resource, type) and review.kind not in ("", self.of.kind):
             raise ConfigError(f"{self.title} was called for a {review.kind}, not a {self.of.kind}")
+        if isinstance(self.resource, type) and review.version not in ("", self.of.version):
+            raise ConfigError(
+                f"{self.title} was called for {review.version}, not {self.of.version}: another release registered it, "
+                "as during a rolling update"
+            )
         if not self.deleting and review.is_being_deleted and review.changes_only_metadata:
             return {"uid": review.uid, "allowed": True}
         patch = None

@@ -98,6 +98,15 @@ class _Call(NamedTuple):
         }
 
 
+async def _review_converted(
+    converter: Converter,
+    admission: Admission,
+    handle: Callable[[AdmissionRequest], Awaitable[dict[str, Any]]],
+    request: AdmissionRequest,
+) -> dict[str, Any]:
+    return await handle(await converter.convert_review(admission.of, request))
+
+
 class WebhookApp:
     """Answers the API server's reviews. An ASGI application; ``WebhookServer`` serves it with TLS.
 
@@ -119,7 +128,12 @@ class WebhookApp:
         self._endpoints: dict[str, _Endpoint] = {}
         self._counts: dict[tuple[str, str], WebhookCounts] = {}
         self._log = FailureLog("webhooks", logger)
+        converters = tuple(converters)
+        converters_by_name = {converter.name: converter for converter in converters}
         for admission, handle in admissions:
+            converter = converters_by_name.get(str(admission.of))
+            if converter is not None and not admission.mutates and isinstance(admission.resource, type):
+                handle = partial(_review_converted, converter, admission, handle)
             self._endpoints[admission.path] = _Endpoint(
                 admission.title,
                 reader_of(_AdmissionReview),

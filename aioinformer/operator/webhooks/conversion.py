@@ -13,6 +13,7 @@ from ..._core.cancellation import maybe_await
 from ..._core.coop import Budget
 from ...client.lookup import resource_of_class
 from ...errors import ConfigError, DecodeError, Denied, InvalidResultError
+from ...objects.api_resources import APIResource
 from ...objects.brackets import crossings
 from ...objects.decoders import decoder_of
 from ...objects.encoding import fields_of
@@ -23,6 +24,7 @@ from ..declarations import require_handler
 from ..kinds import resource_named
 from ..mistakes import Mistakes
 from .partial import StandIns
+from .review import AdmissionRequest
 
 KindClass = type[CustomResource]
 
@@ -148,6 +150,21 @@ class Converter:
         except Denied as denial:
             return {"uid": request.uid, "result": {"status": "Failure", "message": str(denial)}}
         return {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
+
+    async def convert_review(self, desired: APIResource, request: AdmissionRequest) -> AdmissionRequest:
+        """Return a request for admission with its objects in another version.
+
+        During a rolling update, pods get objects of the version that the other release has registered.
+        """
+        if request.kind.version in ("", desired.version):
+            return request
+        objects = {
+            name: await self._convert(bytes(raw), desired.api_version)
+            for name, raw in (("object", request.object), ("old_object", request.old_object))
+            if bytes(raw) != b"null"
+        }
+        kind = msgspec.structs.replace(request.kind, version=desired.version)
+        return msgspec.structs.replace(request, kind=kind, **objects)
 
     async def _convert(self, raw: bytes, desired: str) -> msgspec.Raw:
         head = _read_head(raw)

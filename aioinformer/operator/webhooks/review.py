@@ -27,6 +27,7 @@ class UserInfo(msgspec.Struct, frozen=True):
 
 
 class _GroupVersionKind(msgspec.Struct, frozen=True):
+    version: str = ""
     kind: str = ""
 
 
@@ -66,6 +67,7 @@ class AdmissionReview(Generic[T]):
         uid: Of this request.
         operation: ``"CREATE"``, ``"UPDATE"`` or ``"DELETE"``.
         kind: The object's kind.
+        version: The version of ``raw``, such as ``"v1"``.
         name: The object's name; ``""`` if the server generates it.
         namespace: ``""`` for cluster-scoped objects.
         subresource: ``"status"``; ``""`` for the object itself.
@@ -83,6 +85,7 @@ class AdmissionReview(Generic[T]):
         self.uid = request.uid
         self.operation: Operation = request.operation
         self.kind = request.kind.kind
+        self.version = request.kind.version
         self.name = request.name
         self.namespace = request.namespace
         self.subresource = request.sub_resource

@@ -48,10 +48,12 @@ def review(
     obj: Object | None, *, old: Object | None = None, operation: str = "CREATE", **more: Any
 ) -> Object:
     """Return the AdmissionReview that an API server sends."""
-    metadata = (obj or old or {}).get("metadata", {})
+    reviewed = obj or old or {}
+    metadata = reviewed.get("metadata", {})
+    version = reviewed.get("apiVersion", "v1").rpartition("/")[2]
     request = {
         "uid": "u-1",
-        "kind": {"group": "hooks.example.com", "version": "v1", "kind": "Website"},
+        "kind": {"group": "hooks.example.com", "version": version, "kind": "Website"},
         "operation": operation,
         "name": metadata.get("name", ""),
         "namespace": metadata.get("namespace", ""),

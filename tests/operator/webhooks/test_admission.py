@@ -14,7 +14,7 @@ from aioinformer.operator import AdmissionReview, Context, Denied, Operator, Use
 from aioinformer.testing import APIServer
 from aioinformer.typed import crd
 
-from .kinds import Object, WebsiteV1, apply_patch, ask_review, post, review, site
+from .kinds import Object, SpecV1, SpecV2, WebsiteV1, WebsiteV2, apply_patch, ask_review, post, review, site
 
 
 async def test_a_validator_gets_typed_objects_and_who_asks() -> None:
@@ -350,3 +350,41 @@ async def test_answer_to_a_review_builds_no_schema(monkeypatch: pytest.MonkeyPat
     answer = await post(app, app.paths[0], review(site()))
     assert answer.json()["response"]["status"]["code"] == 422
     assert not built.called
+
+
+async def test_a_validator_gets_objects_of_a_version_that_the_former_release_registered() -> None:
+    operator = Operator("sites")
+    seen: list[AdmissionReview[WebsiteV2]] = []
+
+    @operator.validate(WebsiteV2)
+    def check(review: AdmissionReview[WebsiteV2]) -> None:
+        seen.append(review)
+        raise Denied("are taken", field="spec.hosts")
+
+    @operator.convert(WebsiteV1, WebsiteV2)
+    def newer(old: WebsiteV1) -> WebsiteV2:
+        return WebsiteV2(SpecV2(hosts=[old.spec.host]), metadata=old.metadata)
+
+    @operator.convert(WebsiteV2, WebsiteV1)
+    def older(new: WebsiteV2) -> WebsiteV1:
+        return WebsiteV1(SpecV1(host=new.spec.hosts[0]), metadata=new.metadata)
+
+    path = "/validate/check.websites.hooks.example.com"
+    asked = review(site(host="b.example"), old=site(), operation="UPDATE")
+    answer = await post(operator.webhook_app(), path, asked)
+    (got,) = seen
+    assert got.old is not None
+    assert (got.object.spec.hosts, got.old.spec.hosts) == (["b.example"], ["a.example"])
+    assert (got.version, got.object.metadata.name) == ("v2", "a")
+    assert answer.json()["response"]["status"]["message"] == "spec.hosts: are taken"
+
+
+async def test_a_webhook_fails_for_a_version_that_it_cannot_read(caplog: pytest.LogCaptureFixture) -> None:
+    operator = Operator("sites")
+
+    @operator.mutate(WebsiteV2)
+    def fill(review: AdmissionReview[WebsiteV2]) -> None: ...
+
+    answer = await post(operator.webhook_app(), "/mutate/fill.websites.hooks.example.com", review(site()))
+    assert answer.status_code == 500
+    assert "was called for v1, not v2: another release registered it" in caplog.text
