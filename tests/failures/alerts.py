@@ -83,7 +83,7 @@ class Scrapes:
         require_success(promtool, "check", "rules", rules)
         test = {"interval": "1s", "input_series": series, "alert_rule_test": expected}
         tests = {"rule_files": [rules], "evaluation_interval": "10s", "tests": [test]}
-        command = [promtool / "promtool", "test", "rules", write_yaml(folder / "tests.yaml", tests)]
+        command = [str(promtool / "promtool"), "test", "rules", write_yaml(folder / "tests.yaml", tests)]
         called = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         firing = set(re.findall(r"alertname: (\w+)", called.stdout + called.stderr))
         assert called.returncode == 0 or firing, called.stdout + called.stderr

@@ -193,7 +193,9 @@ async def test_nested_objects_are_patched(levels: int, resource: Any) -> None:
         return obj
 
     (path,) = operator.webhook_app().paths
-    asked = review({**site(), "apiVersion": "hooks.example.com/v3", "spec": {"host": "a.example", "more": "?"}})
+    asked = review(
+        {**site(), "apiVersion": "hooks.example.com/v3", "spec": {"host": "a.example", "more": "?"}}
+    )
     body = json.dumps(asked).encode().replace(b'"?"', b'{"a":' * levels + b"1" + b"}" * levels)
     response = (await post(operator.webhook_app(), path, body)).json()["response"]
     wanted = apply_patch(asked["request"]["object"], response)
