@@ -66,6 +66,7 @@ async def expire_certificate(release: Installed) -> None:
 
 async def stop_server(release: Installed) -> None:
     release.plane.kill()
+    release.found_meanwhile = await release.examine()
     await asyncio.sleep(60)
     await release.plane.restart()
 

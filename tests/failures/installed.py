@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -22,7 +24,7 @@ from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.kubectl import KubectlError
 
 from .alerts import Scrapes
-from .pods import Pod, Service
+from .pods import ROOT, Pod, Service
 
 Object = dict[str, Any]
 NAME = "websites"
@@ -66,6 +68,7 @@ class Installed:
         namespace: The namespace of the user.
         pods: The pods.
         scrapes: What Prometheus scraped.
+        found_meanwhile: What ``examine`` returned during a failure that is over.
     """
 
     def __init__(
@@ -80,9 +83,12 @@ class Installed:
         self._folder = folder
         self._authority = trustme.CA()
         self._count = 0
+        self._target = ""
+        self.found_meanwhile = set[str]()
 
     async def install(self, operator: Operator, target: str, version: int = 1) -> None:
         """Install the chart of a release, or upgrade to it; the pods stay as they are."""
+        self._target = target
         chart = self._folder / f"chart-{version}"
         installation = Installation(
             target=target,
@@ -223,6 +229,19 @@ class Installed:
                 for condition in site.get("status", {}).get("conditions", ()):
                     signs.add(Sign(f"Condition Website {condition['type']}={condition['status']}", ""))
         return signs
+
+    async def examine(self) -> set[str]:
+        """Return the checks of ``aioinformer doctor`` that have a warning or a fault, by a pod's account."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "aioinformer", "doctor", self._target, "--leader-elect", "--timeout=10", "-o=json",
+            f"--kubeconfig={self.pods[0].folder / 'kubeconfig'}",
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "WEBSITES_DNS_URL": self.dns.url},
+            stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        output, _ = await process.communicate()
+        findings = json.loads(output)["findings"]
+        return {finding["check"] for finding in findings if finding["level"] in ("warning", "fault")}
 
     def drop_connections(self) -> None:
         """Close the API server's connections to the webhooks, as when it starts again."""

@@ -65,6 +65,7 @@ async def test_a_failure_is_visible(
     await release.until_created("home")
     await release.until_ready("home")
     before = set[Sign]() if failure.before else await release.snapshot()
+    usual = await release.examine()
     async with release.scrapes.running(release.pods):
         await failure.inject(release)
         signs = set[str]()
@@ -76,7 +77,8 @@ async def test_a_failure_is_visible(
         except TimeoutError:
             logs = "\n".join(pod.log[-3000:] for pod in release.pods)
             pytest.fail(f"{failure.name}: only {signs}\n{logs}")
+        findings = (release.found_meanwhile | await release.examine()) - usual
         await asyncio.sleep(12)  # the scrapes that go on in promtool
     firing = await asyncio.to_thread(release.scrapes.find_firing, promtool, tmp_path)
-    print(f"| {failure.name} | {sorted(signs)} | {sorted(firing)} |")  # noqa: T201
+    print(f"| {failure.name} | {sorted(signs)} | {sorted(firing)} | {sorted(findings)} of {sorted(usual)} |")  # noqa: T201
     assert firing == expected.alerts
