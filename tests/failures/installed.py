@@ -233,7 +233,7 @@ class Installed:
     async def examine(self) -> set[str]:
         """Return the checks of ``aioinformer doctor`` that have a warning or a fault, by a pod's account."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "aioinformer", "doctor", self._target, "--leader-elect", "--timeout=10", "-o=json",
+            sys.executable, "-m", "aioinformer", "doctor", self._target, "--leader-elect", "--timeout=10", "--output=json",
             f"--kubeconfig={self.pods[0].folder / 'kubeconfig'}",
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "WEBSITES_DNS_URL": self.dns.url},
