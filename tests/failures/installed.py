@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -57,6 +58,18 @@ class Sign(NamedTuple):
     version: str
 
 
+class Finding(NamedTuple):
+    """A warning or fault of ``aioinformer doctor``.
+
+    Attributes:
+        check: The check's name.
+        what: What is the matter, without the numbers, which change.
+    """
+
+    check: str
+    what: str
+
+
 class Installed:
     """A release of the operator with its pods, and a user's namespace.
 
@@ -84,7 +97,7 @@ class Installed:
         self._authority = trustme.CA()
         self._count = 0
         self._target = ""
-        self.found_meanwhile = set[str]()
+        self.found_meanwhile = set[Finding]()
 
     async def install(self, operator: Operator, target: str, version: int = 1) -> None:
         """Install the chart of a release, or upgrade to it; the pods stay as they are."""
@@ -230,10 +243,11 @@ class Installed:
                     signs.add(Sign(f"Condition Website {condition['type']}={condition['status']}", ""))
         return signs
 
-    async def examine(self) -> set[str]:
-        """Return the checks of ``aioinformer doctor`` that have a warning or a fault, by a pod's account."""
+    async def examine(self) -> set[Finding]:
+        """Return the warnings and faults of ``aioinformer doctor``, which runs with a pod's account."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "aioinformer", "doctor", self._target, "--leader-elect", "--timeout=10", "--output=json",
+            sys.executable, "-m", "aioinformer", "doctor", self._target, "--leader-elect",
+            "--timeout=10", "--output=json",
             f"--kubeconfig={self.pods[0].folder / 'kubeconfig'}",
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "WEBSITES_DNS_URL": self.dns.url},
@@ -241,7 +255,11 @@ class Installed:
         )  # fmt: skip
         output, _ = await process.communicate()
         findings = json.loads(output)["findings"]
-        return {finding["check"] for finding in findings if finding["level"] in ("warning", "fault")}
+        return {
+            Finding(finding["check"], re.sub(r"[\d.]+", "N", finding["what"]))
+            for finding in findings
+            if finding["level"] in ("warning", "fault")
+        }
 
     def drop_connections(self) -> None:
         """Close the API server's connections to the webhooks, as when it starts again."""
