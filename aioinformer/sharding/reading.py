@@ -54,8 +54,6 @@ class ShardedListWatch(ResourceListWatch):
         is_filtered_by_server: Whether the server has confirmed that it selects the slots; None before the first list.
     """
 
-    watch_list_semantics = False  # only lists confirm that the server selects the slots
-
     def __init__(
         self, collection: ResourceListWatch, share: Share, grouping: Grouping, shard_by: str
     ) -> None:
@@ -70,6 +68,11 @@ class ShardedListWatch(ResourceListWatch):
         self._store: Any = None
         self.placement = Placement(grouping, share.count)
         self.is_filtered_by_server: bool | None = None
+
+    @property
+    def watch_list_semantics(self) -> bool:
+        """Never: only lists confirm that the server selects the slots."""
+        return False
 
     def attach(self, store: Any) -> None:
         """Let objects that leave be looked up in their store: handlers get the last state."""
@@ -204,7 +207,7 @@ class ShardedListWatch(ResourceListWatch):
             if event.type not in (ADDED, MODIFIED, DELETED):
                 if event.type == BOOKMARK:
                     bookmark = _head_of(event.object)
-                    version = (bookmark and resource_version_of(bookmark)) or version
+                    version = version if bookmark is None else resource_version_of(bookmark) or version
                 kept.append(event)
                 continue
             obj = _head_of(event.object)

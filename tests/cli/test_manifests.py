@@ -120,7 +120,9 @@ async def test_several_namespaces_have_a_role_each() -> None:
     roles = [
         obj["metadata"]["namespace"] for obj in yaml.safe_load_all(ended.output) if obj["kind"] == "Role"
     ]
-    assert (ended.code, roles) == (0, ["a", "b"])
+    assert (ended.code, roles) == (0, ["a", "b", "websites"]), (
+        "its own has Events about its pod and its Lease"
+    )
 
 
 @pytest.mark.parametrize(

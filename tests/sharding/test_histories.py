@@ -69,12 +69,12 @@ def _cancel_nothing(patch: pytest.MonkeyPatch) -> None:
 def _keep_an_identity(patch: pytest.MonkeyPatch) -> None:
     def new_elector(self: Sharding) -> Any:
         elector = original(self)
-        identity = self.__dict__.setdefault("first_identity", self._identity)
-        self._identity = identity
+        self._identity = identity = identities.setdefault(self, self._identity)
         elector._lock._metadata["name"] = identity
         return elector
 
     original = Sharding._new_elector
+    identities: dict[Sharding, str] = {}
     patch.setattr(Sharding, "_new_elector", new_elector)
 
 
