@@ -392,6 +392,14 @@ class StageTimes:
     def __len__(self) -> int:
         return len(self._stages)
 
+    def summary(self) -> dict[str, Any]:
+        """Return what the debug page and ``aioinformer top`` say: the median and the 99th percentile of each stage."""
+        shares = self.percentiles(0.5, 0.99)
+        return {
+            "traces": len(self),
+            "seconds": {name: list(percentiles) for name, percentiles in shares.items()},
+        }
+
     def percentiles(self, *shares: float) -> dict[str, tuple[float, ...]]:
         """Return percentiles in seconds, by nearest rank, for each of STAGES and ``"total"``.
 

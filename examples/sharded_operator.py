@@ -15,12 +15,14 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from aioinformer import Client, KubeObject, Resource
-from aioinformer.operator import Context, Operator, Request
+from aioinformer.operator import Context, Operator, Request, Uses
 from aioinformer.sharding import Sharding
 from aioinformer.testing import APIServer
 
 OBJECTS = 40
-operator = Operator("sharded-example", events=False)
+operator = Operator(
+    "sharded-example", events=False, uses=[Uses("configmaps", verbs=("get", "list", "watch", "update"))]
+)
 
 
 @operator.controller("configmaps")

@@ -23,6 +23,7 @@ from .options import ContextOption, Kubeconfig, Verbose, find_target, log_more
 from .output import LogLines, convert_write_errors, replace_unencodable
 from .reporting import report_errors, usage, uvloop_factory
 from .run_command import run_command
+from .top_command import top_command
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -55,6 +56,7 @@ app.command("run")(run_command)
 app.command("manifests")(manifests_command)
 app.command("doctor")(doctor_command)
 app.command("migrate")(migrate_command)
+app.command("top")(top_command)
 
 
 @app.callback(invoke_without_command=True)

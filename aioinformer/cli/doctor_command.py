@@ -13,7 +13,7 @@ import typer
 from .._core.checks import require_namespace
 from ..errors import ConfigError
 from .options import ContextOption, Kubeconfig, Verbose, find_target
-from .output import Screen, convert_write_errors, write
+from .output import Screen, convert_write_errors, printable, write
 from .reporting import fail, report_errors, usage
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ def _print_table(report: Report) -> None:
 
     table = Table("check", "", "finding and what to do", box=None, pad_edge=False, header_style="dim")
     for finding in report.findings:
-        text = Text(finding.what)
+        text = Text(printable(finding.what))
         if finding.do:
-            text.append(f"\n→ {finding.do}", style="dim")
+            text.append(f"\n→ {printable(finding.do)}", style="dim")
         table.add_row(finding.check, Text(finding.level, style=COLORS[finding.level]), text)
     screen = Screen()
     screen.print(

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from .._core.forks import FORKED
+from ..errors import message_of
 from ..metrics import Sample, labelled
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
@@ -106,6 +107,27 @@ class InformerState:
             yield from labelled(reflector.samples(), informer=self.name)
         for handler in self.handlers:
             yield from labelled(handler.samples(), informer=self.name)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the debug page and ``aioinformer top`` say of it."""
+        reflectors = self.reflectors
+        return {
+            "name": self.name,
+            "synced": self.synced,
+            "objects": self.objects,
+            "phase": str(self.phase),
+            "polling": self.polling,
+            "queue_depth": self.queue_depth,
+            "idle_seconds": self.idle_seconds,
+            "events": sum(reflector.events for reflector in reflectors),
+            "lists": sum(reflector.lists for reflector in reflectors),
+            "watches": sum(reflector.watches for reflector in reflectors),
+            "rejected": self.rejected,
+            "undecodable": self.undecodable,
+            "undecodable_errors": self.undecodable_errors,
+            "last_error": None if self.last_error is None else message_of(self.last_error),
+            "handlers": self.handlers,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the snapshot as plain dicts and strings, for JSON; errors become their texts."""

@@ -294,7 +294,9 @@ async def test_kubectl_scales_selects_and_warns(with_kubectl: Cluster, kubernete
     for name in ("a", "b"):
         await cluster.create(SITES, SITE | {"metadata": {"name": name}, "spec": {"host": f"{name}.example"}})
     assert await run_kubectl(command, "scale", "st/a", "--replicas=4") == "site.models.example.com/a scaled\n"
-    selected = await run_kubectl(command, "get", "sites", "--field-selector=spec.replicas=4", "-o", "name")
+    selected = await run_kubectl(
+        command, "get", "sites.models.example.com", "--field-selector=spec.replicas=4", "-o", "name"
+    )
     assert selected == "site.models.example.com/a\n"
     assert "site.models.example.com/b" in await run_kubectl(command, "get", "all", "-o", "name")
     warned = await asyncio.create_subprocess_exec(

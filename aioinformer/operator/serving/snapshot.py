@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from ...errors import message_of
-from ...informer import InformerState
 from ...leaderelection import LeaderElector
 from ...tracing import StageTimes
 from ..controller import Controller
@@ -74,13 +73,13 @@ class Debug:
             "warnings": ready.warnings,
             "leader": self._leader(state.leading, state.election_error),
             "sharding": state.sharding,
-            "informers": [_informer(informer) for informer in state.informers],
+            "informers": [informer.summary() for informer in state.informers],
             "controllers": [
                 _controller(*pair) for pair in zip(manager.controllers, state.controllers, strict=True)
             ],
             "webhooks": state.webhooks,
             "failing": self._list_failing(contains.casefold(), limit),
-            "stages": self._stage_times(),
+            "stages": None if self._stages is None else self._stages.summary(),
         }
         plain: dict[str, Any] = _with_short_texts(msgspec.to_builtins(snapshot, enc_hook=str, str_keys=True))
         return plain
@@ -111,15 +110,6 @@ class Debug:
                     listed.append({"controller": controller.name, **msgspec.to_builtins(failure)})
         return {"total": total, "matching": matching, "keys": listed}
 
-    def _stage_times(self) -> dict[str, Any] | None:
-        if self._stages is None:
-            return None
-        shares = self._stages.percentiles(0.5, 0.99)
-        return {
-            "traces": len(self._stages),
-            "seconds": {name: list(percentiles) for name, percentiles in shares.items()},
-        }
-
 
 def shorten(text: str) -> str:
     """Return a text of at most LONGEST_TEXT characters, and how long it was."""
@@ -134,27 +124,6 @@ def _with_short_texts(value: Any) -> Any:
     if isinstance(value, list):
         return [*map(_with_short_texts, value)]
     return value
-
-
-def _informer(state: InformerState) -> dict[str, Any]:
-    reflectors = state.reflectors
-    return {
-        "name": state.name,
-        "synced": state.synced,
-        "objects": state.objects,
-        "phase": str(state.phase),
-        "polling": state.polling,
-        "queue_depth": state.queue_depth,
-        "idle_seconds": state.idle_seconds,
-        "events": sum(reflector.events for reflector in reflectors),
-        "lists": sum(reflector.lists for reflector in reflectors),
-        "watches": sum(reflector.watches for reflector in reflectors),
-        "rejected": state.rejected,
-        "undecodable": state.undecodable,
-        "undecodable_errors": state.undecodable_errors,
-        "last_error": None if state.last_error is None else message_of(state.last_error),
-        "handlers": state.handlers,
-    }
 
 
 def _controller(controller: Controller[Any], state: ControllerState) -> dict[str, Any]:

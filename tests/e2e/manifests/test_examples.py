@@ -19,7 +19,7 @@ from aioinformer.operator.definitions import compare
 from aioinformer.operator.manifests import Installation, manifests
 from aioinformer.testing import eventually
 from aioinformer.testing.rbac import refused_requests
-from examples import operator_declared, operator_webhooks, storage_operator
+from examples import operator_declared, operator_webhooks, sharded_operator, storage_operator
 from examples.storage_operator.model import Backend, Cave
 from tests.e2e.api import API
 from tests.e2e.clusters import KubernetesCluster
@@ -123,6 +123,18 @@ async def answer_reviews(world: World) -> None:
         await eventually(lambda: manager.state.leading, within=PATIENCE)
 
 
+async def write_down_rounds(world: World) -> None:
+    """A round is written down; one replica of it is enough here."""
+    key, configmaps = f"{world.namespace}/a", Resource(world.admin, "configmaps")
+    async with (
+        Client.from_kubeconfig(path=world.kubeconfig) as client,
+        leading_operator(sharded_operator.operator, client, world.installed),
+    ):
+        metadata = {"name": "a", "namespace": world.namespace}
+        await configmaps.create({"metadata": metadata, "data": {"round": "1", "seen": "none"}})
+        await _until(configmaps, key, "seen", "1")
+
+
 async def _until(configmaps: Resource[Any], key: str, field: str, value: str) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -138,6 +150,7 @@ EXAMPLES = {
     "storage_operator": Example(storage_operator.operator, keep_storage),
     "operator_declared": Example(operator_declared.operator, publish_websites),
     "operator_webhooks": Example(operator_webhooks.operator, answer_reviews),
+    "sharded_operator": Example(sharded_operator.operator, write_down_rounds),
 }
 
 

@@ -1,0 +1,235 @@
+"""The rows of ``aioinformer top``, from two snapshots of ``/debug.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from ...errors import AioInformerError
+from ..output import printable
+
+Snapshot = Mapping[str, Any]
+"""What ``/debug.json`` says; ``informers`` alone for informers without an operator."""
+
+CONTROLLER_COLUMNS = (
+    *("controller", "workers", "queued", "delayed", "running", "done/s"),
+    *("wait p99", "time p99", "failing", "longest"),
+)
+LONGEST_CELL = 100
+"""Characters of a cell; errors are longer."""
+TAIL = 0.99
+"""The share of durations that the columns p99 are about."""
+
+
+class Reading(NamedTuple):
+    """A snapshot.
+
+    Attributes:
+        at: Loop time when it was read.
+        data: The snapshot.
+    """
+
+    at: float
+    data: Snapshot
+
+
+class Table(NamedTuple):
+    """A table of the screen.
+
+    Attributes:
+        title: Its title.
+        columns: Its columns.
+        rows: Its rows, as texts.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def show(before: Reading | None, now: Reading) -> tuple[str, list[Table]]:
+    """Return what the screen says: a headline and all tables.
+
+    Args:
+        before: The reading before, for rates; None for the first.
+        now: The newest reading.
+
+    Raises:
+        AioInformerError: The snapshot lacks something.
+    """
+    seconds = 0.0 if before is None else now.at - before.at
+    old: Snapshot = {} if before is None else before.data
+    try:
+        return headline(now.data), [
+            informers(old, now.data, seconds),
+            handlers(old, now.data, seconds),
+            controllers(old, now.data, seconds),
+            failing(now.data),
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise AioInformerError(
+            f"the snapshot is of another version of aioinformer than this command: {error!r}"
+        ) from error
+
+
+def headline(data: Snapshot) -> str:
+    """Return the name, the server, and whether it is ready."""
+    parts = [str(data.get("name", "")), str(data.get("server", ""))]
+    if "uptime_seconds" in data:
+        parts.append(f"up {_seconds(data['uptime_seconds'])}")
+    if leader := data.get("leader"):
+        parts.append("leading" if leader["leading"] else f"standing by for {leader['leader'] or 'a leader'}")
+    parts.append("ready" if not data.get("ready") else f"not ready: {'; '.join(data['ready'])}")
+    if data.get("healthy"):
+        parts.append(f"not healthy: {'; '.join(data['healthy'])}")
+    if (stages := data.get("stages")) and (total := stages["seconds"].get("total")):
+        middle, tail = total
+        parts.append(f"event to handler p50 {_seconds(middle)}, p99 {_seconds(tail)}")
+    return "  ".join(filter(None, parts))
+
+
+def informers(old: Snapshot, new: Snapshot, seconds: float) -> Table:
+    """Return the informers: how many events they read, and what waits."""
+    before = _by_name(old, "informers")
+    return Table(
+        "Informers",
+        ("informer", "synced", "objects", "events/s", "queued", "idle", "phase", "last error"),
+        [
+            (
+                informer["name"],
+                "yes" if informer["synced"] else "no",
+                f"{informer['objects']:,}",
+                _rate(before.get(informer["name"]), informer, "events", seconds),
+                f"{informer['queue_depth']:,}",
+                _seconds(informer["idle_seconds"]),
+                "polling" if informer["polling"] else informer["phase"],
+                informer["last_error"] or "",
+            )
+            for informer in new["informers"]
+        ],
+    )
+
+
+def handlers(old: Snapshot, new: Snapshot, seconds: float) -> Table:
+    """Return the handlers, the one with the longest running call first."""
+    before = dict(_handlers(old))
+    known = sorted(_handlers(new), key=lambda item: -item[1]["handling_seconds"])
+    return Table(
+        "Handlers, the slowest first",
+        ("informer", "handler", "waiting", "calls/s", "failed", "at", "for"),
+        [
+            (
+                *key,
+                f"{handler['depth']:,}",
+                _rate(before.get(key), handler, "delivered", seconds),
+                f"{handler['failed']:,}",
+                handler["handling"] or "",
+                _seconds(handler["handling_seconds"]) if handler["handling"] else "",
+            )
+            for key, handler in known
+        ],
+    )
+
+
+def controllers(old: Snapshot, new: Snapshot, seconds: float) -> Table:
+    """Return the controllers: what waits, runs and fails."""
+    before = _by_name(old, "controllers")
+    return Table(
+        "Controllers",
+        CONTROLLER_COLUMNS,
+        [
+            (
+                controller["name"],
+                str(controller["workers"]),
+                f"{controller['queue']['depth']:,}",
+                f"{controller['queue']['delayed']:,}",
+                f"{controller['running_total']:,}",
+                _rate(before.get(controller["name"]), controller, "reconciles", seconds),
+                _tail(controller["durations"].get("queue_seconds", ())),
+                _tail(controller["durations"].get("reconcile_seconds", ())),
+                f"{controller['failing']:,}",
+                _longest(controller["running"]),
+            )
+            for controller in new.get("controllers", ())
+        ],
+    )
+
+
+def failing(new: Snapshot) -> Table:
+    """Return the keys that fail, the most often tried first."""
+    listed = new.get("failing") or {"keys": (), "total": 0}
+    keys = sorted(listed["keys"], key=lambda key: -key["tries"])
+    return Table(
+        f"Failing keys: {listed['total']:,}",
+        ("controller", "key", "tries", "last", "error"),
+        [
+            (key["controller"], key["key"], str(key["tries"]), _seconds(key["seconds"]), key["error"])
+            for key in keys
+        ],
+    )
+
+
+def _handlers(data: Snapshot) -> Iterable[tuple[tuple[str, str], Mapping[str, Any]]]:
+    for informer in data.get("informers", ()):
+        for handler in informer["handlers"]:
+            yield (informer["name"], handler["name"]), handler
+
+
+def _by_name(data: Snapshot, what: str) -> dict[str, Mapping[str, Any]]:
+    return {part["name"]: part for part in data.get(what, ())}
+
+
+def _rate(before: Mapping[str, Any] | None, now: Mapping[str, Any], count: str, seconds: float) -> str:
+    """Return how much a count has grown each second; nothing if it is not known, as after a restart."""
+    if before is None or seconds <= 0 or now[count] < before[count]:
+        return ""
+    return f"{(now[count] - before[count]) / seconds:,.1f}"
+
+
+def _tail(buckets: Sequence[Sequence[Any]]) -> str:
+    """Return the bound that TAIL of the durations are below, since the start."""
+    total = buckets[-1][1] if buckets else 0
+    for bound, count in buckets:
+        if total and count >= TAIL * total:
+            return f"≤ {_seconds(float(bound))}" if bound != "+Inf" else "over a minute"
+    return ""
+
+
+def _longest(running: Sequence[Mapping[str, Any]]) -> str:
+    if not running:
+        return ""
+    run = max(running, key=lambda run: run["seconds"])
+    return f"{run['key']} for {_seconds(run['seconds'])}{', stuck' if run['stuck'] else ''}"
+
+
+def _seconds(seconds: float | None) -> str:
+    """Return a duration for people."""
+    if seconds is None:
+        return "-"
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def text_of(tables: list[Table]) -> str:
+    """Return tables as plain text, without those that are empty."""
+    return "\n\n".join(
+        f"{table.title}\n{_aligned([table.columns, *table.rows])}" for table in tables if table.rows
+    )
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, map(shorten, column))) for column in zip_longest(*rows, fillvalue="")]
+    return "\n".join(
+        "  ".join(shorten(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def shorten(cell: str) -> str:
+    """Return a text for a cell: one line, without control characters, of at most LONGEST_CELL characters."""
+    line = printable(" ".join(cell.split()))
+    return line if len(line) <= LONGEST_CELL else f"{line[:LONGEST_CELL]}…"
