@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from aioinformer import ConfigError, __version__
 from aioinformer.cli.app import app
 from aioinformer.cli.init_command import init_command
 from aioinformer.cli.new_project import NewProject
+from aioinformer.client import health
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,12 @@ def test_the_project_names_the_command_that_writes_it(
     assert version == __version__
     (tmp_path / "b").mkdir()
     monkeypatch.chdir(tmp_path / "b")
-    assert app(command.split()[1:], standalone_mode=False) is None
+    logger = logging.getLogger(health.__name__)
+    level = logger.level
+    try:
+        assert app(command.split()[1:], standalone_mode=False) is None
+    finally:
+        logger.setLevel(level)  # the command has changed it
     assert texts_of(tmp_path / "b" / "caves") == texts_of(tmp_path / "a")
 
 

@@ -285,6 +285,7 @@ async def test_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 async def test_unready_server_is_logged_with_its_failed_checks(
     caplog: pytest.LogCaptureFixture, message: str, is_logged: str
 ) -> None:
+    caplog.set_level(logging.WARNING)
     health = ServerHealth(Server([ApiError(500, "InternalError", message)]))
     await asyncio.gather(*start_waiters(health, 5))
     assert caplog.messages == [f"https://server is not ready: {is_logged}"]
