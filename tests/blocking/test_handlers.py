@@ -169,8 +169,8 @@ def test_an_awaitable_result_is_an_error(server: Server, caplog: pytest.LogCaptu
         registration = factory.for_resource("v1", "configmaps").add_event_handler(
             on_add=lambda obj, is_in_initial_list: later()
         )
-        wait_until(lambda: registration.state.failed)
-        assert "must return its result, not an awaitable" in caplog.text
+        wait_until(lambda: "must return its result, not an awaitable" in caplog.text)
+        assert registration.state.failed
 
 
 class Data(msgspec.Struct):
