@@ -127,6 +127,7 @@ def test_errors_of_a_handler_are_logged_and_counted(server: Server, caplog: pyte
         with caplog.at_level(logging.ERROR):
             registration = maps.add_event_handler(on_add=fail)
             wait_until(lambda: registration.state.failed == len(errors))
+            wait_until(lambda: "SystemExit: 3 in its thread" in caplog.text)
         assert "no such bucket" in caplog.text
         assert "raise errors[int(obj.name)]" in caplog.text, "the traceback leads to the handler"
         assert "SystemExit: 3 in its thread, which ends neither the thread nor the process" in caplog.text
