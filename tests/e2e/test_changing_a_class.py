@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from aioinformer import AioInformerError, Client, Resource
+from aioinformer.errors import TooManyRequestsError
 from aioinformer.operator import Operator
 from aioinformer.testing import eventually
 from examples.changing_a_class import (
@@ -107,6 +108,8 @@ class Users:
         while True:
             try:
                 await self.write()
+            except TooManyRequestsError:  # the server opens the storage of a definition that has changed
+                pass
             except AioInformerError as error:
                 self.refused.append(str(error))
             await asyncio.sleep(0.1)
