@@ -164,7 +164,7 @@ async def test_a_class_changes_through_its_releases_and_nothing_is_lost(
                 assert {obj["apiVersion"] for obj in stored} == {f"{GROUP}/v2"}
                 await world.release(release_3_0.operator, "release_3_0")
             assert users.refused == []
-            assert len(users.sites) > 50  # 10 writes a second
+            assert len(users.sites) > 10, "they wrote meanwhile"
             await eventually(lambda: is_as_asked(client, users), within=30)
         assert {code for code, _ in world.deployment.ended} == {0}
 
