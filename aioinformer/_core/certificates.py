@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from datetime import UTC, datetime
 
-_PEM = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _SEQUENCE, _INTEGER, _VERSION = 0x30, 0x02, 0xA0
 _FORMATS = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
 """UTCTime and GeneralizedTime, as RFC 5280 restricts them."""
@@ -14,11 +13,12 @@ _FORMATS = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
 
 def expiry_of(pem: bytes) -> float | None:
     """Return when the first certificate of a PEM text expires, in seconds since 1970; None if it has none."""
-    match = _PEM.search(pem)
-    if match is None:
+    begin = pem.find(_BEGIN)
+    end = pem.find(_END, begin)
+    if begin < 0 or end < 0:
         return None
     try:
-        der = ssl.PEM_cert_to_DER_cert(match[0].decode("ascii"))
+        der = ssl.PEM_cert_to_DER_cert(pem[begin : end + len(_END)].decode("ascii"))
         certificate, _ = _read(der, _SEQUENCE)
         rest, _ = _read(certificate, _SEQUENCE)
         if rest[0] == _VERSION:

@@ -34,6 +34,10 @@ def test_a_damaged_text_is_read_or_has_no_date(begin: int, end: int, instead: by
     assert result is None or isinstance(result, float)
 
 
-@pytest.mark.parametrize("pem", [b"", b"no certificate", PEM[:100]], ids=["empty", "text", "cut"])
+@pytest.mark.parametrize(
+    "pem",
+    [b"", b"no certificate", PEM[:100], b"-----BEGIN CERTIFICATE-----" * 38_000],
+    ids=["empty", "text", "cut", "beginnings"],
+)
 def test_no_certificate_has_no_date(pem: bytes) -> None:
     assert expiry_of(pem) is None
