@@ -19,7 +19,7 @@ from .interruption import run_interruptible
 from .manifests_command import manifests_command
 from .messages import LIST_UNFINISHED, NO_REPORT
 from .migrate_command import migrate_command
-from .options import ContextOption, Kubeconfig, Verbose, find_target, log_more
+from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target, log_more
 from .output import LogLines, convert_write_errors, replace_unencodable
 from .reporting import report_errors, usage, uvloop_factory
 from .run_command import run_command
@@ -101,9 +101,7 @@ def watch(
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: ContextOption = None,
-    server: Annotated[
-        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
-    ] = None,
+    server: ServerOption = None,
     output: Annotated[
         Output, typer.Option("-o", "--output", help="The format of the events.")
     ] = Output.TABLE,

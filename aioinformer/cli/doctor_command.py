@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ import typer
 
 from .._core.checks import require_namespace
 from ..errors import ConfigError
-from .options import ContextOption, Kubeconfig, Verbose, find_target
+from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target, log_more
 from .output import Screen, convert_write_errors, printable, write
 from .reporting import fail, report_errors, usage
 
@@ -61,9 +60,7 @@ def doctor_command(
     ] = 15.0,
     kubeconfig: Kubeconfig = None,
     context: ContextOption = None,
-    server: Annotated[
-        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
-    ] = None,
+    server: ServerOption = None,
     output: Annotated[Form, typer.Option("-o", "--output", help="The report's format.")] = Form.TABLE,
     verbose: Verbose = False,
 ) -> None:
@@ -71,8 +68,7 @@ def doctor_command(
 
     Exit code: 0 if all is well, 1 for warnings, 2 for faults.
     """
-    if verbose:
-        logging.getLogger().setLevel(logging.DEBUG)
+    log_more(verbose)
     with usage():
         for name in namespace or ():
             require_namespace("-n", name)

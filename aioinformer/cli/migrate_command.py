@@ -10,7 +10,7 @@ from ..client import Client
 from ..errors import ConfigError
 from .interruption import run_interruptible
 from .messages import MIGRATION_UNFINISHED
-from .options import ContextOption, Kubeconfig, Verbose, find_target, log_more
+from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target, log_more
 from .output import convert_write_errors, write
 from .progress import Progress
 from .reporting import report_errors
@@ -51,9 +51,7 @@ def migrate_command(
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: ContextOption = None,
-    server: Annotated[
-        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
-    ] = None,
+    server: ServerOption = None,
     verbose: Verbose = False,
 ) -> None:
     """Store all objects of custom resources in their storage version, and clean storedVersions."""

@@ -18,6 +18,9 @@ Kubeconfig = Annotated[
 ContextOption = Annotated[
     str | None, typer.Option("--context", help="The kubeconfig's context. Default: the current one.")
 ]
+ServerOption = Annotated[
+    str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log debug messages.")]
 
 

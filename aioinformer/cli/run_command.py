@@ -15,7 +15,7 @@ from .._core.checks import require_namespace
 from .._core.tasks import finish
 from ..client import Client
 from .logs import set_up
-from .options import ContextOption, Kubeconfig, Verbose, find_target
+from .options import ContextOption, Kubeconfig, ServerOption, Verbose, find_target
 from .parent import OPTION as END_WITH_STDIN
 from .parent import end_with_stdin
 from .reporting import fail, report_errors, usage, uvloop_factory
@@ -142,9 +142,7 @@ def run_command(
     trace: Annotated[bool, typer.Option("--trace", help="Measure the latency by stage, for /debug.")] = False,
     kubeconfig: Kubeconfig = None,
     context: ContextOption = None,
-    server: Annotated[
-        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
-    ] = None,
+    server: ServerOption = None,
     install_crds: Annotated[
         bool,
         typer.Option(

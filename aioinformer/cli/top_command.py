@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from .options import ContextOption, Kubeconfig, find_target
+from .options import ContextOption, Kubeconfig, ServerOption, find_target
 from .output import convert_write_errors, printable, write
 from .reporting import report_errors
 
@@ -43,9 +43,7 @@ def top_command(
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: ContextOption = None,
-    server: Annotated[
-        str | None, typer.Option("--server", help="The server's URL; no kubeconfig is read.")
-    ] = None,
+    server: ServerOption = None,
 ) -> None:
     """Show what an operator, or informers started here, are doing: rates, backlogs, slow handlers, failing keys."""
     from .top.sources import informer_source, operator_source
