@@ -21,6 +21,25 @@ Reference = dict[str, str]
 FIELDS = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "fieldPath")
 
 
+def describe(obj: Any, key: str, type_: tuple[str, str]) -> Reference:
+    """Return the fields of an object's reference, unchecked.
+
+    Args:
+        obj: The object.
+        key: Its key.
+        type_: Its apiVersion and kind.
+    """
+    api_version, kind = type_
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "namespace": namespace_of(obj),
+        "name": key.rpartition("/")[2],
+        "uid": uid_of(obj),
+        "resourceVersion": resource_version_of(obj),
+    }
+
+
 def reference_of(obj: Any) -> Reference:
     """Return an object as a ``v1.ObjectReference``.
 
@@ -37,15 +56,7 @@ def reference_of(obj: Any) -> Reference:
             key = meta_namespace_key_func(obj)
         except KeyFuncError as error:
             raise ConfigError(f"an event needs an object: {error}") from error
-        api_version, kind = type_of(obj)
-        fields = {
-            "apiVersion": api_version,
-            "kind": kind,
-            "namespace": namespace_of(obj),
-            "name": key.rpartition("/")[2],
-            "uid": uid_of(obj),
-            "resourceVersion": resource_version_of(obj),
-        }
+        fields = describe(obj, key, type_of(obj))
     if not fields.get("kind") or not fields.get("name"):
         raise ConfigError(
             f"an event needs an object with a kind and a name, not {outline(obj)}{kind_hint(obj)}"

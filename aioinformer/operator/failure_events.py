@@ -14,9 +14,10 @@ from .._core.failure_log import FailureLog
 from .._core.timers import call_every
 from ..errors import AioInformerError, message_of
 from ..events import EventRecorder
+from ..events.references import describe
 from ..informer import SharedIndexInformer
 from ..listwatch.list_watch import ResourceListWatch
-from ..objects.keys import is_deleting, namespace_of, resource_version_of, type_of, uid_of
+from ..objects.keys import is_deleting, type_of
 from ..objects.protobuf import kind_of
 from .failures import Failure
 
@@ -120,17 +121,8 @@ class FailureEvents:
             self._log.log(error, line, self._name, key, message_of(error), level=logging.WARNING)
 
     def _reference(self, key: str, obj: Any) -> dict[str, str]:
-        api_version, kind = type_of(obj)
-        if not kind:
-            api_version, kind = self._type
-        return {
-            "apiVersion": api_version,
-            "kind": kind,
-            "namespace": namespace_of(obj),
-            "name": key.rpartition("/")[2],
-            "uid": uid_of(obj),
-            "resourceVersion": resource_version_of(obj),
-        }
+        known = type_of(obj)
+        return describe(obj, key, known if known[1] else self._type)
 
 
 def _type_of(informer: SharedIndexInformer[Any]) -> tuple[str, str]:
