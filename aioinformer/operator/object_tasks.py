@@ -30,6 +30,14 @@ RECOVERED_AFTER = 60.0
 """Seconds after which a task that failed, and runs again, has recovered: its next back-off is a short one."""
 
 
+def is_wanted(obj: Any, matches: Matches[Any] | None) -> bool:
+    """Return whether an object, or None, needs its task or timer.
+
+    It exists, is not marked for deletion, and matches.
+    """
+    return obj is not None and not is_deleting(obj) and (matches is None or bool(matches(obj)))
+
+
 class ObjectTasks(Controller[T], Generic[T]):
     """Runs a coroutine for each object of a collection that exists and matches.
 
@@ -95,9 +103,7 @@ class ObjectTasks(Controller[T], Generic[T]):
 
     def _wanted_uid(self, obj: Any) -> str | None:
         """Return the uid of an object that needs a task, else None."""
-        if obj is None or is_deleting(obj) or (self._matches is not None and not self._matches(obj)):
-            return None
-        return uid_of(obj)
+        return uid_of(obj) if is_wanted(obj, self._matches) else None
 
     def _withdraw_if_unwanted(self, key: str) -> None:
         """Cancel the task of an object that has changed, if the object needs it no more.

@@ -13,13 +13,13 @@ from .._core.cancellation import maybe_await
 from .._core.failure_log import FailureLog
 from ..errors import InvalidResultError, ReconcileError, shorten
 from ..events import EventRecorder
-from ..objects.keys import is_deleting, uid_of
+from ..objects.keys import uid_of
 from ..resources import CachedResource
 from ..workqueue import RateLimiter
 from .controller import Controller
 from .controller_options import TIMEOUT
 from .metadata import CREATION_TIMESTAMP, DELETION_TIMESTAMP, UID, read_metadata, require_fields
-from .object_tasks import Matches
+from .object_tasks import Matches, is_wanted
 from .predicates import Change, is_recreated
 from .requests import Reconcile, Request, Result
 
@@ -110,7 +110,7 @@ class ObjectTimers(Controller[T], Generic[T]):
 
     async def _call_if_due(self, request: Request[T]) -> Result | None:
         key, obj, every = request.key, request.object, self._every
-        if not self._is_wanted(obj):
+        if not is_wanted(obj, self._matches):
             self._due.pop(key, None)
             return None
         uid, created, now = uid_of(obj), created_at(obj), time()
@@ -132,14 +132,11 @@ class ObjectTimers(Controller[T], Generic[T]):
         self._due[key] = Due(uid, following)
         return Result(requeue_after=max(following - now, SHORTEST_WAIT))
 
-    def _is_wanted(self, obj: Any) -> bool:
-        return not (obj is None or is_deleting(obj) or (self._matches is not None and not self._matches(obj)))
-
     def _changes_need(self, change: Change[T]) -> bool:
         """Return whether a change makes an object need calls, or need none."""
         if change.old is None or change.new is None or is_recreated(change):
             return True
-        return self._is_wanted(change.old) != self._is_wanted(change.new)
+        return is_wanted(change.old, self._matches) != is_wanted(change.new, self._matches)
 
 
 def created_at(obj: Any) -> float:
