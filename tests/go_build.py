@@ -193,6 +193,23 @@ def build_before_tests(session: pytest.Session, ensure: Iterable[Callable[[], ob
     return None
 
 
+_failures = pytest.StashKey[dict[str, Exception]]()
+
+
+def build_for_fixture(session: pytest.Session, fixture: str, build: GoBuild) -> None:
+    """Build what a fixture returns, before the first test starts, if a test of the session has the fixture."""
+    wanted = any(fixture in getattr(item, "fixturenames", ()) for item in session.items)
+    if not wanted or session.config.option.collectonly:
+        return
+    if error := build_before_tests(session, [build.ensure]):
+        session.config.stash.setdefault(_failures, {})[build.name] = error
+
+
+def require_for_fixture(config: pytest.Config, build: GoBuild) -> Path:
+    """Return the folder of what ``build_for_fixture`` has built: see ``require_build``."""
+    return require_build(build.ensure, config.stash.get(_failures, {}).get(build.name))
+
+
 def require_build(ensure: Callable[[], Path], error: Exception | None) -> Path:
     """Return the folder of a build, for a fixture.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
-from tests.go_build import CACHE, GoBuild, Report, report_to_stderr
+from tests.go_build import CACHE, GoBuild
 
 HELM = GoBuild(
     "helm",
@@ -15,8 +14,3 @@ HELM = GoBuild(
     purpose="the tests lint, render and install charts",
     expectation="some two minutes on two cores the first time",
 )
-
-
-def ensure_helm(*, report: Report = report_to_stderr, abort: threading.Event | None = None) -> Path:
-    """Return the folder with helm: see ``GoBuild.ensure``."""
-    return HELM.ensure(report=report, abort=abort)

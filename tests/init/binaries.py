@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
-from tests.go_build import CACHE, GoBuild, Report, report_to_stderr
+from tests.go_build import CACHE, GoBuild
 
 ACTIONLINT = GoBuild(
     "actionlint",
@@ -15,8 +14,3 @@ ACTIONLINT = GoBuild(
     purpose="the tests check the workflows of new projects",
     expectation="some seconds",
 )
-
-
-def ensure_actionlint(*, report: Report = report_to_stderr, abort: threading.Event | None = None) -> Path:
-    """Return the folder with actionlint: see ``GoBuild.ensure``."""
-    return ACTIONLINT.ensure(report=report, abort=abort)

@@ -5,23 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.go_build import build_before_tests, require_build
-from tests.prometheus.promtool import ensure_promtool
-
-_unavailable = pytest.StashKey[Exception]()
+from tests.go_build import build_for_fixture, require_for_fixture
+from tests.prometheus.promtool import PROMTOOL
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build before the first test starts, so that no test's timeout includes the minutes of a cold build."""
-    wanted = any("promtool" in getattr(item, "fixturenames", ()) for item in session.items)
-    if not wanted or session.config.option.collectonly:
-        return
-    if error := build_before_tests(session, [ensure_promtool]):
-        session.config.stash[_unavailable] = error
+    build_for_fixture(session, "promtool", PROMTOOL)
 
 
 @pytest.fixture(scope="session")
 def promtool(request: pytest.FixtureRequest) -> Path:
     """Return the folder of promtool, or skip the test."""
-    return require_build(ensure_promtool, request.config.stash.get(_unavailable, None))
+    return require_for_fixture(request.config, PROMTOOL)

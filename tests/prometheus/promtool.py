@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.go_build import CACHE, GoBuild, Report, report_to_stderr
+from tests.go_build import CACHE, GoBuild
 
 PROMTOOL = GoBuild(
     "promtool",
@@ -19,11 +18,6 @@ PROMTOOL = GoBuild(
     purpose="the tests evaluate the alerts of operators",
     expectation="some five minutes on two cores the first time",
 )
-
-
-def ensure_promtool(*, report: Report = report_to_stderr, abort: threading.Event | None = None) -> Path:
-    """Return the folder with promtool: see ``GoBuild.ensure``."""
-    return PROMTOOL.ensure(report=report, abort=abort)
 
 
 def require_success(promtool: Path, *arguments: str) -> None:
