@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 
 class Platform:
@@ -28,20 +29,17 @@ class Platform:
         app.add_routes(
             [web.put(bucket, self._make), web.delete(bucket, self._remove), web.get(health, self._health)]
         )
-        self._runner = web.AppRunner(app)
+        self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        await self._server.start_server()
+        self.url = str(self._server.make_url("")).rstrip("/")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._runner.cleanup()
+        await self._server.close()
 
     async def _make(self, request: web.Request) -> web.Response:
         self.buckets.add(_key(request))
