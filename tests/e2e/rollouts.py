@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aioinformer.testing import eventually
 from tests.kubernetes.process import free_ports
 
 from ..operator.webhooks.certificates import Certificates
+from .pods import copy, is_ready
 from .processes import Running, started_program
-from .test_run_webhooks import is_ready
 
 LIFETIME = 300.0
 """Seconds that a pod may run."""
@@ -118,14 +117,3 @@ class Deployment:
             writer.transport.abort()
             return
         await asyncio.gather(copy(reader, target), copy(target_reader, writer))
-
-
-async def copy(reader: asyncio.StreamReader, writer: Any) -> None:
-    """Copy bytes until one of the sides closes."""
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
-    with contextlib.suppress(ConnectionError):
-        await writer.wait_closed()

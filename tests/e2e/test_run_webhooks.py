@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-import aiohttp
-
 from aioinformer.testing import APIServer, eventually
 from aioinformer.typed import crd
 from tests.kubernetes.process import free_ports
@@ -22,6 +20,7 @@ from . import api
 from .clusters import Cluster
 from .converting_pages import Old, operator
 from .definitions import define, undefine
+from .pods import copy, is_ready
 from .processes import Running, started_program
 
 ROOT = Path(__file__).parents[2]
@@ -47,15 +46,6 @@ def program(
     )  # fmt: skip
 
 
-async def is_ready(port: int) -> bool:
-    async with aiohttp.ClientSession() as session:
-        try:
-            async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
-                return answer.status == 200
-        except aiohttp.ClientConnectionError:
-            return False
-
-
 @asynccontextmanager
 async def service(hooks: int, probes: int) -> AsyncIterator[int]:
     """Forward connections to the webhooks while the pod is ready, as a Service does; yield the port."""
@@ -66,15 +56,6 @@ async def service(hooks: int, probes: int) -> AsyncIterator[int]:
             return
         target_reader, target = await asyncio.open_connection("127.0.0.1", hooks)
         await asyncio.gather(copy(reader, target), copy(target_reader, writer))
-
-    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
-            while data := await reader.read(65536):
-                writer.write(data)
-                await writer.drain()
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
 
     server = await asyncio.start_server(forward, "127.0.0.1", 0)
     try:

@@ -9,7 +9,6 @@ import signal
 import sys
 from pathlib import Path
 
-import aiohttp
 import pytest
 import trustme
 import yaml
@@ -17,6 +16,7 @@ import yaml
 from aioinformer import Client, Resource, SharedInformerFactory
 from aioinformer.cli.new_project import NewProject
 from aioinformer.testing import APIServer, eventually
+from tests.e2e.pods import is_ready
 from tests.kubernetes.process import free_ports
 
 from .projects import ROOT, program, run_to_end
@@ -53,16 +53,6 @@ def write_certificate(folder: Path) -> tuple[Path, Path]:
     issued.cert_chain_pems[0].write_to_path(certificate)
     issued.private_key_pem.write_to_path(key)
     return certificate, key
-
-
-async def is_ready(port: int) -> bool:
-    """Return whether /readyz says so."""
-    async with aiohttp.ClientSession() as session:
-        try:
-            async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
-                return answer.status == 200
-        except aiohttp.ClientConnectionError:
-            return False
 
 
 async def test_its_image_runs_it_without_packages_for_tests(tmp_path: Path) -> None:
