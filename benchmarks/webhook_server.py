@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from lightkube.models.core_v1 import Pod as ModelPod
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
 
 from aioinformer import KubeObject
 from aioinformer.metrics import render
@@ -72,28 +74,31 @@ class Dropping(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def observe() -> None:
-    """Set up OpenTelemetry as programs do, and have prometheus-client write the metrics twice a second."""
-    provider = TracerProvider(shutdown_on_exit=False)
+def observe(sampled: float) -> None:
+    """Set up OpenTelemetry as programs do, to record this share of the spans."""
+    provider = TracerProvider(ParentBasedTraceIdRatio(sampled), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(Dropping()))
     trace.set_tracer_provider(provider)
 
 
 async def scrape(app: WebhookApp) -> None:
+    """Have prometheus-client write the metrics twice a second."""
     while True:
         samples = [sample for counts in app.counts for sample in counts.samples()]
         await asyncio.to_thread(render, samples)
         await asyncio.sleep(0.5)
 
 
-async def serve(form: str, folder: Path, *, is_observed: bool) -> None:
+async def serve(form: str, folder: Path, *, sampled: float | None) -> None:
     app = declare(form).webhook_app()
-    if is_observed:
-        observe()
-    scraping = asyncio.create_task(scrape(app)) if is_observed else None
+    if sampled is not None:
+        observe(sampled)
+    scraping = asyncio.create_task(scrape(app)) if sampled is not None else None
     cert, key = folder / "tls.crt", folder / "tls.key"
     async with WebhookServer(app, port=0, cert=cert, key=key, host="127.0.0.1") as server:
         (path,) = app.paths
+        gc.collect()
+        gc.freeze()  # as `aioinformer run` does
         print(json.dumps({"url": f"https://127.0.0.1:{server.port}{path}"}), flush=True)
         await asyncio.to_thread(sys.stdin.read)
     if scraping is not None:
@@ -106,11 +111,13 @@ def main() -> None:
     parser.add_argument("--certs", type=Path, required=True)
     parser.add_argument("--loop", choices=["asyncio", "uvloop"], default="asyncio")
     parser.add_argument(
-        "--observed", action="store_true", help="with metrics that are scraped, and a span for each review"
+        "--sampled",
+        type=float,
+        help="with metrics that are scraped, and a span for this share of the reviews",
     )
     options = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop if options.loop == "uvloop" else None) as runner:
-        runner.run(serve(options.form, options.certs, is_observed=options.observed))
+        runner.run(serve(options.form, options.certs, sampled=options.sampled))
 
 
 if __name__ == "__main__":

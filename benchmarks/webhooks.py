@@ -34,7 +34,8 @@ OURS = {
     for suffix, loop in (("", "asyncio"), ("-uvloop", "uvloop"))
 }
 """Our servers: the form in which the function reads the pod, and the event loop."""
-OURS["webhook-kubeobject-observed"] = [*OURS["webhook-kubeobject"], "--observed"]
+for share in ("1", "0.1"):
+    OURS[f"webhook-kubeobject-observed-{share}"] = [*OURS["webhook-kubeobject"], f"--sampled={share}"]
 PEER = "webhook-controller-runtime"
 CONCURRENCY = (1, 50)
 REQUESTS = {"quick": 2_000, "bench": 20_000, "full": 20_000}

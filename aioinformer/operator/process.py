@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from .._core.callables import callable_name
+from .._core.garbage import freeze_garbage_collection
 from .._core.lost_lines import LOST_LINES
 from .._core.own_code import failure_text
 from .._core.signals import STOP_SIGNALS, run_until_signal
@@ -150,7 +151,8 @@ class _Process:
                         self._keep_registered(served, elector),
                         self._record_events(manager, webhooks, elector),
                     ):
-                        await manager.run()
+                        with freeze_garbage_collection():
+                            await manager.run()
                 finally:
                     if served:
                         await self._drain()
