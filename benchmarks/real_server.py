@@ -97,6 +97,9 @@ class RealServer:
     def expire(self) -> None:
         raise NotImplementedError("the real server cannot expire its history on command")
 
+    def counts(self) -> dict[str, int]:
+        raise NotImplementedError("the real server does not count its requests")
+
     async def _create(self, objects: int) -> None:
         async with self._session() as session:
             if not self._paths:

@@ -74,7 +74,7 @@ def make(name: str, options: Options) -> tuple[Peer, Tally]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=NAMES)
-    for text in ("server", "ca", "encoding", "initial", "handler", "form", "loop"):
+    for text in ("server", "ca", "encoding", "initial", "handler", "form", "loop", "failures"):
         parser.add_argument(f"--{text}", required=True)
     for number in ("objects", "handlers", "informers", "probe"):
         parser.add_argument(f"--{number}", type=int, required=True)

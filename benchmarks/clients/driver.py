@@ -46,6 +46,8 @@ async def drive(peer: Peer, tally: Tally) -> None:
                     await _sync(peer, tally)
                 case ["watch", events, kind]:
                     await _watch(peer, tally, int(events) * options.handlers, kind == "stamped")
+                case ["fail", count]:
+                    await _fail(peer, tally, int(count))
                 case ["reads", seconds]:
                     await _read(peer, tally, float(seconds))
                 case ["exit"]:
@@ -84,6 +86,16 @@ async def _watch(peer: Peer, tally: Tally, calls: int, stamped: bool) -> None:
     if stamped:
         measured["latency_us"] = percentiles(tally.latencies, unit=1e3)
     say("watched", cpu=cpu, ended=tally.ended, **measured)
+
+
+async def _fail(peer: Peer, tally: Tally, calls: int) -> None:
+    peer.is_failing = True
+    tally.expect(calls)
+    cpu = time.process_time()
+    say("watching")
+    await _while_healthy(peer, tally.done.wait())
+    settle()
+    say("watched", cpu=tally.cpu - cpu, ended=tally.ended)
 
 
 async def _read(peer: Peer, tally: Tally, seconds: float) -> None:

@@ -30,6 +30,7 @@ class Options:
     form: str
     loop: str
     probe: bool
+    failures: str
 
 
 class Reads(NamedTuple):
@@ -68,6 +69,8 @@ class Peer:
         self.handlers = handlers
         self.tasks: set[asyncio.Task[None]] = set()
         """Background tasks that run until the end. If one fails, the driver fails with its error."""
+        self.is_failing = False
+        """Whether every reconcile must fail."""
 
     async def open(self) -> None:
         """Set up, and ask for ``/version``."""

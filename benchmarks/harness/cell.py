@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from .failing import run_failing_phase
 from .matrix import Client, Phase, Scenario
 from .processes import (
     GOODBYE,
@@ -33,7 +34,7 @@ class Measured(msgspec.Struct):
     """A cell of the matrix in one round.
 
     Attributes:
-        values: Figures by name. ``sync.cpu_us`` and memory are per object, ``PHASE.cpu_us`` per event.
+        values: Figures by name. ``sync.cpu_us`` and memory are per object, ``PHASE.cpu_us`` per event or failure.
             ``start.s`` is the time from the process's start until all objects were handled.
         detail: Why figures are missing.
     """
@@ -79,6 +80,7 @@ def command_of(client: Client, scenario: Scenario, server: Server, binaries: dic
         "form": form,
         "loop": client.loop,
         "probe": int(scenario.probe),
+        "failures": scenario.failures,
     }
     return begin + [str(word) for name, value in arguments.items() for word in (f"--{name}", value)]
 
@@ -120,7 +122,10 @@ def drive(
             values["sync.peak_ratio"] = (peak - before) / (settled - before)
         _record_lag(values, "sync", synced)
         for phase in scenario.phases:
-            _run_phase(server, process, scenario, phase, measured)
+            if phase.failures:
+                values |= run_failing_phase(server, process, scenario, phase)
+            else:
+                _run_phase(server, process, scenario, phase, measured)
 
 
 def _run_phase(

@@ -42,6 +42,8 @@ class Phase(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         stamped: Whether latency is measured.
         relist: Whether the watches end with 410 Gone first.
         reads: Whether the client reads its cache meanwhile.
+        failures: How many reconciles fail until the phase ends, in an operator whose reconciles all fail from then on;
+            0 for none. ``events`` may be 0 in such a phase.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Phase(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     stamped: bool = False
     relist: bool = False
     reads: bool = False
+    failures: int = 0
 
 
 class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -63,6 +66,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         objects: The initial number of pods.
         slow_objects: The same for slow clients; 0 leaves them out.
         slow_events: The maximum number of changes in a phase, for slow clients.
+        failures: What an operator does when a reconcile fails, in phases of failures: it logs it as its users' do, and
+            with ``events`` also records an Event.
         one_core: Whether the client has one core and the server the other; otherwise the client may use both.
         rounds: The maximum number of rounds; 0 for the run's number.
         group: Adjacent scenarios of one group also run in turn.
@@ -81,6 +86,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     informers: int = 1
     probe: bool = False
     tls: bool = False
+    failures: Literal["none", "logged", "events"] = "none"
     one_core: bool = True
     rounds: int = 0
     group: str = ""

@@ -73,6 +73,7 @@ class Server(Protocol):
     def configure(self, objects: int) -> None: ...
     def expire(self) -> None: ...
     def flow(self, events: int, rate: float, watchers: int) -> dict[str, Any]: ...
+    def counts(self) -> dict[str, int]: ...
 
 
 class ReplayServer:
@@ -117,8 +118,8 @@ class ReplayServer:
         """Send changes, and wait until they are sent."""
         return self._ask("flow", events=events, rate=rate, watchers=watchers)
 
-    def counts(self) -> dict[str, Any]:
-        """Return the numbers of lists and watches since ``configure``."""
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of lists, watches, and requests that wrote Events since ``configure``."""
         return self._ask("counts")
 
     def _ask(self, path: str, **query: float) -> dict[str, Any]:
@@ -217,6 +218,11 @@ class ClientProcess:
     def peak(self) -> int:
         """The maximum of resident bytes since the last ``forget_peak``."""
         return _kilobytes(Path(f"/proc/{self._process.pid}/status").read_text(), "VmHWM") * 1024
+
+    @property
+    def logged(self) -> int:
+        """Bytes that it has written to standard error."""
+        return os.fstat(self._errors.fileno()).st_size
 
     def forget_peak(self) -> None:
         Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")

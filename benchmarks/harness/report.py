@@ -79,6 +79,9 @@ def scenario_table(scenario: Scenario, matrix: Matrix, cells: list[Cell]) -> str
     for phase in scenario.phases:
         if phase.name.startswith("_"):
             continue
+        if phase.failures:
+            columns += _failing(phase.name)
+            continue
         heading = "CPU µs/pod" if phase.relist else _of_phase(phase.name, "CPU µs/event", scenario)
         columns.append((f"{phase.name}.cpu_us", heading, 1, 1))
         if not phase.rate and not phase.relist:
@@ -107,6 +110,17 @@ def scenario_table(scenario: Scenario, matrix: Matrix, cells: list[Cell]) -> str
 def _lag(phase: str, what: str) -> list[Column]:
     return [
         (f"{phase}.lag_{figure}", f"{what} {figure} ms", 1, 2) for figure in ("p50", "p99", "p999", "max")
+    ]
+
+
+def _failing(phase: str) -> list[Column]:
+    return [
+        (f"{phase}.cpu_us", f"{phase}: CPU µs/failure", 1, 1),
+        (f"{phase}.wall_s", "seconds", 1, 1),
+        (f"{phase}.bytes", "KiB/pod more", 1 / 1024, 2),
+        (f"{phase}.log_bytes", "log bytes/failure", 1, 2),
+        (f"{phase}.events_created", "Events created", 1, 0),
+        (f"{phase}.events_patched", "updated", 1, 0),
     ]
 
 

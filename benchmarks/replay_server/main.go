@@ -28,6 +28,8 @@ type server struct {
 	lists, watches atomic.Int64
 	flowing        sync.Mutex // held by whoever writes to the watchers
 
+	eventsCreated, eventsPatched atomic.Int64
+
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
 }
@@ -46,6 +48,9 @@ func (s *server) removeWatcher(w *watcher) {
 
 // ServeHTTP is what the clients see.
 func (s *server) ServeHTTP(response http.ResponseWriter, request *http.Request) {
+	if s.writeEvent(response, request) {
+		return
+	}
 	path := strings.TrimSuffix(request.URL.Path, "/")
 	namespace, ofNamespace := strings.CutPrefix(path, "/api/v1/namespaces/")
 	namespace, ofNamespace = strings.CutSuffix(namespace, "/pods")
@@ -79,8 +84,9 @@ func (s *server) control() http.Handler {
 			w.close()
 		}
 		s.collection.reset(int(number(request, "objects")))
-		s.lists.Store(0)
-		s.watches.Store(0)
+		for _, count := range []*atomic.Int64{&s.lists, &s.watches, &s.eventsCreated, &s.eventsPatched} {
+			count.Store(0)
+		}
 		writeJSON(response, struct{}{})
 	})
 	mux.HandleFunc("/flow", func(response http.ResponseWriter, request *http.Request) {
@@ -98,7 +104,10 @@ func (s *server) control() http.Handler {
 		writeJSON(response, struct{}{})
 	})
 	mux.HandleFunc("/counts", func(response http.ResponseWriter, request *http.Request) {
-		writeJSON(response, map[string]int64{"lists": s.lists.Load(), "watches": s.watches.Load()})
+		writeJSON(response, map[string]int64{
+			"lists": s.lists.Load(), "watches": s.watches.Load(),
+			"events_created": s.eventsCreated.Load(), "events_patched": s.eventsPatched.Load(),
+		})
 	})
 	return mux
 }

@@ -1,9 +1,10 @@
 // Command operator is controller-runtime as a client of the benchmarks: its one controller reconciles pods, which is to
-// read the object from the cache and do nothing else. See ../../CONTRACT.md, "Operators".
+// read the object from the cache and do nothing else, or to fail after that. See ../../CONTRACT.md, "Operators".
 package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/go-logr/logr"
@@ -12,8 +13,10 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -38,7 +41,8 @@ func (s subject) WaitSynced() {
 
 func (s subject) Reads() map[string]func() { return nil }
 
-func reconciler(cache client.Reader, read func(*corev1.Pod)) reconcile.Func {
+// reconciler fails if a phase says so. recorder is nil if failures have no Events.
+func reconciler(cache client.Reader, read func(*corev1.Pod), recorder events.EventRecorder) reconcile.Func {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		entered := contract.Entered()
 		var pod corev1.Pod
@@ -47,6 +51,13 @@ func reconciler(cache client.Reader, read func(*corev1.Pod)) reconcile.Func {
 		}
 		read(&pod)
 		contract.Told(entered, pod.Annotations)
+		if contract.Failing() {
+			err := fmt.Errorf("no quota for %s", pod.Name)
+			if recorder != nil {
+				recorder.Eventf(&pod, nil, corev1.EventTypeWarning, "ReconcileFailed", "Reconcile", "%v", err)
+			}
+			return reconcile.Result{}, err
+		}
 		return reconcile.Result{}, nil
 	}
 }
@@ -63,7 +74,11 @@ func newManager(given contract.Arguments) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctrl.SetLogger(logr.Discard())
+	if given.Failures == "none" {
+		ctrl.SetLogger(logr.Discard())
+	} else {
+		ctrl.SetLogger(zap.New()) // to standard error
+	}
 	config := given.Config()
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:         scheme.Scheme,
@@ -80,9 +95,13 @@ func newManager(given contract.Arguments) (ctrl.Manager, error) {
 	if _, err := asking.ServerVersion(); err != nil {
 		return nil, err
 	}
+	var recorder events.EventRecorder
+	if given.Failures == "events" {
+		recorder = manager.GetEventRecorder("pods")
+	}
 	err = ctrl.NewControllerManagedBy(manager).
 		For(&corev1.Pod{}).
-		Complete(reconciler(manager.GetClient(), read))
+		Complete(reconciler(manager.GetClient(), read, recorder))
 	return manager, err
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Arguments are those that concern a client in Go.
 type Arguments struct {
-	Server, CA, Encoding, Initial, Handler string
+	Server, CA, Encoding, Initial, Handler, Failures string
 
 	Objects, Handlers, Informers int
 }
@@ -27,6 +27,7 @@ func Parse() Arguments {
 	flag.StringVar(&given.Encoding, "encoding", "json", "json or protobuf")
 	flag.StringVar(&given.Initial, "initial", "list", "list or watchlist")
 	flag.StringVar(&given.Handler, "handler", "metadata", "metadata, field or whole")
+	flag.StringVar(&given.Failures, "failures", "none", "none, logged or events")
 	flag.IntVar(&given.Objects, "objects", 0, "pods in the beginning")
 	flag.IntVar(&given.Handlers, "handlers", 1, "handlers of each informer")
 	flag.IntVar(&given.Informers, "informers", 1, "1: all namespaces")

@@ -34,6 +34,12 @@ type phase struct {
 
 var current atomic.Pointer[phase]
 
+// failing is whether every reconcile fails, from the first phase of failures on.
+var failing atomic.Bool
+
+// Failing reports whether a reconcile must fail.
+func Failing() bool { return failing.Load() }
+
 func begin(expected int, stamped bool) *phase {
 	next := &phase{expected: int64(expected), stamped: stamped, over: make(chan struct{})}
 	if stamped {
@@ -117,6 +123,13 @@ func Serve(version string, given Arguments, subject Subject) {
 				said.Latency = Percentiles(watching.latencies)
 			}
 			say(said)
+		case "fail":
+			failing.Store(true)
+			counting := begin(number(words[1])*given.Handlers, false)
+			say(answer{Phase: "watching"})
+			<-counting.over
+			Settle()
+			say(answer{Phase: "watched", CPU: counting.cpu - cpu, Ended: counting.ended})
 		case "reads":
 			begin(0, false)
 			say(answer{Phase: "watching"})
