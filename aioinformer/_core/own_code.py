@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from functools import lru_cache
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = (PACKAGE, os.path.dirname(os.__file__))
@@ -25,6 +26,7 @@ def shown_path(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
+@lru_cache(maxsize=1024)  # a failure asks for each frame of its traceback
 def is_own(path: str) -> bool:
     """Return whether a file is the user's code: not in this package, an installed one, or Python's own."""
     if path.startswith("<") or "site-packages" in path or "dist-packages" in path:

@@ -29,7 +29,8 @@ class Failure(NamedTuple):
     Attributes:
         type: The error's type.
         text: The error's message.
-        where: The line that raised it.
+        file: The user's file that raised it; ``""`` if it was raised elsewhere.
+        line: The line in that file.
         at: Loop time of the failure.
         since: Loop time of the first failure in a row.
         note: The message in Events and conditions: the text of one of the last failures of this type.
@@ -39,12 +40,18 @@ class Failure(NamedTuple):
 
     type: type[BaseException]
     text: str
-    where: str
+    file: str
+    line: int
     at: float
     since: float
     note: str
     noted: float
     without_object: int = 0
+
+    @property
+    def where(self) -> str:
+        """The file and line that raised it; ``""`` if it was raised elsewhere."""
+        return f"{shown_path(self.file)}:{self.line}" if self.file else ""
 
     @property
     def reason(self) -> str:
@@ -76,5 +83,5 @@ def after_failure(before: Failure | None, error: BaseException, now: float, *, i
         if is_retried and now - before.noted < NOTE_KEPT:
             note, noted = before.note, before.noted
     frame = own_frame(error)
-    where = "" if frame is None else f"{shown_path(frame.filename)}:{frame.lineno}"
-    return Failure(type(error), text, where, now, since, note, noted, tries + 1 if is_gone else 0)
+    file, line = ("", 0) if frame is None else (frame.filename, frame.lineno or 0)
+    return Failure(type(error), text, file, line, now, since, note, noted, tries + 1 if is_gone else 0)

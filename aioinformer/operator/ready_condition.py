@@ -186,7 +186,8 @@ class ReadyCondition:
         self, key: str, obj: Any, began: Began, failure: Failure | None, result: Result | None
     ) -> list[Object] | None:
         """Return the conditions that an object should get; None to leave those that it has."""
-        ready = _find(obj, READY)
+        conditions = conditions_of(obj)
+        ready = next((condition for condition in conditions if condition.get("type") == READY), None)
         if failure is None and ready is not None and not _is_ours(ready):
             return None  # the reconciler's
         if failure is None and ready is None and began.is_ours:
@@ -197,7 +198,6 @@ class ReadyCondition:
             )
             return None  # a write would be removed again, for ever
         metadata = {} if began.generation is None else {"generation": began.generation}
-        conditions = conditions_of(obj)
         foreign = [
             condition
             for condition in conditions
