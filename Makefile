@@ -94,7 +94,7 @@ bench: $(BENCH_STAMP) ## Measure all goals of benchmarks/goals.toml in 40 minute
 bench-full: $(BENCH_STAMP) ## Measure all of benchmarks/matrix.toml in some hours; resumes where it ended.
 	$(BENCH_BIN)/python -m benchmarks.harness full --resume $(BENCH_ARGS)
 
-bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in an hour; writes docs/benchmarks-operators.md.
+bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in over an hour; writes docs/benchmarks-operators.md.
 	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
 
 bench-web: $(BENCH_STAMP) ## Measure a FastAPI service while informers read in its process, in 20 minutes; writes docs/web.md.

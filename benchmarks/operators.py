@@ -49,6 +49,8 @@ PLOTS = (
         "s",
     ),
     Plot("memory-1000", "Memory of the operator with 1,000 objects", "start-1000", "sync.resident_mb", "MiB"),
+    Plot("failing", "CPU per failing reconcile", "failing", "first.cpu_us", "µs"),
+    Plot("failing-events", "CPU per failing reconcile, with Events", "failing-events", "first.cpu_us", "µs"),
     Plot("webhook-cpu", "Webhook: CPU per review, 50 at the same time", "webhook-50", "cpu_us", "µs"),
     Plot("webhook-p50", "Webhook: latency p50, one at a time", "webhook-1", "p50", "µs"),
     Plot("webhook-p99", "Webhook: latency p99, 50 at the same time", "webhook-50", "p99", "µs"),

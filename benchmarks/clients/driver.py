@@ -90,6 +90,7 @@ async def _watch(peer: Peer, tally: Tally, calls: int, stamped: bool) -> None:
 
 async def _fail(peer: Peer, tally: Tally, calls: int) -> None:
     peer.is_failing = True
+    settle()
     tally.expect(calls)
     cpu = time.process_time()
     say("watching")

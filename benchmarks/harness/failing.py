@@ -19,10 +19,10 @@ def run_failing_phase(
         CPU and log bytes per failure, seconds, the Events that were created and updated, and by how many bytes per
         object the process has grown.
     """
-    resident, logged, counts = process.resident, process.logged, server.counts()
-    began = time.monotonic_ns()
     process.send(f"fail {phase.failures}")
     process.answer("watching")
+    resident, logged, counts = process.resident, process.logged, server.counts()
+    began = time.monotonic_ns()
     if phase.events:
         server.flow(phase.events, phase.rate, scenario.informers)
     ended = process.answer("watched")

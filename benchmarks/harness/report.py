@@ -74,6 +74,8 @@ def scenario_table(scenario: Scenario, matrix: Matrix, cells: list[Cell]) -> str
     columns = [] if any(phase.relist for phase in scenario.phases) else list(_SYNC)
     if not scenario.phases:
         columns = list(_START)
+    if scenario.failures != "none":
+        columns = []
     if scenario.probe:
         columns += _lag("sync", "lag in the sync")
     for phase in scenario.phases:

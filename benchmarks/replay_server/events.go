@@ -11,7 +11,8 @@ const eventsPrefix = "/apis/events.k8s.io/v1/namespaces/"
 // writeEvent answers requests that create an Event or count its repetitions, and counts them. It keeps none of them.
 // It reports whether the request was one.
 func (s *server) writeEvent(response http.ResponseWriter, request *http.Request) bool {
-	if !strings.HasPrefix(request.URL.Path, eventsPrefix) {
+	path, isEvent := strings.CutPrefix(request.URL.Path, eventsPrefix)
+	if !isEvent {
 		return false
 	}
 	sent, err := io.ReadAll(request.Body)
@@ -27,9 +28,10 @@ func (s *server) writeEvent(response http.ResponseWriter, request *http.Request)
 		_, _ = response.Write(sent)
 	case http.MethodPatch:
 		s.eventsPatched.Add(1)
-		name := request.URL.Path[strings.LastIndexByte(request.URL.Path, '/')+1:]
+		namespace, name, _ := strings.Cut(path, "/events/")
 		writeJSON(response, map[string]any{
-			"kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": map[string]string{"name": name},
+			"kind": "Event", "apiVersion": "events.k8s.io/v1",
+			"metadata": map[string]string{"namespace": namespace, "name": name},
 		})
 	default:
 		response.WriteHeader(http.StatusMethodNotAllowed)

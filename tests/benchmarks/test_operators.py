@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -102,6 +103,41 @@ def test_go_operators_do_the_same_job(server: ReplayServer, name: str, encoding:
     measured = run(server, client, tls=True, binaries={name: binary})
     assert_complete(measured)
     assert measured.version.startswith(name)
+
+
+def assert_fails_on_every_object(measured: Measured, *, has_events: bool) -> None:
+    assert measured.status == "ok", measured.detail
+    for phase in ("first", "later"):
+        assert measured.values[f"{phase}.cpu_us"] > 0
+        assert measured.values[f"{phase}.wall_s"] > 0
+    assert measured.values["first.log_bytes"] > 0
+    created = sum(measured.values[f"{phase}.events_created"] for phase in ("first", "later"))
+    assert 0 < created <= 30 if has_events else created == 0
+
+
+@pytest.mark.parametrize("failures", ["logged", "events"])
+def test_our_operator_fails_on_every_object(
+    server: ReplayServer, failures: Literal["logged", "events"]
+) -> None:
+    client = Client("ours", "operator-aioinformer")
+    measured = run_cell(server, client, failing_scenario(failures), 0, {})
+    assert_fails_on_every_object(measured, has_events=failures == "events")
+
+
+@pytest.mark.timeout(600)  # for a cold build
+@pytest.mark.parametrize("failures", ["logged", "events"])
+def test_controller_runtime_fails_on_every_object(
+    server: ReplayServer, failures: Literal["logged", "events"]
+) -> None:
+    binary = require_build(lambda: BUILDERS["controller-runtime"].ensure() / "controller-runtime", None)
+    client = Client("peer", "controller-runtime", program=True, encoding="protobuf")
+    measured = run_cell(server, client, failing_scenario(failures), 0, {"controller-runtime": binary})
+    assert_fails_on_every_object(measured, has_events=failures == "events")
+
+
+def failing_scenario(failures: Literal["logged", "events"]) -> Scenario:
+    phases = [Phase("first", events=30, failures=180), Phase("later", events=0, failures=60)]
+    return Scenario("failing", "", ["quick"], [], objects=30, failures=failures, phases=phases)
 
 
 def test_every_goal_names_a_measured_cell(matrix: Matrix) -> None:

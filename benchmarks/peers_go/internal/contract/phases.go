@@ -125,6 +125,8 @@ func Serve(version string, given Arguments, subject Subject) {
 			say(said)
 		case "fail":
 			failing.Store(true)
+			Settle()
+			cpu = CPU()
 			counting := begin(number(words[1])*given.Handlers, false)
 			say(answer{Phase: "watching"})
 			<-counting.over
