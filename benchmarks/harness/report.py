@@ -82,7 +82,7 @@ def scenario_table(scenario: Scenario, matrix: Matrix, cells: list[Cell]) -> str
         if phase.name.startswith("_"):
             continue
         if phase.failures:
-            columns += _failing(phase.name)
+            columns += _failing(phase.name, has_events=scenario.failures == "events")
             continue
         heading = "CPU µs/pod" if phase.relist else _of_phase(phase.name, "CPU µs/event", scenario)
         columns.append((f"{phase.name}.cpu_us", heading, 1, 1))
@@ -115,15 +115,19 @@ def _lag(phase: str, what: str) -> list[Column]:
     ]
 
 
-def _failing(phase: str) -> list[Column]:
-    return [
+def _failing(phase: str, *, has_events: bool) -> list[Column]:
+    columns: list[Column] = [
         (f"{phase}.cpu_us", f"{phase}: CPU µs/failure", 1, 1),
         (f"{phase}.wall_s", "seconds", 1, 1),
         (f"{phase}.bytes", "KiB/pod more", 1 / 1024, 2),
         (f"{phase}.log_bytes", "log bytes/failure", 1, 2),
-        (f"{phase}.events_created", "Events created", 1, 0),
-        (f"{phase}.events_patched", "updated", 1, 0),
     ]
+    if has_events:
+        columns += [
+            (f"{phase}.events_created", "Events created", 1, 0),
+            (f"{phase}.events_patched", "updated", 1, 0),
+        ]
+    return columns
 
 
 def _of_phase(name: str, heading: str, scenario: Scenario) -> str:

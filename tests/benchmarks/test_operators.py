@@ -204,7 +204,12 @@ def test_report_names_missing_results(tmp_path: Path, matrix: Matrix) -> None:
         )
     )
     results.add(Measured("operator", "kube-rs", 0, "missing", detail="no cargo on PATH"))
+    for name in ("failing", "failing-events"):
+        figures = {"first.cpu_us": 20.0, "first.log_bytes": 0.05, "first.events_created": 7.0}
+        results.add(Measured(name, "aioinformer", 0, "ok", figures))
     report = operators.text(results, matrix, [], tmp_path / "pictures", "pictures/")
     assert "- kube-rs: missing, no cargo on PATH" in report
     assert "| 0.500 \N{MULTIPLICATION SIGN} |" in report
+    assert "| aioinformer | 10,000 | 20.0 | 0.05 |\n" in report
+    assert "| aioinformer | 10,000 | 20.0 | 0.05 | 7 |\n" in report
     assert (tmp_path / "pictures" / "cpu.svg").exists()
