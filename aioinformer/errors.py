@@ -710,12 +710,17 @@ class VersionTimeout(SyncTimeout):
 
 
 def message_of(error: BaseException) -> str:
-    """Return an error's message for logs, after the type's name unless it is an error of this package. Never raises."""
+    """Return an error's message for logs, after the type's name unless it is an error of this package. Never raises.
+
+    An exception group's has those of its first three errors.
+    """
     name = type(error).__name__
     try:
         text = str(error)
         if not text:
             return repr(error)
+        if isinstance(error, BaseExceptionGroup):
+            text += ": " + "; ".join(map(message_of, error.exceptions[:3]))
     except Exception:
         return name
     return text if isinstance(error, AioInformerError) else f"{name}: {text}"

@@ -195,6 +195,10 @@ def test_message_of_names_the_type_of_foreign_errors() -> None:
     assert message_of(KeyError("data")) == "KeyError: 'data'"
     assert message_of(ValueError()) == "ValueError()"
     assert message_of(MuteError()) == "MuteError"
+    group = ExceptionGroup("both", [ValueError("why"), ExceptionGroup("inner", [ConfigError("how")])])
+    assert message_of(group) == (
+        "ExceptionGroup: both (2 sub-exceptions): ValueError: why; ExceptionGroup: inner (1 sub-exception): how"
+    )
 
 
 class TestRejections:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from inspect import isawaitable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import anyio.lowlevel
 
@@ -17,6 +18,21 @@ logger = logging.getLogger(__name__)
 
 CALL_ERRORS = (Exception, asyncio.CancelledError)
 """What a call of user code raises when it fails. A plain function awaits nothing, so a CancelledError is its own."""
+
+_endings: WeakKeyDictionary[asyncio.Task[Any], Callable[[], bool]] = WeakKeyDictionary()
+"""What says whether a task has to end, by task: see ``ends_when``."""
+
+
+def ends_when(task: asyncio.Task[Any], is_ending: Callable[[], bool] | None) -> None:
+    """Let the guard ask ``is_ending`` whether a cancellation of the task is real. None for the count of requests alone.
+
+    The count is not enough: if a child of a TaskGroup fails while the group waits for its end, Python before 3.13
+    leaves a request to the task behind.
+    """
+    if is_ending is None:
+        _endings.pop(task, None)
+    else:
+        _endings[task] = is_ending
 
 
 def is_cancelled(task: asyncio.Task[object] | None = None) -> bool:
@@ -62,24 +78,42 @@ async def maybe_await(result: object) -> Any:
     except asyncio.CancelledError as error:
         raise failure_of(error) from error
     except Exception as error:
-        if task.cancelling() == before:
+        if task.cancelling() == before or await _undo_leftover(task, before):
             raise
         logger.error(
             "user code failed when it was cancelled: %s", message_of(error), exc_info=traceback_of(error)
         )
-    if task.cancelling() > before:
+    if task.cancelling() > before and not await _undo_leftover(task, before):
         await anyio.lowlevel.checkpoint_if_cancelled()  # a cancel scope catches only its own CancelledError
         raise asyncio.CancelledError
     return value
 
 
+async def _undo_leftover(task: asyncio.Task[Any], before: int) -> bool:
+    """Undo requests to cancel the task that a TaskGroup of user code left behind. Return whether it was that."""
+    is_ending = _endings.get(task)
+    if is_ending is None or is_ending():
+        return False
+    try:
+        await asyncio.sleep(0)  # delivers a cancellation that user code requested of its own task
+    except asyncio.CancelledError:
+        return False
+    if is_ending():
+        return False
+    while task.cancelling() > before:
+        task.uncancel()
+    return True
+
+
 @asynccontextmanager
-async def time_limit(seconds: float | None, late: Callable[[], Exception | None]) -> AsyncIterator[None]:
+async def time_limit(
+    seconds: float | None, late: Callable[[], Exception | None]
+) -> AsyncIterator[asyncio.Timeout]:
     """Cancel user code once after so many seconds, and then raise what ``late`` returns, unless that is None."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
-            yield
+            yield limit
     except Exception as error:
         if not limit.expired():
             raise

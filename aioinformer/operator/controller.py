@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar, Unpack
 
-from .._core.cancellation import maybe_await
+from .._core.cancellation import ends_when, maybe_await
 from .._core.checks import require_options
 from .._core.tasks import wait_ended
 from ..client.request_spans import kind_of
@@ -300,6 +300,7 @@ class Controller(Generic[T]):
             trigger.start()
         for source in self._sources:
             task = asyncio.create_task(source.run(self._queue), name=source.name)
+            ends_when(task, lambda: self._queue.is_shutting_down)
             task.add_done_callback(self._record_end)
             self._trigger_tasks.append(task)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 
-from .._core.cancellation import CALL_ERRORS, forget_own_cancellation
+from .._core.cancellation import CALL_ERRORS, ends_when, forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.log_fields import log_source
@@ -288,6 +288,8 @@ class Workers:
         queue = self._queue
         loop = asyncio.get_running_loop()
         budget = Budget()
+        run: Run | None = None
+        ends_when(task, lambda: run is None or self._is_ending(run))
         while not self._is_stopping:
             try:
                 key = await queue.get()
@@ -338,6 +340,10 @@ class Workers:
             if queue.waiting and budget.is_spent():
                 await budget.pause()
 
+    def _is_ending(self, run: Run) -> bool:
+        """Whether a reconcile was cancelled, and not only its task by the reconciler itself."""
+        return run.is_overdue or run.is_withdrawn or run.task in self._ending
+
     def _describe(self, run: Run) -> dict[str, object]:
         """Return what log messages of a reconcile say of it. May be called in any thread."""
         namespace, _, name = run.key.rpartition("/")
@@ -375,7 +381,7 @@ class Workers:
                 if self._slow.times_steps:
                     call = StepTimer(call)
                 result = await call
-                if run.is_overdue or run.is_withdrawn or run.task in self._ending:
+                if self._is_ending(run):
                     raise asyncio.CancelledError  # the reconcile swallowed it
             run.result = self._handle_result(key, result)
             self.counts.succeeded_at = began

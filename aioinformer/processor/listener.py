@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from .._core.cancellation import is_cancelled
+from .._core.cancellation import ends_when, is_cancelled
 from .._core.checks import require_seconds
 from .._core.coop import Budget
 from ..errors import StoppedError
@@ -145,6 +145,7 @@ class ProcessorListener(Generic[T]):
         pending, channel, calls = self.pending, self._channel, self._calls
         task = asyncio.current_task()
         assert task is not None
+        ends_when(task, self._is_ending)
         try:
             while batch := await channel.get():
                 budget = Budget() if len(batch) > 1 else None

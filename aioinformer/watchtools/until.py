@@ -167,7 +167,7 @@ class _Progress(Generic[T]):
                     return event
         raise WatchClosedError(f"{self._name()} ended before {self._describe()}", self._event)
 
-    def within(self, timeout: float | None) -> AbstractAsyncContextManager[None]:
+    def within(self, timeout: float | None) -> AbstractAsyncContextManager[object]:
         require_timeout(timeout)
 
         def late() -> UntilTimeout:

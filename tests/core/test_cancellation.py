@@ -9,7 +9,7 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from aioinformer._core.cancellation import maybe_await, time_limit
+from aioinformer._core.cancellation import ends_when, maybe_await, time_limit
 from aioinformer.errors import AioInformerError
 
 from ..steps import turns
@@ -132,5 +132,47 @@ class TestTimeLimit:
         task = asyncio.create_task(limited())
         await asyncio.sleep(0)
         task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+
+
+async def fail_in_a_group() -> None:
+    """Fail in a child while the group waits: before Python 3.13, that leaves a request to cancel the task behind."""
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("no quota")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail())
+
+
+async def recover_from_a_group() -> str:
+    with suppress(ExceptionGroup):
+        await fail_in_a_group()
+    return "recovered"
+
+
+class TestTaskGroups:
+    async def test_failing_one_is_a_failure_and_no_cancellation(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        ends_when(task, lambda: False)
+        with pytest.raises(ExceptionGroup) as caught:
+            await maybe_await(fail_in_a_group())
+        assert caught.group_contains(ValueError, match="no quota")
+        assert await maybe_await(recover_from_a_group()) == "recovered"
+        assert not task.cancelling()
+
+    async def test_cancellation_meanwhile_is_raised(self) -> None:
+        async def work() -> None:
+            await maybe_await(recover_from_a_group())
+            await maybe_await(_ignore_cancellation())
+
+        is_ending = False
+        task = asyncio.create_task(work())
+        ends_when(task, lambda: is_ending)
+        await turns(6)
+        is_ending = task.cancel()
         await asyncio.wait({task})
         assert task.cancelled()

@@ -247,3 +247,24 @@ async def test_source_that_ignores_cancellation_is_abandoned(world: Simulation) 
     assert "not waiting for them any longer: source " in logged[0]
     await asyncio.sleep(60)
     assert len(ended) == 1
+
+
+@simulate_scenario
+async def test_source_whose_task_group_failed_is_restarted(world: Simulation) -> None:
+    async def fail() -> None:
+        raise ConnectionError("closed")
+
+    calls = 0
+
+    async def source() -> AsyncIterator[Request[Any]]:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        yield Request("default", "a")
+
+    async with run_controller(world, Reconciler(), sources=[source]) as controller:
+        await quiet(controller, 10)
+        trigger = controller.state.triggers[-1]
+        assert (calls, trigger.passed, trigger.failed) == (2, 1, 1)

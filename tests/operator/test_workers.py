@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -272,3 +275,53 @@ def test_requeued_key_keeps_its_priority(asks: Result | Exception) -> None:
             assert priorities == [LOW_PRIORITY, 10, 10]
 
     scenario()
+
+
+async def fail_in_a_group(error: Exception) -> None:
+    """Fail in a child while the group waits, where Python before 3.13 leaves a request to cancel the task behind."""
+
+    async def fail() -> None:
+        raise error
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail())
+
+
+@asynccontextmanager
+async def run_with_finalizer(world: Simulation, act: Any) -> AsyncIterator[Controller[KubeObject]]:
+    manager = Manager(world.client)
+    maps = manager.resource("v1", "configmaps")
+    controller = manager.add(
+        Controller("tests", Reconciler(act), maps, finalizer="example.com/ours", cleanup=lambda request: None)
+    )
+    async with manager:
+        yield controller
+
+
+@simulate_scenario
+async def test_task_group_of_a_reconciler_that_fails_is_a_failure_with_its_error(world: Simulation) -> None:
+    create(world, "a")
+    errors: list[Exception] = [ValueError("no quota"), TerminalError("no use")]
+
+    async def act(request: Request[KubeObject]) -> None:
+        if errors:
+            await fail_in_a_group(errors.pop(0))
+
+    async with run_with_finalizer(world, act) as controller:
+        await asyncio.sleep(60)
+        state = controller.state
+    assert (state.failed, state.terminal, repr(state.last_error)) == (2, 1, "TerminalError('no use')")
+
+
+@simulate_scenario
+async def test_reconciler_that_catches_the_failure_of_a_task_group_succeeds(world: Simulation) -> None:
+    create(world, "a")
+
+    async def act(request: Request[KubeObject]) -> None:
+        with suppress(ExceptionGroup):
+            await fail_in_a_group(ValueError("no quota"))
+
+    async with run_with_finalizer(world, act) as controller:
+        await asyncio.sleep(60)
+        assert controller.state.reconciles
+        assert controller.state.failed == 0

@@ -83,3 +83,24 @@ async def test_cancelled_requests_are_no_longer_running() -> None:
         await eventually(lambda: manager.state.webhooks[0].running == 0)
         await asyncio.wait([asking])
         assert asking.cancelled()
+
+
+async def test_task_group_that_fails_inside_a_webhook_is_a_failure_and_no_cancellation() -> None:
+    async def fail() -> None:
+        raise KeyError("a secret")
+
+    operator = Operator("sites", events=False)
+
+    @operator.validate(WebsiteV1)
+    async def check(review: AdmissionReview[WebsiteV1]) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        except* KeyError:
+            if review.object.spec.host != "caught":
+                raise
+
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        app = operator.webhook_app(operator.manager(client))
+        assert (await post(app, PATH, review(site(host="caught")))).status_code == 200
+        assert (await post(app, PATH, review(site(host="raised")))).status_code == 500
