@@ -70,8 +70,12 @@ class QueueMetrics(Generic[T]):
 
     @property
     def oldest_queued_seconds(self) -> float:
-        """Seconds that the longest waiting item waits for a worker; 0 if none does."""
-        added_at = next(iter(self._added_at.copy().values()), None)  # in the order of adding; others may read
+        """Seconds that the longest waiting item waits for a worker; 0 if none does.
+
+        An item that was added while it is processed waits for no worker: a task may run for days.
+        """
+        waiting = self._added_at.copy().items()  # in the order of adding; other threads may read
+        added_at = next((added for item, added in waiting if item not in self._got_at), None)
         return 0.0 if added_at is None else self._clock() - added_at
 
     @property

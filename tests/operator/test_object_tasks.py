@@ -172,6 +172,18 @@ async def test_tasks_have_no_limit_of_concurrency_and_leave_no_idle_workers(worl
 
 
 @simulate_scenario
+async def test_an_object_that_changed_while_its_task_runs_waits_for_no_worker(world: Simulation) -> None:
+    create(world, "a", **WATCHED)
+    tasks = Tasks()
+    async with run_tasks(world, tasks) as manager:
+        await asyncio.sleep(2)
+        change(world, "a", data={"more": "x"})
+        await asyncio.sleep(3600)
+        assert tasks.started == ["default/a"]
+        assert manager.state.controllers[0].queued_seconds == 0
+
+
+@simulate_scenario
 async def test_the_end_of_the_manager_cancels_tasks_without_a_grace_period(world: Simulation) -> None:
     tasks = Tasks()
     create(world, "a", **WATCHED)
