@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from typing import Any
 
 from .._core.log_fields import FIELDS, log_fields
-from .output import LogLines, one_json_line, print_error
+from .output import LogLines, cut, one_json_line, print_error
 
 _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 """Attributes of each record."""
@@ -25,15 +26,16 @@ class JsonLog(logging.Handler):
                 "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
                 "level": record.levelname,
                 "logger": record.name,
-                "message": _message_of(record),
+                "message": cut(_message_of(record)),
             }
             if record.exc_info:
-                line["traceback"] = logging.Formatter().formatException(record.exc_info)
+                traceback = logging.Formatter().formatException(record.exc_info)
+                line["traceback"] = "\n".join(map(cut, traceback.split("\n")))
             if record.stack_info:
                 line["stack"] = record.stack_info
             # The standard library's encoder takes any str: file names may hold lone surrogates.
             line |= {name: value for name, value in _fields_of(record).items() if name not in line}
-            print_error(one_json_line(json.dumps(line, ensure_ascii=False, default=repr)))
+            print_error(one_json_line(_json_of(line)))
         except Exception:
             self.handleError(record)
 
@@ -46,6 +48,22 @@ def _fields_of(record: logging.LogRecord) -> dict[str, Any]:
     extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
     given = extra.pop(FIELDS, None)
     return fields | extra | (given if isinstance(given, dict) else {})
+
+
+def _json_of(line: dict[str, Any]) -> str:
+    try:
+        return json.dumps(line, ensure_ascii=False, default=repr, allow_nan=False)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # NaN, a key that is no text, a value that contains itself
+        texts = {name: value if _is_plain(value) else repr(value) for name, value in line.items()}
+        return json.dumps(texts, ensure_ascii=False)
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _message_of(record: logging.LogRecord) -> str:

@@ -30,6 +30,8 @@ UNDECODABLE = "<undecodable>"
 WIDEST = 100
 """Terminal columns up to which a cell widens its column; a longer status is truncated."""
 
+LONGEST_LINE = 4_000
+"""Characters of a log message, and of each line of a traceback. Container runtimes split lines of 16 KiB."""
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -130,12 +132,17 @@ class LogLines(logging.Handler):
         try:
             text = self.format(record)
             head = (self.formatter or logging.Formatter()).formatMessage(record)
-            print_error(f"{head}{_about(record)}")
+            print_error(f"{cut(head)}{_about(record)}")
             for line in text.removeprefix(head).splitlines():
                 if line:
-                    print_error(f"  {line}")
+                    print_error(f"  {cut(line)}")
         except Exception:
             self.handleError(record)
+
+
+def cut(line: str) -> str:
+    """Return a line of at most LONGEST_LINE characters, and how long it was: a tenant's text may be a megabyte."""
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}… ({len(line):,} characters)"
 
 
 def _about(record: logging.LogRecord) -> str:

@@ -146,3 +146,33 @@ def test_lines_for_people_name_the_object(capsys: pytest.CaptureFixture[str]) ->
     published, slow, *_ = print_in_work(capsys, is_json=False)
     assert published.endswith("INFO operator: published [sites default/a]")
     assert slow.endswith("WARNING library: slow")
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_long_texts_are_cut_so_that_container_runtimes_split_no_line(
+    capsys: pytest.CaptureFixture[str], is_json: bool
+) -> None:
+    set_up(is_json=is_json, level=logging.INFO)
+    text = "x" * 1_000_000
+    try:
+        raise ValueError(text)
+    except ValueError:
+        logging.getLogger("a").exception("it says %s", text)
+    printed = capsys.readouterr().err
+    assert max(map(len, printed.split("\n"))) < 16_384
+    assert printed.count("x… (1,000,0") == 2
+    assert "x… (1,000,012 characters)" in printed, "the last line of the traceback"
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), {"rates": [float("inf")]}, {("a", 1): 2}], ids=["nan", "inf", "key"]
+)
+def test_value_that_json_has_not_is_a_text(capsys: pytest.CaptureFixture[str], value: object) -> None:
+    set_up(is_json=True, level=logging.INFO)
+    logging.getLogger("a").info("said", extra={"value": value, "share": 0.5})
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    line = json.loads(capsys.readouterr().err, parse_constant=refuse)
+    assert (line["value"], line["share"]) == (repr(value), 0.5)
