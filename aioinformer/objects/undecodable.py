@@ -38,10 +38,14 @@ class UndecodableObject(KubeObject, frozen=True, eq=False, gc=False):
             )
 
     @property
+    def reason(self) -> str:
+        """Why it does not fit: the field, the expected and the actual type. It is the same in all versions."""
+        return self._reason or f"{self.key} does not fit its object type"
+
+    @property
     def error(self) -> DecodeError:
-        """Why it does not fit: the field, the expected and the actual type. Another error at each use."""
-        reason = self._reason or f"{self.key} does not fit its object type"
-        return DecodeError(f"{reason}, version {self.resource_version or 'unknown'}")
+        """The reason, with the version. Another error at each use."""
+        return DecodeError(f"{self.reason}, version {self.resource_version or 'unknown'}")
 
     def after(self, old: Any) -> UndecodableObject:
         """Return this object with ``last``, from the state that it replaces in a cache, which may be undecodable."""

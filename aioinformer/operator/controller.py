@@ -409,7 +409,7 @@ class Controller(Generic[T]):
             elif isinstance(obj, CustomResource):
                 obj = _copy_of(obj)
             elif isinstance(obj, UndecodableObject) and self.finalizer is None:
-                raise UndecodableError(*obj.error.args)
+                raise UndecodableError(obj.reason)
         return self._step(Request(namespace, name, obj))
 
     def _require_read(self, key: str) -> None:

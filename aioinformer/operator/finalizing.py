@@ -147,7 +147,7 @@ def _with_finalizer(
                 return None
             return result
         if isinstance(obj, UndecodableObject):
-            raise UndecodableError(*obj.error.args)
+            raise UndecodableError(obj.reason)
         if not contains_finalizer(obj, finalizer):
             obj = await written.ensure_finalizer(obj, finalizer)
             if obj is None:  # deleted meanwhile; the informer reports it
