@@ -145,11 +145,8 @@ class Serving:
         return _answer(self._debug.manager.healthy())
 
     def _readyz(self, request: web.BaseRequest) -> web.Response:
-        manager = self._debug.manager
-        if not self._serves_webhooks:
-            return _answer(manager.ready())
-        accepting = manager.accepting()
-        return _answer(accepting, manager.ready().reasons if accepting else ())
+        ready = self._debug.manager.ready()
+        return _answer(self._debug.manager.accepting() if self._serves_webhooks else ready, ready)
 
     async def _metrics(self, request: web.BaseRequest) -> web.Response:
         assert self._scrapes is not None
@@ -205,15 +202,16 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _answer(health: Health, others: Iterable[str] = ()) -> web.Response:
+def _answer(health: Health, ready: Health | None = None) -> web.Response:
     """Return a probe's answer.
 
     Args:
-        health: What it reports.
-        others: Reasons that do not count here, for people.
+        health: What decides.
+        ready: What people read of it, too: reasons that do not count here, and warnings.
     """
-    lines = ["ok", *(f"(not ready: {shorten(reason)})" for reason in others)]
+    ready = health if ready is None else ready
+    lines = ["ok", *(f"(not ready: {shorten(reason)})" for reason in ready.reasons)]
     if not health:
         lines = [shorten(reason) for reason in health.reasons]
-    lines += (f"warning: {shorten(warning)}" for warning in health.warnings)
+    lines += (f"warning: {shorten(warning)}" for warning in ready.warnings)
     return web.Response(status=200 if health else 503, text="".join(f"{line}\n" for line in lines))

@@ -194,8 +194,11 @@ async def test_failing_keys_are_filtered_and_limited() -> None:
             assert (await world.get(f"/debug.json?limit={limit}"))[0] == 400
 
 
-async def test_undecodable_objects_are_shown_without_their_values_and_leave_the_operator_ready() -> None:
-    async with serve(failing_operator()) as world:
+@pytest.mark.parametrize("webhooks", [False, True])
+async def test_undecodable_objects_are_shown_without_their_values_and_leave_the_operator_ready(
+    webhooks: bool,
+) -> None:
+    async with serve(failing_operator(), webhooks=webhooks) as world:
         maps = world.manager.resource("v1", "configmaps", Narrow)
         world.manager.add(Controller("narrow", lambda request: None, maps))
         world.server.create("v1", "configmaps", {"metadata": {"name": "a"}, "spec": {"node": "hunter2"}})
