@@ -51,6 +51,17 @@ async def test_lint_passes(options: tuple[str, ...], tmp_path: Path, mypy_cache:
     assert "Success: no issues found" in done.output
 
 
+@pytest.mark.parametrize("length", [2, 25, 40, 55])
+@pytest.mark.parametrize("options", [(), OPTIONS], ids=["none", "all"])
+async def test_code_is_formatted_whatever_the_length_of_the_name(
+    options: tuple[str, ...], length: int, tmp_path: Path
+) -> None:
+    project = write_project(tmp_path / "project", *options, name="w" * (length - 1) + "x")
+    for command in (("check",), ("format", "--check")):
+        done = await run_to_end(project, sys.executable, "-m", "ruff", *command, ".")
+        assert done.code == 0, done.output
+
+
 @every_combination
 async def test_its_tests_pass_and_it_makes_manifests(options: tuple[str, ...], tmp_path: Path) -> None:
     arguments = ("-m", "aioinformer", "init", "websites", *(f"--{option}" for option in options))
