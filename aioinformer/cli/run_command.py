@@ -174,6 +174,10 @@ def run_command(
         logging.getLogger("aioinformer.operator.workers").setLevel(logging.DEBUG)
     if namespace and all_namespaces:
         raise typer.BadParameter("use either -n or -A")
+    if leader_elect and shards:
+        raise typer.BadParameter(
+            "use either --leader-elect or --shards: all replicas of a sharding reconcile"
+        )
     elsewhere = any(option is not None for option in (server, kubeconfig, context))
     if dev and elsewhere:
         raise typer.BadParameter(

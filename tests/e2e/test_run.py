@@ -748,3 +748,10 @@ async def test_dev_and_a_server_exclude_each_other(folder: Path) -> None:
     ended = await outcome(folder, "copies", "--dev", "--server", "http://127.0.0.1:1")
     assert ended.code == 2
     assert "--dev has a server of its own" in ended.errors
+
+
+async def test_a_leader_and_shards_exclude_each_other(folder: Path) -> None:
+    ended = await outcome(folder, "copies", "--leader-elect", "--shards", "8")
+    assert ended.code == 2
+    assert "use either --leader-elect or --shards" in ended.errors
+    assert "Traceback" not in ended.errors
