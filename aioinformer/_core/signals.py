@@ -41,7 +41,7 @@ async def run_until_signal(
         )
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    received = 0
+    received, before = 0, task.cancelling()  # a failed TaskGroup of the caller may have left a request behind
     is_over = False
     handlers_before: dict[signal.Signals, Any] = {}
 
@@ -59,11 +59,11 @@ async def run_until_signal(
             handlers_before[number] = signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
         await run()
     except asyncio.CancelledError:
-        if not received or task.cancelling() > received:  # the caller was cancelled too
+        if not received or task.cancelling() > before + received:  # the caller was cancelled too
             raise
     finally:
         is_over = True
-        for number, before in handlers_before.items():
-            signal.signal(number, signal.SIG_DFL if before is None else before)
+        for number, handler in handlers_before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
         for _ in range(received):
             task.uncancel()

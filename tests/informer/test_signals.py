@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -66,3 +66,22 @@ async def test_use_in_another_thread_is_refused() -> None:
                 await factory.run_until_signal()
 
     await asyncio.to_thread(asyncio.run, run())
+
+
+async def test_a_task_group_of_the_caller_that_failed_before_does_not_turn_a_signal_into_a_cancellation() -> (
+    None
+):
+    """Before Python 3.13, a child that fails while the group waits leaves a request to cancel the task behind."""
+
+    async def fail() -> None:
+        raise ValueError("no quota")
+
+    async def main() -> None:
+        with suppress(ExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        async with a_factory() as factory:
+            asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGTERM)
+            await factory.run_until_signal()
+
+    await asyncio.create_task(main())
